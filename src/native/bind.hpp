@@ -1,0 +1,10 @@
+// One binding function per kernel; each lives in bind_<kernel>.cpp.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace sparsact {
+
+void bind_walsh_hadamard(nanobind::module_& module);
+
+}  // namespace sparsact

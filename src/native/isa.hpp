@@ -1,0 +1,57 @@
+// Which instruction set a kernel runs on.
+//
+// Every kernel source is compiled once per instruction set with SPARSACT_ISA set to `portable`, `avx2` or `avx512`,
+// and puts its functions into `namespace sparsact::SPARSACT_ISA`. The module calls them through SPARSACT_DISPATCH.
+#pragma once
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace sparsact {
+
+enum class Isa { portable, avx2, avx512 };
+
+// The widest set that this processor has; SPARSACT_ISA=portable|avx2|avx512 narrows it.
+inline Isa widest_isa() {
+#ifdef SPARSACT_X86
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512vpopcntdq");
+    return avx512 ? Isa::avx512 : avx2 ? Isa::avx2 : Isa::portable;
+#else
+    return Isa::portable;
+#endif
+}
+
+Isa current_isa();
+void use_isa(const std::string& name);
+const char* isa_name(Isa isa);
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_X86
+#define SPARSACT_DISPATCH(function, ...)                                             \
+    (sparsact::current_isa() == sparsact::Isa::avx512 ? avx512::function(__VA_ARGS__) \
+     : sparsact::current_isa() == sparsact::Isa::avx2 ? avx2::function(__VA_ARGS__)   \
+                                                      : portable::function(__VA_ARGS__))
+#define SPARSACT_DECLARE(declarations) \
+    namespace portable {               \
+    declarations                       \
+    }                                  \
+    namespace avx2 {                   \
+    declarations                       \
+    }                                  \
+    namespace avx512 {                 \
+    declarations                       \
+    }
+#else
+#define SPARSACT_DISPATCH(function, ...) portable::function(__VA_ARGS__)
+#define SPARSACT_DECLARE(declarations) \
+    namespace portable {               \
+    declarations                       \
+    }
+#endif

@@ -1,0 +1,42 @@
+// The Python face of the native kernels. Arrays are trusted here: kernels/dispatch.py is the door.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bind.hpp"
+#include "isa.hpp"
+
+namespace sparsact {
+
+namespace {
+Isa chosen = Isa::portable;
+}
+
+Isa current_isa() { return chosen; }
+
+const char* isa_name(Isa isa) {
+    return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable";
+}
+
+void use_isa(const std::string& name) {
+    for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512})
+        if (name == isa_name(isa)) {
+            if (isa > widest_isa()) throw std::invalid_argument("this processor has no " + name);
+            chosen = isa;
+            return;
+        }
+    throw std::invalid_argument("SPARSACT_ISA=" + name + " is none of portable, avx2, avx512");
+}
+
+}  // namespace sparsact
+
+NB_MODULE(_native, module) {
+    const char* forced = std::getenv("SPARSACT_ISA");
+    if (forced && *forced)
+        sparsact::use_isa(forced);
+    else
+        sparsact::use_isa(sparsact::isa_name(sparsact::widest_isa()));
+    module.def("isa", [] { return std::string(sparsact::isa_name(sparsact::current_isa())); });
+    module.def("widest_isa", [] { return std::string(sparsact::isa_name(sparsact::widest_isa())); });
+    module.def("use_isa", &sparsact::use_isa);
+    sparsact::bind_walsh_hadamard(module);
+}

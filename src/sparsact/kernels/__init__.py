@@ -1,0 +1,9 @@
+"""The hot loops: one readable NumPy reference and one native (C++) version of each, and the choice between them.
+
+``SPARSACT_KERNELS=reference|native`` forces a choice; ``SPARSACT_ISA=portable|avx2|avx512`` narrows the native one.
+Arrays are trusted here: the public doors (estimators, :mod:`sparsact.fourier`) have checked them.
+"""
+
+from sparsact.kernels.dispatch import backend, description, using, walsh_hadamard
+
+__all__ = ["backend", "description", "using", "walsh_hadamard"]
