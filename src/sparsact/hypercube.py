@@ -77,7 +77,7 @@ def subset_masks(n: int, degree: int, min_degree: int = 0) -> Masks:
     >>> subset_masks(3, 2).ravel()
     array([0, 1, 2, 4, 3, 5, 6], dtype=uint64)
     """
-    families = [np.zeros((min_degree <= 0, n_words(n)), dtype=np.uint64)]
+    families = [np.zeros((int(min_degree <= 0), n_words(n)), dtype=np.uint64)]
     members = np.zeros((1, 0), dtype=np.intp)
     for size in range(1, min(degree, n) + 1):
         members = _extended(members, n)
@@ -137,7 +137,9 @@ def subsets_of(masks: Masks) -> list[Subset]:
     >>> subsets_of(np.array([[0], [5]], dtype=np.uint64))
     [(), (0, 2)]
     """
-    return [tuple(WORD * w + i for w, word in enumerate(row) for i in _members(word)) for row in masks.tolist()]
+    return [
+        tuple(WORD * w + i for w, word in enumerate(row) for i in _members(word)) for row in masks.tolist()
+    ]
 
 
 def _members(word: int) -> Iterable[int]:
