@@ -137,9 +137,7 @@ def subsets_of(masks: Masks) -> list[Subset]:
     >>> subsets_of(np.array([[0], [5]], dtype=np.uint64))
     [(), (0, 2)]
     """
-    return [
-        tuple(WORD * w + i for w, word in enumerate(row) for i in _members(word)) for row in masks.tolist()
-    ]
+    return [tuple(WORD * w + i for w, word in enumerate(row) for i in _members(word)) for row in masks.tolist()]
 
 
 def _members(word: int) -> Iterable[int]:
@@ -151,7 +149,7 @@ def _members(word: int) -> Iterable[int]:
 
 def sizes(masks: Masks) -> NDArray[np.intp]:
     """Number of coordinates in each subset, shape (N,)."""
-    return np.bitwise_count(masks).sum(axis=1, dtype=np.intp)
+    return np.asarray(np.bitwise_count(masks).sum(axis=1, dtype=np.intp))
 
 
 def characters(signs: ArrayLike, subsets: Sequence[Iterable[int]]) -> NDArray[np.float64]:

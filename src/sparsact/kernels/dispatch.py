@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from importlib import import_module
+from typing import Any
 
 from numpy.typing import NDArray
 
 from sparsact.kernels import reference
 
+native: Any
 try:
-    from sparsact.kernels import _native as native
+    native = import_module("sparsact.kernels._native")
 except ImportError:  # built without a C++ compiler
     native = None
 
-_chosen: ModuleType = reference
+_chosen: Any = reference
 
 
 def backend() -> str:
@@ -56,7 +58,7 @@ def using(name: str, isa: str | None = None) -> Iterator[None]:
             native.use_isa(before_isa)
 
 
-def walsh_hadamard(table: NDArray, *, n_threads: int = 1) -> None:
+def walsh_hadamard(table: NDArray[Any], *, n_threads: int = 1) -> None:
     """Transform every row of ``table`` (rows, 2**n), C-contiguous, in place and unnormalised."""
     _chosen.walsh_hadamard(table, n_threads)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import NDArray
 
 
-def walsh_hadamard(table: NDArray, n_threads: int) -> None:
+def walsh_hadamard(table: NDArray[Any], n_threads: int) -> None:
     """Butterflies from the lowest coordinate up; this order of additions defines the rounding."""
     rows, length = table.shape
     half = 1
