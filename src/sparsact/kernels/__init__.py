@@ -4,6 +4,13 @@
 Arrays are trusted here: the public doors (estimators, :mod:`sparsact.fourier`) have checked them.
 """
 
-from sparsact.kernels.dispatch import backend, description, using, walsh_hadamard
+from sparsact.kernels.dispatch import (
+    add_products,
+    backend,
+    description,
+    exponent_range,
+    using,
+    walsh_hadamard,
+)
 
-__all__ = ["backend", "description", "using", "walsh_hadamard"]
+__all__ = ["add_products", "backend", "description", "exponent_range", "using", "walsh_hadamard"]

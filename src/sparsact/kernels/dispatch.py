@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import reference
@@ -61,6 +62,26 @@ def using(name: str, isa: str | None = None) -> Iterator[None]:
 def walsh_hadamard(table: NDArray[Any], *, n_threads: int = 1) -> None:
     """Transform every row of ``table`` (rows, 2**n), C-contiguous, in place and unnormalised."""
     _chosen.walsh_hadamard(table, n_threads)
+
+
+def exponent_range(values: NDArray[np.float64]) -> tuple[int, int]:
+    """(low, high): every value is a multiple of 2**low and below 2**high in magnitude; (0, 0) if all are zero."""
+    low, high = _chosen.exponent_range(values)
+    return low, high
+
+
+def add_products(
+    limbs: NDArray[np.int64],
+    base: int,
+    index: NDArray[np.uint64] | None,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64] | None,
+) -> None:
+    """Add the exact a[i] * b[i] to column index[i] (None: column i) of ``limbs`` (L, cells), in place.
+
+    Limb l counts units of 2**(32 * (base + l)); the caller has made room for every digit of every product.
+    """
+    _chosen.add_products(limbs, base, index, a, b)
 
 
 _choose(os.environ.get("SPARSACT_KERNELS", ""))
