@@ -8,9 +8,28 @@ from sparsact.kernels.dispatch import (
     add_products,
     backend,
     description,
+    evaluate,
+    evaluate_packed,
     exponent_range,
+    pack_columns,
+    parity_counts,
+    symmetric_differences,
+    transpose_bits,
     using,
     walsh_hadamard,
 )
 
-__all__ = ["add_products", "backend", "description", "exponent_range", "using", "walsh_hadamard"]
+__all__ = [
+    "add_products",
+    "backend",
+    "description",
+    "evaluate",
+    "evaluate_packed",
+    "exponent_range",
+    "pack_columns",
+    "parity_counts",
+    "symmetric_differences",
+    "transpose_bits",
+    "using",
+    "walsh_hadamard",
+]

@@ -12,6 +12,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -51,9 +52,20 @@ class ExactSum:
     @classmethod
     def of(cls, a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> ExactSum:
         """One sum an entry: the exact products ``a * b`` (``a`` alone when b is None), in the shape of ``a``."""
-        sums = cls.zeros((a.size,))
+        sums = cls.zeros(a.shape)
         sums.add(a.ravel(), None if b is None else b.ravel())
-        return cls(sums.base, sums.limbs.reshape(-1, *a.shape), sums._bound)
+        return sums
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[ExactSum]) -> ExactSum:
+        """The parts one after another along the last axis."""
+        some = [part for part in parts if len(part.limbs)] or [cls.zeros(parts[0].shape)]
+        low = min(part.base for part in some)
+        high = max(part.base + len(part.limbs) for part in some)
+        for part in parts:
+            part._cover(low, high)
+        limbs = np.concatenate([part.limbs for part in parts], axis=-1)
+        return cls(low, limbs, max(part._bound for part in parts))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,14 +87,15 @@ class ExactSum:
         b: NDArray[np.float64] | None = None,
         index: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Add the exact products ``a[i] * b[i]`` to entry ``index[i]`` (entry ``i`` when None), in place; 1-D arrays."""
+        """Add the exact products ``a[i] * b[i]`` to entry ``index[i]`` in C order (entry ``i`` when None), in place."""
         low, high = kernels.exponent_range(a)
         if b is not None:
             low_b, high_b = kernels.exponent_range(b)
             low, high = low + low_b, high + high_b
         self._cover(low // LIMB_BITS, -(-high // LIMB_BITS))
         self._make_room(len(a) * _DIGITS_OF_ONE_ROW)
-        kernels.add_products(self.limbs, self.base, index, a, b)
+        if len(self.limbs):
+            kernels.add_products(self.limbs.reshape(len(self.limbs), -1), self.base, index, a, b)
 
     def merge(self, other: ExactSum, sign: int = 1) -> None:
         """Add (or, with sign -1, subtract) sums of the same shape, in place."""
@@ -156,6 +169,23 @@ class ExactSum:
     def take(self, index: NDArray[np.intp] | slice) -> ExactSum:
         """The entries at ``index`` of the last axis."""
         return ExactSum(self.base, np.ascontiguousarray(self.limbs[..., index]), self._bound)
+
+    def times(self, sign: int) -> ExactSum:
+        """The sums times 1 or -1."""
+        return ExactSum(self.base, sign * self.limbs, self._bound)
+
+    def grouped(self, order: NDArray[np.intp], first: NDArray[np.intp]) -> ExactSum:
+        """Sums over groups of the last axis: put in ``order``, the groups begin at the increasing places ``first``."""
+        self.normalize()
+        if not len(first):
+            return ExactSum.zeros((*self.shape[:-1], 0))
+        limbs = np.add.reduceat(self.limbs[..., order], first, axis=-1) if len(self.limbs) else self.limbs[..., first]
+        return ExactSum(self.base, limbs, _RADIX * max(1, len(order)))
+
+    def nonzero(self) -> NDArray[np.bool_]:
+        """Where a sum is not zero."""
+        self.normalize()
+        return np.asarray(self.limbs.any(axis=0))
 
     def walsh_hadamard(self, *, n_threads: int = 1) -> ExactSum:
         """The exact unnormalised transform over the last axis, of length 2**n with n <= 30."""

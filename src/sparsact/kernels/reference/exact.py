@@ -1,24 +1,9 @@
-"""Every kernel in plain NumPy: the definition that the native kernels must equal."""
+"""Exact sums of products of doubles on a fixed grid of exponents."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-
-
-def walsh_hadamard(table: NDArray[Any], n_threads: int) -> None:
-    """Butterflies from the lowest coordinate up; this order of additions defines the rounding."""
-    rows, length = table.shape
-    half = 1
-    while half < length:
-        pairs = table.reshape(rows, length // (2 * half), 2, half)
-        low, high = pairs[:, :, 0], pairs[:, :, 1]
-        difference = low - high
-        low += high
-        high[...] = difference
-        half *= 2
 
 
 def exponent_range(values: NDArray[np.float64]) -> tuple[int, int]:
