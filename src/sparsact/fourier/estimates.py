@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fourier.checks import checked_correlation, checked_subset
-from sparsact.hypercube import masks_of
+from sparsact.fourier.checks import checked_correlation, checked_reals, checked_subset
+from sparsact.hypercube import bits_to_signs, masks_of
 
 Function = Callable[[NDArray[np.float64]], Any]
 SIGNS_AT_ONCE = 2**22
@@ -217,7 +217,7 @@ def _quarter_squares(f: Function, X: NDArray[np.float64], flipped: NDArray[np.in
 
 
 def _values(f: Function, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    values = np.asarray(f(X), dtype=np.float64)
+    values = checked_reals(f(X), "values of the function")
     if values.shape != (len(X),):
         raise ValueError(f"the function must return one value a row, shape ({len(X)},); it returned {values.shape}.")
     return values
@@ -225,7 +225,8 @@ def _values(f: Function, X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _random_points(n: int, n_samples: int, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     for start in range(0, n_samples, rows):
-        yield 1.0 - 2.0 * rng.integers(2, size=(min(rows, n_samples - start), n), dtype=np.int8)
+        bits = rng.integers(2, size=(min(rows, n_samples - start), n), dtype=np.int8)
+        yield bits_to_signs(bits).astype(np.float64)
 
 
 def _random_coordinates(m: int, n: int, r: int, rng: np.random.Generator) -> NDArray[np.intp]:

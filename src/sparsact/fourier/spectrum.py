@@ -288,7 +288,8 @@ class Spectrum:
             return self.storage
         if self.n > LARGEST_TABLE:
             raise ValueError(
-                f"a table of 2**{self.n} numbers is too large; tables go up to n = {LARGEST_TABLE}. Call it at points instead."
+                f"a table of 2**{self.n} numbers is too large: tables go up to n = {LARGEST_TABLE}. "
+                "Call the spectrum at points instead."
             )
         return self.storage.to_dense()
 
