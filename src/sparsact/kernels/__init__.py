@@ -4,6 +4,28 @@
 Arrays are trusted here: the public doors (estimators, :mod:`sparsact.fourier`) have checked them.
 """
 
-from sparsact.kernels.dispatch import backend, description, using, walsh_hadamard
+from sparsact.kernels.dispatch import (
+    backend,
+    description,
+    evaluate,
+    evaluate_packed,
+    pack_columns,
+    parity_counts,
+    symmetric_differences,
+    transpose_bits,
+    using,
+    walsh_hadamard,
+)
 
-__all__ = ["backend", "description", "using", "walsh_hadamard"]
+__all__ = [
+    "backend",
+    "description",
+    "evaluate",
+    "evaluate_packed",
+    "pack_columns",
+    "parity_counts",
+    "symmetric_differences",
+    "transpose_bits",
+    "using",
+    "walsh_hadamard",
+]
