@@ -39,4 +39,5 @@ NB_MODULE(_native, module) {
     module.def("widest_isa", [] { return std::string(sparsact::isa_name(sparsact::widest_isa())); });
     module.def("use_isa", &sparsact::use_isa);
     sparsact::bind_walsh_hadamard(module);
+    sparsact::bind_packed_bits(module);
 }
