@@ -1,0 +1,26 @@
+// For each plane (a set of rows) and each subset: rows of the plane where the subset's bits have odd parity.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+struct PackedColumns {
+    const std::uint64_t* data;  // (n, words)
+    std::size_t n, words;
+};
+
+struct Family {
+    const std::uint64_t* masks;  // (size, words)
+    std::size_t size, words;
+};
+
+SPARSACT_DECLARE(
+    // planes (n_planes, columns.words); counts (n_planes, family.size).
+    void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size_t n_planes,
+                       Family family, std::int64_t* counts, int n_threads);)
+
+}  // namespace sparsact
