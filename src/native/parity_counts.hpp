@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "family.hpp"
 #include "isa.hpp"
 
 namespace sparsact {
@@ -11,11 +12,6 @@ namespace sparsact {
 struct PackedColumns {
     const std::uint64_t* data;  // (n, words)
     std::size_t n, words;
-};
-
-struct Family {
-    const std::uint64_t* masks;  // (size, words)
-    std::size_t size, words;
 };
 
 SPARSACT_DECLARE(
