@@ -5,6 +5,7 @@
 
 #include "popcount.hpp"
 #include "prefix_walk.hpp"
+#include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -96,6 +97,7 @@ class Worker {
 
 void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size_t n_planes, Family family,
                    std::int64_t* counts, int n_threads) {
+    n_threads = available_threads(n_threads);
     std::fill_n(counts, n_planes * family.size, 0);
     const std::size_t share = family.size / (2 * static_cast<std::size_t>(n_threads)) + 1;
     const std::size_t chunk = std::min(MAX_CHUNK, share);

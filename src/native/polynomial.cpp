@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "prefix_walk.hpp"
+#include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -167,6 +168,7 @@ class Block {
 
 template <class Points>
 void evaluate_points(const Points& points, const Polynomials& polynomials, double* values, int n_threads) {
+    n_threads = available_threads(n_threads);
     const Family& family = polynomials.family;
     const std::size_t count = polynomials.count;
     const auto blocks = static_cast<std::int64_t>((points.m + ROWS - 1) / ROWS);
