@@ -88,8 +88,10 @@ class Block {
           ones_(ROWS),
           stored_((n + 1) * TERMS * ROWS),
           sums_(count * ROWS),
+          turns_(n + 1),
           levels_(n + 1) {
         std::fill_n(ones_.data(), ROWS, 1.0);
+        std::fill_n(turns_.data(), n + 1, 0);
         levels_[0] = ones_.data();
     }
 
@@ -124,14 +126,14 @@ class Block {
     }
 
   private:
-    // A level has room for TERMS products: a mask changes it at most once, so that waiting terms keep their
-    // parents.
+    // A mask changes a level at most once, so with TERMS places in turn the waiting terms keep their parents.
     void store(std::uint32_t depth, const double* parent, const double* column) {
         if (depth == 1) {
             levels_[1] = column;
             return;
         }
-        double* level = stored_.data() + (depth * TERMS + terms_.size) * ROWS;
+        turns_[depth] = (turns_[depth] + 1) % TERMS;
+        double* level = stored_.data() + (depth * TERMS + turns_[depth]) * ROWS;
         multiply(parent, column, level);
         levels_[depth] = level;
     }
@@ -161,6 +163,7 @@ class Block {
 
     std::size_t count_;
     Scratch<double> columns_, ones_, stored_, sums_;
+    Scratch<std::size_t> turns_;
     Scratch<const double*> levels_;
     Terms terms_;
 };
