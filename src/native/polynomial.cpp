@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "prefix_walk.hpp"
+#include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -176,8 +177,8 @@ void evaluate_points(const Points& points, const Polynomials& polynomials, doubl
     std::fill_n(values, points.m * count, 0.0);
     PrefixWalk walk(family.masks, family.words);
     const Order order = walk_order(points, walk, family);
-    const int useful =
-        static_cast<int>(std::clamp<std::int64_t>(n_threads, 1, std::max<std::int64_t>(blocks, 1)));
+    if (blocks == 0) return;
+    const auto useful = static_cast<int>(std::min<std::int64_t>(available_threads(n_threads), blocks));
     for (std::size_t first = 0, last; first < family.size; first = last) {
         last = walk.plan(first, family.size, order);
         const double* coefficients = polynomials.coefficients + first * count;
