@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sparsact::SPARSACT_ISA {
+namespace sparsact {
 
 namespace {
 
@@ -74,4 +74,4 @@ void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::u
     }
 }
 
-}  // namespace sparsact::SPARSACT_ISA
+}  // namespace sparsact
