@@ -28,7 +28,8 @@ void bind_exact(nb::module_& module) {
             nb::gil_scoped_release unlocked;
             add_products(limbs.data(), limbs.shape(1), base, at, a.data(), times, a.shape(0));
         },
-        nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"), nb::arg("b").none());
+        nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"),
+        nb::arg("b").none());
 }
 
 }  // namespace sparsact
