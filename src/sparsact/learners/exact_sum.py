@@ -43,6 +43,7 @@ class ExactSum:
         self.base = base
         self.limbs = limbs
         self._bound = bound  # no limb exceeds it in magnitude
+        self._canonical = False
 
     @classmethod
     def zeros(cls, shape: tuple[int, ...]) -> ExactSum:
@@ -109,7 +110,7 @@ class ExactSum:
     def _cover(self, low: int, high: int) -> None:
         """Have limbs for the places low..high - 1."""
         if not len(self.limbs):
-            self.base, high = low, max(high, low)
+            self.base, self.limbs = low, np.zeros((max(0, high - low), *self.shape), dtype=np.int64)
         below = max(0, self.base - low)
         above = max(0, high - self.base - len(self.limbs))
         if below or above:
@@ -131,23 +132,26 @@ class ExactSum:
 
         All limbs but the top are in [0, 2**32), the top is in [-2**32, 2**32), and no end limb is all zero.
         """
-        limbs = list(self.limbs)
+        if self._canonical:
+            return
+        self._carry()
+        while len(self.limbs) > 1 and _only_signs(self.limbs[-1]):
+            self.limbs[-2] += self.limbs[-1] * _RADIX
+            self.limbs = self.limbs[:-1]
+        some = [place for place, limb in enumerate(self.limbs) if limb.any()]
+        first, end = (some[0], len(self.limbs)) if some else (0, 0)
+        self.base = self.base + first if some else 0
+        self.limbs = self.limbs[first:end]
+        self._bound, self._canonical = _RADIX, True
+
+    def _carry(self) -> None:
         place = 0
-        while place < len(limbs) - 1 or (limbs and _outside(limbs[-1])):
-            if place == len(limbs) - 1:
-                limbs.append(np.zeros(self.shape, dtype=np.int64))
-            limbs[place + 1] = limbs[place + 1] + (limbs[place] >> LIMB_BITS)
-            limbs[place] = limbs[place] & (_RADIX - 1)
+        while place < len(self.limbs) - 1 or (len(self.limbs) and _outside(self.limbs[-1])):
+            if place == len(self.limbs) - 1:
+                self.limbs = np.concatenate([self.limbs, np.zeros((1, *self.shape), dtype=np.int64)])
+            self.limbs[place + 1] += self.limbs[place] >> LIMB_BITS
+            self.limbs[place] &= _RADIX - 1
             place += 1
-        while len(limbs) > 1 and _only_signs(limbs[-1]):
-            sign = limbs.pop()
-            limbs[-1] = limbs[-1] + sign * _RADIX
-        if len(limbs) == 1 and not limbs[0].any():
-            limbs.pop()
-        first = next((place for place, limb in enumerate(limbs) if limb.any()), 0)
-        self.base = self.base + first if limbs else 0
-        self.limbs = np.stack(limbs[first:]) if limbs else np.zeros((0, *self.shape), dtype=np.int64)
-        self._bound = _RADIX
 
     def to_float(self) -> NDArray[np.float64]:
         """The sums as float64: a fixed function of their exact values, within 2 units in the last place."""
@@ -195,13 +199,16 @@ class ExactSum:
         self.normalize()
         return np.asarray(self.limbs.any(axis=0))
 
-    def walsh_hadamard(self, *, n_threads: int = 1) -> ExactSum:
-        """The exact unnormalised transform over the last axis, of length 2**n with n <= 30."""
+    def walsh_hadamard(self, chosen: NDArray[np.intp] | None = None, *, n_threads: int = 1) -> ExactSum:
+        """The exact unnormalised transform over the last axis, of length 2**n with n <= 30; all of it or some places."""
         self.normalize()
-        limbs = self.limbs.copy()
-        if limbs.size:
-            kernels.walsh_hadamard(limbs.reshape(-1, limbs.shape[-1]), n_threads=n_threads)
-        return ExactSum(self.base, limbs, _RADIX * limbs.shape[-1])
+        size = self.limbs.shape[-1]
+        limbs = np.empty((*self.limbs.shape[:-1], size if chosen is None else len(chosen)), dtype=np.int64)
+        for limb, transformed in zip(self.limbs.reshape(-1, size), limbs.reshape(-1, limbs.shape[-1]), strict=True):
+            table = limb[None].copy()
+            kernels.walsh_hadamard(table, n_threads=n_threads)
+            transformed[:] = table[0] if chosen is None else table[0, chosen]
+        return ExactSum(self.base, limbs, _RADIX * size)
 
 
 def _outside(limb: NDArray[np.int64]) -> bool:

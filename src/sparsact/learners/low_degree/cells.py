@@ -79,4 +79,4 @@ class Cells(Statistic):
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
         chosen = family.with_empty[:, 0].astype(np.intp)
-        return self.sums.walsh_hadamard(n_threads=n_threads).take(chosen).to_float()
+        return self.sums.walsh_hadamard(chosen, n_threads=n_threads).to_float()

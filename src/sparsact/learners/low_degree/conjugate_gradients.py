@@ -34,8 +34,7 @@ class CellEquations:
         self._sums = np.zeros(len(family))
         self.target_mean = np.zeros(cells.n_targets)
         if fit_intercept:
-            moments = cells.weights.walsh_hadamard(n_threads=n_threads)
-            self._sums = moments.take(self._chosen).to_float()
+            self._sums = cells.weights.walsh_hadamard(self._chosen, n_threads=n_threads).to_float()
             self.target_mean = correlations[:, 0] / self.weight
         self.rhs = (correlations[:, 1:] - np.outer(self.target_mean, self._sums)).T
         self.feature_mean = self._sums / self.weight
