@@ -93,8 +93,8 @@ class ExactSum:
         if b is not None:
             low_b, high_b = kernels.exponent_range(b)
             low, high = low + low_b, high + high_b
-        self._cover(low // LIMB_BITS, -(-high // LIMB_BITS))
         self._make_room(len(a) * _DIGITS_OF_ONE_ROW)
+        self._cover(low // LIMB_BITS, -(-high // LIMB_BITS))
         if len(self.limbs):
             kernels.add_products(self.limbs.reshape(len(self.limbs), -1), self.base, index, a, b)
 
@@ -102,8 +102,8 @@ class ExactSum:
         """Add (or, with sign -1, subtract) sums of the same shape, in place."""
         if other._bound > _LARGEST // 2:
             other.normalize()
-        self._cover(other.base, other.base + len(other.limbs))
         self._make_room(other._bound)
+        self._cover(other.base, other.base + len(other.limbs))
         place = other.base - self.base
         self.limbs[place : place + len(other.limbs)] += sign * other.limbs
 
@@ -130,12 +130,12 @@ class ExactSum:
     def normalize(self) -> None:
         """Carry, in place, to the one representation of these sums with the fewest limbs.
 
-        All limbs but the top are in [0, 2**32), the top is in [-2**32, 2**32), and no end limb is all zero.
+        All limbs but the top are in [0, 2**32), the top is in (-2**32, 2**32), and no end limb is all zero.
         """
         if self._canonical:
             return
         self._carry()
-        while len(self.limbs) > 1 and _only_signs(self.limbs[-1]):
+        while len(self.limbs) > 1 and _only_signs(self.limbs[-1], self.limbs[-2]):
             self.limbs[-2] += self.limbs[-1] * _RADIX
             self.limbs = self.limbs[:-1]
         some = [place for place, limb in enumerate(self.limbs) if limb.any()]
@@ -200,7 +200,7 @@ class ExactSum:
         return np.asarray(self.limbs.any(axis=0))
 
     def walsh_hadamard(self, chosen: NDArray[np.intp] | None = None, *, n_threads: int = 1) -> ExactSum:
-        """The exact unnormalised transform over the last axis, of length 2**n with n <= 30; all of it or some places."""
+        """The exact unnormalised transform over the last axis, of length 2**n, n <= 30; all of it or some places."""
         self.normalize()
         size = self.limbs.shape[-1]
         limbs = np.empty((*self.limbs.shape[:-1], size if chosen is None else len(chosen)), dtype=np.int64)
@@ -212,8 +212,9 @@ class ExactSum:
 
 
 def _outside(limb: NDArray[np.int64]) -> bool:
-    return bool(limb.size and (limb.max() >= _RADIX or limb.min() < -_RADIX))
+    return bool(limb.size and (limb.max() >= _RADIX or limb.min() <= -_RADIX))
 
 
-def _only_signs(limb: NDArray[np.int64]) -> bool:
-    return not limb.size or bool(limb.max() <= 0 and limb.min() >= -1)
+def _only_signs(limb: NDArray[np.int64], below: NDArray[np.int64]) -> bool:
+    """Whether a top limb can be folded into the one below, which then stays above -2**32."""
+    return not limb.size or bool(limb.max() <= 0 and limb.min() >= -1 and below[limb < 0].all())

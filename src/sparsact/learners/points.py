@@ -39,6 +39,15 @@ class Points:
         """Each point as packed words, shape (n_rows, ceil(n / 64)); for n <= 64, its number in table order."""
         return kernels.transpose_bits(self.columns, self.n_rows)
 
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Points:
+        """Some of the rows."""
+        return Points.from_codes(np.ascontiguousarray(self.codes()[rows]), self.n)
+
+    def between(self, start: int, stop: int) -> Points:
+        """Rows start..stop - 1; ``start`` is a multiple of 64, and so is ``stop`` unless it is the end."""
+        stop = min(stop, self.n_rows)
+        return Points(np.ascontiguousarray(self.columns[:, start // 64 : -(-stop // 64)]), stop - start)
+
     @classmethod
     def from_codes(cls, codes: NDArray[np.uint64], n: int) -> Points:
         """Points from their packed words, shape (n_rows, ceil(n / 64))."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.learners.low_degree.estimator import LowDegree
@@ -66,6 +67,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
 
     def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take away rows that were fitted before, as if they had never been seen."""
+        check_is_fitted(self)
         self._take(X, y, sample_weight, None, reset=False, sign=-1)
         return self
 

@@ -2,6 +2,8 @@ r"""Exact correlations of values with characters, :math:`\sum_i v_i \chi_S(x_i)`
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +41,8 @@ def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: i
     ``N * planes * m / 64`` word operations: one plane for counts, about 70 for general doubles.
     """
     values.normalize()
-    limbs = values.limbs.reshape(len(values.limbs), -1, points.n_rows)
+    n_values = prod(values.shape[:-1])
+    limbs = values.limbs.reshape(len(values.limbs), n_values, points.n_rows)
     result = np.zeros((*limbs.shape[:2], len(masks)), dtype=np.int64)
     for place in range(limbs.shape[0]):
         for row in range(limbs.shape[1]):

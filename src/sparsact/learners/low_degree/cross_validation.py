@@ -15,6 +15,7 @@ from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.folds import fold_scores
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solve import Penalty, Solution
+from sparsact.learners.low_degree.stream import count_rows
 
 
 class LowDegreeRegressorCV(LowDegreeRegressor):
@@ -148,23 +149,28 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         return Penalty("ridge", self.alpha_, self.fit_intercept)
 
     def _solve(self) -> Solution:
-        request, stream = self._request(), self.stream_
+        request = self._request()
+        stream = self.stream_.settled(request)
         degrees, alphas = sorted({int(d) for d in self.degrees}), sorted({float(a) for a in self.alphas})
         if not degrees or not alphas or degrees[0] < 0 or alphas[0] < 0:
             raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
-        stream.settle(request)
         if stream.n_rows < stream.n_folds:
             raise ValueError(
                 f"cross-validation by {stream.n_folds} folds needs as many rows; got n_samples={stream.n_rows}. "
                 "Pass more rows or a smaller cv."
             )
+        for fold, statistic in enumerate(stream.statistics):
+            if not count_rows(statistic):
+                raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         squared, variance = fold_scores(stream, request, degrees, alphas, fit_intercept=self.fit_intercept)
         self.cv_results_ = _summary(degrees, alphas, squared, variance)
         order = np.lexsort((-self.cv_results_["alpha"], self.cv_results_["degree"], self.cv_results_["mean_mse"]))
         best = int(order[0])
         self.degree_, self.alpha_ = int(self.cv_results_["degree"][best]), float(self.cv_results_["alpha"][best])
         self.best_score_ = float(self.cv_results_["mean_r2"][best])
-        return self._solve_for(stream.total(), request.of_degree(self.degree_), self._penalty())
+        solution = self._solve_for(stream.total(), request.of_degree(self.degree_), self._penalty())
+        solution.encoding = stream.encoding
+        return solution
 
 
 def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
@@ -197,6 +203,8 @@ def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
                 "`cv` tests some rows twice; folds must not overlap, because each is taken from the total."
             )
         folds[test] = fold
+    if folds.max() < 1:
+        raise ValueError("cross-validation needs at least 2 folds; `cv` gives one.")
     if (folds < 0).any():
         raise ValueError("`cv` never tests some rows; folds must cover all rows, because the total is their sum.")
     return folds
@@ -206,8 +214,9 @@ def _summary(
     degrees: list[int], alphas: list[float], squared: NDArray[np.float64], variance: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
     """Table of candidates; ``squared`` (degrees, alphas, folds, T) are held-out mean squared errors."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r2 = (1 - squared / variance).mean(axis=-1).reshape(-1, squared.shape[2])
+    constant = np.where(squared == 0, 1.0, 0.0)  # scikit-learn's R2 of a constant target
+    r2 = np.where(variance > 0, 1 - squared / np.where(variance > 0, variance, 1.0), constant)
+    r2 = r2.mean(axis=-1).reshape(-1, squared.shape[2])
     mse = squared.mean(axis=-1).reshape(-1, squared.shape[2])
     grid_degree, grid_alpha = np.meshgrid(degrees, alphas, indexing="ij")
     return {

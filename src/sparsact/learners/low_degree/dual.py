@@ -17,6 +17,8 @@ from sparsact.learners.low_degree.normal_equations import Factor
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.points import Points, unpack
 
+_VALUES_AT_ONCE = 1 << 22
+
 
 def krawtchouk_sums(n: int, degree: int, min_degree: int) -> NDArray[np.float64]:
     """Kernel value at every Hamming distance 0..n, from exact integers; shape (n + 1,)."""
@@ -54,8 +56,13 @@ class Dual:
 
     def values(self, points: Points) -> NDArray[np.float64]:
         """The polynomial without its intercept at other points, (m, T): ``m * N`` distances by one matrix product."""
-        here = unpack(self.points).astype(np.float32)
-        return np.asarray(between(unpack(points).astype(np.float32), here, self.kernel) @ self.weights)
+        here, there = unpack(self.points).astype(np.float32), unpack(points)
+        values = np.empty((len(there), self.weights.shape[1]))
+        step = max(1, _VALUES_AT_ONCE // max(1, len(here)))
+        for start in range(0, len(there), step):
+            rows = slice(start, start + step)
+            values[rows] = between(there[rows].astype(np.float32), here, self.kernel) @ self.weights
+        return values
 
 
 def between(a: NDArray[np.float32], b: NDArray[np.float32], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,8 +73,10 @@ def between(a: NDArray[np.float32], b: NDArray[np.float32], kernel: NDArray[np.f
 
 def solve_dual(
     rows: Rows, degree: int, min_degree: int, alpha: float, *, fit_intercept: bool
-) -> tuple[Dual, NDArray[np.float64], Factor]:
-    """Least squares of least norm (ridge for alpha > 0) over distinct points, the intercept (T,), and the factor.
+) -> tuple[Dual, NDArray[np.float64], Factor, float]:
+    """Least squares of least norm (ridge for alpha > 0) over distinct points, by a dual of N weights.
+
+    Returns the dual, the intercept (T,), the factor of the N x N matrix, and the effective parameters.
 
     With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
     returns ``S z``, centred. ``N**2 n + N**3 / 3`` multiplications and ``24 N**2`` bytes.
@@ -86,8 +95,11 @@ def solve_dual(
         gram += share @ row_mean - row_mean[:, None] - row_mean
         mean = share @ targets
     gram *= np.outer(root, root)
+    filled = 0.0
     if fit_intercept:  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
-        gram += gram.trace() / len(gram) * np.outer(root, root) / weights.sum()
+        hole = gram.trace() / len(gram)
+        gram += hole * np.outer(root, root) / weights.sum()
+        filled = hole / (hole + alpha) if hole else 0.0
     factor = Factor(gram, alpha)
     dual = root[:, None] * factor.solve(root[:, None] * (targets - mean))
     if fit_intercept:
@@ -95,4 +107,4 @@ def solve_dual(
         dual = dual - np.outer(share, dual.sum(axis=0))
     else:
         intercept = mean
-    return Dual(points, dual, kernel), intercept, factor
+    return Dual(points, dual, kernel), intercept, factor, factor.effective_parameters - filled

@@ -18,15 +18,17 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.threads import threads
 from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
+from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.plan import Plan, available_memory, plan
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.storage import save_learner
-from sparsact.learners.low_degree.stream import Request, Stream
+from sparsact.learners.low_degree.stream import Batch, Request, Stream
 from sparsact.learners.points import Encoding, pack
 
+_NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 _EXACT_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
 
@@ -75,21 +77,20 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self.verbose = verbose
 
     n_features_in_: int
-    _encoding: Encoding | None  # of a loaded model without its stream
 
     # ---- rows in ----
 
     def _see(self, X: NDArray[Any], y: NDArray[np.float64], sample_weight: ArrayLike | None, sign: int = 1) -> None:
         """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out."""
+        if "stream_" not in self.__dict__ and "_solution" in self.__dict__:
+            raise ValueError(_NO_STATISTIC)
         if "stream_" not in self.__dict__:
             self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
-        folds = self._folds_of(len(y), sign) if self._n_folds() > 1 else None
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            kept = weights > 0
-            X, y, weights, folds = X[kept], y[kept], weights[kept], None if folds is None else folds[kept]
-        self.stream_.add(self._request(), X, y, weights, folds, sign)
+        batch = Batch(y, weights, self._folds_of(len(y), sign) if self._n_folds() > 1 else None, sign)
+        self.stream_.add(self._request(), X, batch, getattr(self, "feature_names_in_", None))
         self.__dict__.pop("_solution", None)
 
     def _n_folds(self) -> int:
@@ -135,8 +136,12 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             If the two have seen rows of different width, targets or encoding.
         """
         check_is_fitted(other)
-        if not hasattr(other, "stream_"):
-            raise ValueError("the other estimator was loaded without its statistic; save it with statistic=True.")
+        if not other._begun() or (not self._begun() and "_solution" in self.__dict__):
+            raise ValueError(_NO_STATISTIC)
+        for name in ("feature_names_in_", "classes_"):
+            mine, theirs = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
+            if self._begun() and not np.array_equal(mine, theirs):
+                raise ValueError(f"cannot merge: the two were fitted with different {name}; fit both alike.")
         if not self._begun():
             self.n_features_in_ = other.n_features_in_
             self.stream_ = Stream(other.stream_.n, other.stream_.n_targets, other.stream_.n_folds)
@@ -167,8 +172,10 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _solve(self) -> Solution:
         request = self._request()
-        self.stream_.settle(request)
-        return self._solve_for(self.stream_.statistics[0], request, self._penalty())
+        stream = self.stream_.settled(request)
+        solution = self._solve_for(stream.statistics[0], request, self._penalty())
+        solution.encoding = stream.encoding
+        return solution
 
     def _penalty(self) -> Penalty:
         kind = self.solver if self.solver in ("lasso", "correlation") else "ridge"
@@ -176,11 +183,14 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
         if isinstance(statistic, RealStatistic):
-            family, equations = statistic.family, statistic.normal_equations(fit_intercept=self.fit_intercept)
+            family = statistic.family.up_to(request.degree)
+            equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
             route = Plan("moments", False, f"real columns: {len(family):,} monomials by matrix products", 0.0)
         else:
             size = request.size(statistic.n, statistic.totals.n_rows, statistic.n_targets)
-            route = plan(size, request.solver, request.max_memory)
+            written = self.heredity is not None or penalty.kind == "lasso"
+            kept = not isinstance(statistic, Moments)
+            route = plan(size, request.solver, request.max_memory, written=written, rows_kept=kept)
             family = request.family(statistic.n)
             if self.heredity is None:
                 return solve(statistic, family, route, penalty, n_threads=request.n_threads)
@@ -203,11 +213,7 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     @property
     def encoding_(self) -> Encoding | None:
         """``"signs"`` or ``"bits"``: how points of the cube were written when the model was fitted; None for reals."""
-        if "stream_" in self.__dict__:
-            _ = self._fitted
-            return self.stream_.encoding
-        check_is_fitted(self)
-        return self._encoding
+        return self._fitted.encoding
 
     @property
     def _polynomial(self) -> Polynomial:

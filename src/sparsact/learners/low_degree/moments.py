@@ -70,7 +70,18 @@ class Moments(Statistic):
             self._waiting = Rows(self.n, self.n_targets)
 
     def merge(self, other: Self, sign: int = 1) -> None:
-        """Add (or, with sign -1, take away) the rows of another of the same family."""
+        """Add (or, with sign -1, take away) the rows of another of the same family.
+
+        Raises
+        ------
+        ValueError
+            If the families differ.
+        """
+        if not np.array_equal(self.family.masks, other.family.masks):
+            raise ValueError(
+                f"cannot merge moments of {len(other.family)} monomials into those of {len(self.family)}; "
+                "fit both with the same degree, min_degree and subsets."
+            )
         self.totals.merge(other.totals, sign)
         self.weights.merge(other.weights, sign)
         self.sums.merge(other.sums, sign)

@@ -52,42 +52,64 @@ def prefers_moments(size: Size) -> bool:
     return size.n_rows >= max(4 * size.n_monomials, 1 << 16) and size.n_monomials <= 4 * _MAX_CHOLESKY
 
 
-def plan(size: Size, solver: str, limit: float) -> Plan:
+def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_kept: bool = True) -> Plan:
     """The route for a fit.
+
+    Parameters
+    ----------
+    size : Size
+        Of the problem.
+    solver : {"auto", "cells", "moments", "kernel"}
+        The route asked for.
+    limit : float
+        Bytes that may be used.
+    written : bool
+        Whether the Gram matrix must be written out (for the lasso and for heredity).
+    rows_kept : bool
+        Whether the rows themselves are still there.
 
     Raises
     ------
+    ValueError
+        If the kernel is asked for where it cannot serve.
     MemoryError
         If no route that ``solver`` allows fits in ``limit`` bytes; names the sizes and the nearest degree that would.
     """
-    routes = _routes(size) if solver == "auto" else [_route(size, solver)]
+    if solver == "kernel" and (size.span is None or written):
+        raise ValueError(
+            'solver="kernel" serves least squares on all subsets of the sizes; pass solver="auto" for a list of '
+            "subsets, the lasso or heredity."
+        )
+    routes = _candidates(size, solver, written, rows_kept)
     fitting = [route for route in routes if route.nbytes <= limit]
     if not fitting:
         raise MemoryError(_refusal(size, solver, min(routes, key=lambda route: route.nbytes), limit))
     return fitting[0]
 
 
-def _routes(size: Size) -> list[Plan]:
+def _candidates(size: Size, solver: str, written: bool = False, rows_kept: bool = True) -> list[Plan]:
     """Every route that can serve, the preferred first."""
+    if solver != "auto":
+        return [_route(size, solver, written)]
     order: list[str] = []
-    if size.n_monomials > size.n_rows and size.span is not None:
+    if size.n_monomials > size.n_rows and size.span is not None and rows_kept and not written:
         order.append("kernel")
-    if prefers_cells(size.n, size.n_rows):
+    if prefers_cells(size.n, size.n_rows) and rows_kept:
         order.append("cells")
     order.append("moments")
-    if size.n <= MAX_CELLS_N and "cells" not in order:
+    if size.n <= MAX_CELLS_N and rows_kept and "cells" not in order:
         order.append("cells")
-    return [_route(size, name) for name in order]
+    return [_route(size, name, written) for name in order]
 
 
-def _route(size: Size, solver: str) -> Plan:
+def _route(size: Size, solver: str, written: bool) -> Plan:
     n, d, m = size.n, size.n_monomials, size.n_rows
     own = 16.0 * d * n_words(n) + 8.0 * d * (size.n_targets + 4)
     if solver == "kernel":
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
         return Plan("kernel", False, reason, 28.0 * m * m + own)
     table = 8.0 * 2**n * (2 * _LIMBS * (1 + size.n_targets) + 3)
-    iterative = d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
+    iterative = not written and d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
     if solver == "cells":
         how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
         reason = (
@@ -111,7 +133,6 @@ def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
         smaller = Size(
             size.n, Family.count(size.n, degree, size.span[0]), size.n_rows, size.n_targets, (size.span[0], degree)
         )
-        routes = _routes(smaller) if solver == "auto" else [_route(smaller, solver)]
-        if any(route.nbytes <= limit for route in routes):
+        if any(route.nbytes <= limit for route in _candidates(smaller, solver)):
             return f"{need}; degree={degree} fits, or pass a larger max_memory."
     return f"{need}; no lower degree fits either: pass a larger max_memory."

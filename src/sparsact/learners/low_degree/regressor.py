@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.learners.low_degree.estimator import LowDegree
@@ -110,12 +111,14 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take away rows that were fitted before, as if they had never been seen."""
+        check_is_fitted(self)
         self._take(X, y, sample_weight, reset=False, sign=-1)
         return self
 
     def _take(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None, *, reset: bool, sign: int = 1) -> None:
         rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
-        self._single_target = targets.ndim == 1
+        if reset:
+            self._single_target = targets.ndim == 1
         columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
         self._see(rows, columns, weight, sign)
 

@@ -19,6 +19,7 @@ from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.sparse import lasso
 from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.points import Encoding
 
 _MOST_VARIANCES = 100
 
@@ -58,6 +59,7 @@ class Solution:
     penalty: Penalty
     equations: NormalEquations | None = None
     cells: CellEquations | None = None
+    encoding: Encoding | None = None
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
 
@@ -89,7 +91,10 @@ class Solution:
         if self.variances is not None:
             return self.variances[places]
         if self.cells is None:
-            raise ValueError("this model was saved without the variances of so many coefficients; fit it again.")
+            raise ValueError(
+                f'solver_ = "{self.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
+                "fewer monomials than rows, and ask before saving."
+            )
         if len(places) > _MOST_VARIANCES:
             raise ValueError(
                 f"{len(places):,} standard errors would take as many solutions by conjugate gradients; "
@@ -112,9 +117,10 @@ def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *,
 
 def from_equations(equations: NormalEquations, family: Family, plan: Plan, penalty: Penalty) -> Solution:
     """The polynomial that solves equations which are written out."""
-    factor = None
+    factor, parameters = None, None
     if penalty.kind == "lasso":
         coef = lasso(equations, penalty.alpha)
+        parameters = float(np.count_nonzero(coef, axis=0).max(initial=0))
     else:
         factor = Factor(equations.gram, penalty.alpha)
         coef = factor.solve(equations.rhs)
@@ -129,6 +135,7 @@ def from_equations(equations: NormalEquations, family: Family, plan: Plan, penal
         equations.weight,
         penalty,
         equations,
+        parameters=parameters,
     )
     if factor is not None:
         solution.__dict__["factor"] = factor
@@ -184,8 +191,11 @@ def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: P
 
 def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
     rows = as_rows(statistic)
-    low, high = family.span or (1, 1)
-    dual, intercept, factor = solve_dual(rows, high, low, penalty.alpha, fit_intercept=penalty.fit_intercept)
+    assert family.span is not None  # noqa: S101 - the plan refuses lists
+    low, high = family.span
+    dual, intercept, factor, parameters = solve_dual(
+        rows, high, low, penalty.alpha, fit_intercept=penalty.fit_intercept
+    )
     polynomial = Polynomial(family, None, intercept, dual)
     weight = rows.totals.total_weight()
     mean = rows.totals.sums.to_float() / weight if penalty.fit_intercept else np.zeros(rows.n_targets)
@@ -198,6 +208,7 @@ def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalt
         rows.totals.n_rows,
         weight,
         penalty,
+        parameters=parameters,
     )
 
 

@@ -19,6 +19,8 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
 
     The scale of ``alpha`` is that of scikit-learn's ``Lasso``. One eigendecomposition, D x D.
     """
+    if not len(equations.gram):
+        return np.zeros_like(equations.rhs)
     values, vectors = eigh(equations.gram)
     kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
     root = np.sqrt(values[kept])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.solve import Penalty, Solution
 from sparsact.learners.low_degree.stream import Stream
-from sparsact.learners.points import Points
+from sparsact.learners.points import Encoding, Points
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-_LEARNED = ("n_features_in_", "_single_target", "degree_", "alpha_", "rows_dealt_")
+_LEARNED = ("n_features_in_", "_single_target", "degree_", "alpha_", "best_score_", "rows_dealt_")
 
 
 def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
@@ -32,7 +32,9 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     solution = learner._fitted
     state, arrays = _solution_out(solution)
     state["params"] = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
-    state["encoding"] = learner.encoding_
+    if hasattr(learner, "cv_results_"):
+        state["params"]["cv"] = learner.cv_results_["fold_mse"].shape[1]  # whatever split them: so many folds
+        arrays |= {f"cv.{name}": values for name, values in learner.cv_results_.items()}
     state["learned"] = {name: _plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
@@ -56,7 +58,9 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         if name not in _LEARNED:
             raise ValueError(f"unknown attribute {name!r}")
         setattr(learner, name, value)
-    learner._encoding = state["encoding"]
+    results = {name.removeprefix("cv."): values for name, values in arrays.items() if name.startswith("cv.")}
+    if results:
+        learner.cv_results_ = results
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     if "classes" in state or "classes" in arrays:
@@ -96,6 +100,7 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
         "total_weight": solution.total_weight,
         "penalty": [penalty.kind, penalty.alpha, bool(penalty.fit_intercept)],
         "parameters": solution.parameters,
+        "encoding": solution.encoding,
     }
     if family.span is None:
         arrays["masks"] = family.masks
@@ -129,9 +134,16 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         int(state["n_rows"]),
         float(state["total_weight"]),
         Penalty(*state["penalty"]),
+        encoding=_encoding(state["encoding"]),
         variances=arrays.get("variances"),
         parameters=state["parameters"],
     )
+
+
+def _encoding(name: Any) -> Encoding | None:
+    if name not in ("signs", "bits", None):
+        raise ValueError(f"unknown encoding {name!r}")
+    return cast("Encoding | None", name)
 
 
 def _spanned(n: int, span: tuple[int, int], coef: NDArray[np.float64] | None) -> Family:

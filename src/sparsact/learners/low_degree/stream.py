@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from sparsact.learners.low_degree.plan import MAX_CELLS_N, Size, plan, prefers_c
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.statistic import Statistic
-from sparsact.learners.points import Encoding, encoding_of, pack
+from sparsact.learners.points import Encoding, Points, encoding_of, pack
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -51,6 +52,29 @@ class Request:
         return Size(n, Family.count(n, high, low), n_rows, n_targets, (low, high))
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What comes with the points of some rows: targets (m, T), weights (m,), folds (m,); sign -1 takes rows away."""
+
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+    folds: NDArray[np.intp] | None = None
+    sign: int = 1
+
+    def part(self, rows: NDArray[np.bool_] | slice) -> Batch:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, y=self.y[rows], weights=weights, folds=None if self.folds is None else self.folds[rows])
+
+    def positive(self) -> Batch:
+        """The rows of positive weight."""
+        return self if self.weights is None else self.part(self.weights > 0)
+
+    def copy(self) -> Batch:
+        """An independent copy: the caller may use its arrays again."""
+        return deepcopy(self)
+
+
 @dataclass(eq=False)
 class Stream:
     """The rows a learner has seen, in the form of additive statistics: one, or one a fold.
@@ -71,48 +95,61 @@ class Stream:
     domain: str | None = None
     encoding: Encoding | None = None
     statistics: list[Any] = field(default_factory=list)
-    undecided: list[tuple[Any, ...]] = field(default_factory=list)
+    undecided: list[Batch] = field(default_factory=list)
 
     @property
     def n_rows(self) -> int:
         """Rows of non-zero weight seen so far."""
-        waiting = sum(int(sign * len(y)) for _, y, _, _, sign in self.undecided)
-        return waiting + sum(_count(statistic) for statistic in self.statistics)
+        waiting = sum(int(batch.sign * len(batch.y)) for batch in self.undecided)
+        return waiting + sum(count_rows(statistic) for statistic in self.statistics)
 
-    def add(
-        self,
-        request: Request,
-        X: NDArray[Any],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-        folds: NDArray[np.intp] | None = None,
-        sign: int = 1,
-    ) -> None:
-        """Add rows (or, with sign -1, take them away)."""
+    def add(self, request: Request, X: NDArray[Any], batch: Batch, names: NDArray[Any] | None = None) -> None:
+        """Add the rows of a batch (or take them away), all or, on bad input, none.
+
+        Raises
+        ------
+        ValueError
+            If X is not written like the rows before, or if more rows are taken away than are there.
+        """
+        if batch.y.shape[1] != self.n_targets:
+            raise ValueError(f"`y` has {batch.y.shape[1]} targets, the rows before had {self.n_targets}; pass as many.")
+        if batch.sign < 0 and self.n_rows < len(batch.y):
+            raise ValueError(f"cannot forget {len(batch.y)} rows of {self.n_rows}; forget only rows that were fitted.")
         if self.domain is None:
-            self._decide(request, X)
+            self._decide(request, X, names)
         if self.domain is None:  # all values are 1: they may be bits or signs, and a later row will tell
-            self.undecided.append((X, y, weights, folds, sign))
+            self.undecided.append(batch.positive().copy())
             return
-        for waiting in [*self.undecided, (X, y, weights, folds, sign)]:
-            self._digest(request, *waiting)
-        self.undecided = []
-
-    def settle(self, request: Request) -> None:
-        """Decide what could not be told from the rows: values that are all 1 are signs."""
-        if self.undecided:
-            self._begin(request, "cube", "signs")
+        if self.encoding is not None:
+            points = pack(X, self.encoding, names)
             waiting, self.undecided = self.undecided, []
-            for rows in waiting:
-                self._digest(request, *rows)
+            for earlier in waiting:
+                self._digest(request, self._ones(len(earlier.y)), earlier)
+            self._digest(request, points, batch)
+        else:
+            self._digest(request, X.astype(np.float64, copy=False), batch)
 
-    def _decide(self, request: Request, X: NDArray[Any]) -> None:
+    def _ones(self, n_rows: int) -> Points:
+        assert self.encoding is not None  # noqa: S101 - called once it is known
+        return pack(np.ones((n_rows, self.n), dtype=np.int8), self.encoding)
+
+    def settled(self, request: Request) -> Stream:
+        """The stream itself or, while all values are 1, a copy in which they are signs."""
+        if self.domain is not None:
+            return self
+        twin = replace(self, statistics=[], undecided=[])
+        twin._begin(request, "cube", "signs")
+        for batch in self.undecided:
+            twin._digest(request, twin._ones(len(batch.y)), batch)
+        return twin
+
+    def _decide(self, request: Request, X: NDArray[Any], names: NDArray[Any] | None) -> None:
         if request.domain == "real":
             return self._begin(request, "real", None)
         encoding = encoding_of(X)
         if encoding == "real":
             if request.domain == "cube":
-                pack(X, "signs" if (X == -1).any() else "bits")  # raises, naming the column and row
+                pack(X, "signs" if (X == -1).any() else "bits", names)  # raises, naming the column and row
             return self._begin(request, "real", None)
         if encoding != "ones":
             self._begin(request, "cube", encoding)
@@ -136,30 +173,21 @@ class Stream:
             return Cells(self.n, self.n_targets)
         return Rows(self.n, self.n_targets)
 
-    def _digest(
-        self,
-        request: Request,
-        X: NDArray[Any],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-        folds: NDArray[np.intp] | None,
-        sign: int,
-    ) -> None:
+    def _digest(self, request: Request, rows: Points | NDArray[np.float64], batch: Batch) -> None:
+        if batch.weights is not None and not batch.weights.all():
+            positive = batch.weights > 0
+            rows = rows.take(positive) if isinstance(rows, Points) else rows[positive]
+            batch = batch.positive()
         if self.domain == "cube":
-            self._adapt(request, self.n_rows + sign * len(y))
+            self._adapt(request, self.n_rows + batch.sign * len(batch.y))
         for fold, statistic in enumerate(self.statistics):
-            chosen = slice(None) if folds is None else folds == fold
-            self._update(statistic, X[chosen], y[chosen], None if weights is None else weights[chosen], sign)
-        self._adapt(request, self.n_rows)
-
-    def _update(
-        self, statistic: Any, X: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.float64] | None, sign: int
-    ) -> None:
-        change = statistic.update if sign > 0 else statistic.forget
-        for start in range(0, len(y), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            here = X[rows].astype(np.float64) if self.encoding is None else pack(X[rows], self.encoding)
-            change(here, y[rows], None if weights is None else weights[rows])
+            if batch.folds is None:
+                _update(statistic, rows, batch)
+            else:
+                chosen = batch.folds == fold
+                _update(statistic, rows.take(chosen) if isinstance(rows, Points) else rows[chosen], batch.part(chosen))
+        if self.domain == "cube":
+            self._adapt(request, self.n_rows)
 
     def _adapt(self, request: Request, n_rows: int) -> None:
         """Change rows into cells or moments once those are cheaper; all forms hold the same sums exactly."""
@@ -190,9 +218,9 @@ class Stream:
                 f"cannot merge {other.n} columns, {other.n_targets} targets, {other.n_folds} folds into "
                 f"{self.n}, {self.n_targets}, {self.n_folds}; fit both alike."
             )
-        for rows in other.undecided:
-            self.add(request, *rows)
         if other.domain is None:
+            for batch in list(other.undecided):
+                self.add(request, np.ones((len(batch.y), self.n), dtype=np.int8), batch)
             return
         if self.domain is None:
             self._begin(request, other.domain, other.encoding)
@@ -204,8 +232,9 @@ class Stream:
         self._adapt(request, self.n_rows + other.n_rows)
         for fold, theirs in enumerate(other.statistics):
             self.statistics[fold] = joined(self.statistics[fold], theirs)
-        if self.undecided:
-            self.add(request, np.ones((0, self.n)), np.ones((0, self.n_targets)), None)
+        waiting, self.undecided = self.undecided, []
+        for batch in waiting:
+            self._digest(request, self._ones(len(batch.y)), batch)
 
     def total(self, without: int | None = None) -> Any:
         """The statistic of all rows, or of all but one fold."""
@@ -230,5 +259,15 @@ def joined(mine: Any, other: Any) -> Any:
     return mine
 
 
-def _count(statistic: Any) -> int:
+def _update(statistic: Any, rows: Points | NDArray[np.float64], batch: Batch) -> None:
+    """Add or take away rows, a block at a time, so that the memory in between is bounded."""
+    change = statistic.update if batch.sign > 0 else statistic.forget
+    for start in range(0, len(batch.y), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
+        here = rows.between(start, start + _ROWS_AT_ONCE) if isinstance(rows, Points) else rows[block]
+        change(here, batch.y[block], None if batch.weights is None else batch.weights[block])
+
+
+def count_rows(statistic: Any) -> int:
+    """Rows of non-zero weight in a statistic of either domain."""
     return int(statistic.n_rows if isinstance(statistic, RealStatistic) else statistic.totals.n_rows)
