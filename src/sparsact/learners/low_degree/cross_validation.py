@@ -28,7 +28,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     ----------
     degrees : sequence of int, default=(1, 2, 3)
         Degrees to try.
-    alphas : sequence of float, default=(0.0, 0.1, 1.0, 10.0, 100.0)
+    alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         Ridge penalties to try.
     cv : int or iterable of (train, test) pairs or splitter, default=5
         Number of folds: of every ``cv`` consecutive rows one goes to each fold, in an order drawn from
@@ -76,7 +76,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def __init__(
         self,
         degrees: Sequence[int] = (1, 2, 3),
-        alphas: Sequence[float] = (0.0, 0.1, 1.0, 10.0, 100.0),
+        alphas: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
         cv: Any = 5,
         solver: str = "auto",
         fit_intercept: bool = True,

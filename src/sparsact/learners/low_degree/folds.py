@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
 from sparsact.learners.low_degree.plan import plan
 from sparsact.learners.low_degree.real import RealStatistic
@@ -52,9 +53,9 @@ def _scores(
                 )
             squared[i] = _by_equations(*written, training.family.up_to(degrees[i]), alphas)
             continue
-        family = wanted.family(training.n)
         size = wanted.size(training.n, training.totals.n_rows, training.n_targets)
-        route = plan(size, request.solver, request.max_memory)
+        route = plan(size, request.solver, request.max_memory, rows_kept=not isinstance(training, Moments))
+        family = wanted.family(training.n)
         if route.solver != "kernel" and not route.iterative:
             if written is None:
                 written = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
 
 _ROWS_AT_ONCE = 1 << 16
@@ -36,9 +38,7 @@ class Moments(Statistic):
         self.family = family
         self.n_threads = n_threads
         self.differences, self.position = kernels.symmetric_differences(family.with_empty)
-        self.weights = ExactSum.zeros((len(self.differences),))
-        self.sums = ExactSum.zeros((n_targets, len(family) + 1))
-        self._waiting = Rows(family.n, n_targets)
+        self._clear()
 
     @property
     def nbytes(self) -> int:
@@ -47,7 +47,15 @@ class Moments(Statistic):
         return own + self._waiting.nbytes
 
     def _empty(self) -> Self:
-        return type(self)(self.family, self.n_targets, n_threads=self.n_threads)
+        twin = copy(self)  # shares the differences and their places, which never change
+        twin._clear()
+        return twin
+
+    def _clear(self) -> None:
+        self.totals = Totals(self.n_targets)
+        self.weights = ExactSum.zeros((len(self.differences),))
+        self.sums = ExactSum.zeros((self.n_targets, len(self.family) + 1))
+        self._waiting = Rows(self.n, self.n_targets)
 
     def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         self._waiting.update(points, y, weights)
@@ -82,10 +90,10 @@ class Moments(Statistic):
                 f"cannot merge moments of {len(other.family)} monomials into those of {len(self.family)}; "
                 "fit both with the same degree, min_degree and subsets."
             )
+        other.digest()
         self.totals.merge(other.totals, sign)
         self.weights.merge(other.weights, sign)
         self.sums.merge(other.sums, sign)
-        self._waiting.merge(other._waiting, sign)
 
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), for the family or a leading part of it."""
