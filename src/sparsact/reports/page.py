@@ -1,0 +1,152 @@
+"""One self-contained HTML page of a fit: it loads nothing, and every name from the data is escaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from sparsact.reports.display import Display
+from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
+from sparsact.reports.summary import FitSummary, TargetSummary
+
+SIGNS = (
+    "A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and −1 where its bit is 1. "
+    "Switching one column on, all else averaged, therefore changes the target by −2 times its coefficient."
+)
+UNIFORM = (
+    "Shares are of the target's variance in the table; they are exact parts of it when every combination of bits is "
+    "equally frequent, and may exceed it otherwise."
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The figures of one target (or class)."""
+
+    target: TargetSummary
+    prediction: tuple[Display, ...]
+    structure: tuple[Display, ...]
+
+
+def render(summary: FitSummary) -> str:
+    """The page, as HTML 5."""
+    return _template().render(
+        summary=summary,
+        overview=_overview(summary),
+        sections=[_section(summary, target, f"t{i}") for i, target in enumerate(summary.targets)],
+        signs=SIGNS,
+    )
+
+
+def write(summary: FitSummary, path: str | Path) -> None:
+    """Write the page."""
+    Path(path).write_text(render(summary), encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("sparsact.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "duration": duration, "size": size}
+    environment.globals["trusted"] = Markup  # the drawings are ours; matplotlib escapes the names in them
+    return environment.get_template("page.html.j2")
+
+
+def number(value: object) -> str:
+    """A value of a table, for people.
+
+    >>> number(0.123456), number(None), number(12), number(True), number(123456.7)
+    ('0.1235', '–', '12', 'yes', '1.235e+05')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """Seconds, for people.
+
+    >>> duration(0.0312), duration(2.5), duration(150)
+    ('31 ms', '2.50 s', '2 min 30 s')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def size(n_bytes: int) -> str:
+    """Bytes, for people.
+
+    >>> size(3_250_000), size(2_000_000_000)
+    ('3 MB', '2.00 GB')
+    """
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.2f} GB"
+
+
+def _overview(summary: FitSummary) -> list[Display]:
+    """Figures of the whole fit."""
+    caption = "Each degree was fitted on the other folds and measured on rows it had not seen. Bars: ± one standard deviation."
+    drawn = [
+        Display.of(degrees, "error-by-degree", "Error by degree", caption, degrees.frame(summary.candidates)),
+    ]
+    if summary.confusion is not None:
+        caption = f"Accuracy {summary.confusion.accuracy:.2%}; the most frequent class alone gives {summary.confusion.majority:.2%}."
+        matrix = confusion.frame(summary.confusion)
+        drawn.insert(0, Display.of(confusion, "confusion", "Confusion of held-out rows", caption, matrix))
+    return drawn
+
+
+def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
+    prediction: tuple[Display, ...] = ()
+    if summary.confusion is None:
+        prediction = (
+            Display.of(
+                scores,
+                f"{key}-scores",
+                "Held-out R² against the baselines",
+                "Predicting the mean of the target has R² = 0; the linear model uses each column alone.",
+                scores.frame(target, summary.choice),
+            ),
+            Display.of(
+                residuals,
+                f"{key}-residuals",
+                "Predicted, actual and residual",
+                f"{len(target.actual)} rows, each predicted by a model that had not seen it.",
+                residuals.frame(target),
+            ),
+        )
+    structure = (
+        Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target)),
+        Display.of(
+            interactions,
+            f"{key}-interactions",
+            "Strongest interactions",
+            "The largest coefficients by absolute value. " + _interval_note(target),
+            interactions.frame(target),
+        ),
+        Display.of(
+            influences,
+            f"{key}-influences",
+            "Influence of each column",
+            "Sum of the squared coefficients of all products that hold the column. " + UNIFORM,
+            influences.frame(target),
+        ),
+    )
+    return Section(target, prediction, structure)
+
+
+def _interval_note(target: TargetSummary) -> str:
+    if any(term.low is None for term in target.terms):
+        return "Intervals are not known for this fit."
+    return "Bars: 95 % confidence intervals of each coefficient by itself, not corrected for how many there are."
