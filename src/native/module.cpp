@@ -38,5 +38,6 @@ NB_MODULE(_native, module) {
     module.def("isa", [] { return std::string(sparsact::isa_name(sparsact::current_isa())); });
     module.def("widest_isa", [] { return std::string(sparsact::isa_name(sparsact::widest_isa())); });
     module.def("use_isa", &sparsact::use_isa);
+    sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
 }

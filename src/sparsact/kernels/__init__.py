@@ -4,6 +4,32 @@
 Arrays are trusted here: the public doors (estimators, :mod:`sparsact.fourier`) have checked them.
 """
 
-from sparsact.kernels.dispatch import backend, description, using, walsh_hadamard
+from sparsact.kernels.dispatch import (
+    add_products,
+    backend,
+    description,
+    evaluate,
+    evaluate_packed,
+    exponent_range,
+    pack_columns,
+    parity_counts,
+    symmetric_differences,
+    transpose_bits,
+    using,
+    walsh_hadamard,
+)
 
-__all__ = ["backend", "description", "using", "walsh_hadamard"]
+__all__ = [
+    "add_products",
+    "backend",
+    "description",
+    "evaluate",
+    "evaluate_packed",
+    "exponent_range",
+    "pack_columns",
+    "parity_counts",
+    "symmetric_differences",
+    "transpose_bits",
+    "using",
+    "walsh_hadamard",
+]

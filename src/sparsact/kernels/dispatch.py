@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.hypercube import WORD, Masks
 from sparsact.kernels import reference
 
 native: Any
@@ -61,6 +63,124 @@ def using(name: str, isa: str | None = None) -> Iterator[None]:
 def walsh_hadamard(table: NDArray[Any], *, n_threads: int = 1) -> None:
     """Transform every row of ``table`` (rows, 2**n), C-contiguous, in place and unnormalised."""
     _chosen.walsh_hadamard(table, n_threads)
+
+
+def pack_columns(X: NDArray[Any], zero: float, one: float) -> tuple[NDArray[np.uint64], int]:
+    """Bits of a table of two values, one packed column a coordinate, and the first element that is neither.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n)
+        Any strides; bool, int8, uint8, int32, int64, float32 or float64.
+    zero, one : float
+        The values that stand for bit 0 and bit 1.
+
+    Returns
+    -------
+    columns : ndarray of shape (n, ceil(m / 64)), uint64
+        Bit ``r % 64`` of word ``r // 64`` of column ``j`` is ``X[r, j] == one``; padding bits are 0.
+    bad : int
+        Flat index ``r * n + j`` of the first element (row by row) that equals neither value, or -1.
+    """
+    m, n = X.shape
+    columns = np.empty((n, _n_words(m)), dtype=np.uint64)
+    bad = _chosen.pack_columns(X.view(np.uint8) if X.dtype == np.bool_ else X, zero, one, columns)
+    return columns, bad
+
+
+def transpose_bits(columns: NDArray[np.uint64], n_rows: int) -> NDArray[np.uint64]:
+    """Packed rows (n_rows, ceil(n / 64)) of packed columns (n, ceil(n_rows / 64)); its own inverse, roles swapped."""
+    rows = np.empty((n_rows, _n_words(len(columns))), dtype=np.uint64)
+    _chosen.transpose_bits(columns, rows)
+    return rows
+
+
+def parity_counts(
+    columns: NDArray[np.uint64], planes: NDArray[np.uint64], masks: Masks, *, n_threads: int = 1
+) -> NDArray[np.int64]:
+    """Rows of each plane at which a subset's bits have odd parity: popcount of ``plane & xor of columns``.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, words), uint64
+        Packed columns, C-contiguous.
+    planes : ndarray of shape (P, words), uint64
+        Sets of rows, C-contiguous.
+    masks : ndarray of shape (N, W), uint64
+        Subsets, C-contiguous, in any order. Fastest when neighbours share their highest (or their lowest) coordinates.
+
+    Returns
+    -------
+    counts : ndarray of shape (P, N), int64
+    """
+    counts = np.empty((len(planes), len(masks)), dtype=np.int64)
+    _chosen.parity_counts(columns, planes, masks, counts, n_threads)
+    return counts
+
+
+def evaluate(
+    X: NDArray[np.float64], masks: Masks, coefficients: NDArray[np.float64], *, n_threads: int = 1
+) -> NDArray[np.float64]:
+    """Values (m, T) of T polynomials, ``sum_S coefficients[S, t] * prod_{i in S} X[:, i]``; X is (m, n), C-contiguous.
+
+    The same bits on every kernel, instruction set and number of threads: a monomial is multiplied from its highest
+    coordinate down, and monomials are added in the order of ``masks``.
+    """
+    values = np.empty((len(X), coefficients.shape[1]))
+    _chosen.evaluate(X, masks, coefficients, values, n_threads)
+    return values
+
+
+def evaluate_packed(
+    columns: NDArray[np.uint64], n_rows: int, masks: Masks, coefficients: NDArray[np.float64], *, n_threads: int = 1
+) -> NDArray[np.float64]:
+    """:func:`evaluate` at ``n_rows`` points of the cube, given as packed columns (bit 1 is sign -1); the same bits."""
+    values = np.empty((n_rows, coefficients.shape[1]))
+    _chosen.evaluate_packed(columns, masks, coefficients, values, n_threads)
+    return values
+
+
+def symmetric_differences(masks: Masks) -> tuple[Masks, NDArray[np.int32]]:
+    """All distinct symmetric differences of two subsets of a family, and where each pair's stands.
+
+    Parameters
+    ----------
+    masks : ndarray of shape (D, W), uint64
+        Distinct subsets, C-contiguous.
+
+    Returns
+    -------
+    unique : ndarray of shape (N, W), uint64
+        Distinct masks ``S xor T``, in the order of the numbers they spell (the last word is the most significant).
+    position : ndarray of shape (D, D), int32
+        Symmetric; ``unique[position[a, b]] == masks[a] ^ masks[b]``.
+    """
+    position = np.empty((len(masks), len(masks)), dtype=np.int32)
+    return _chosen.symmetric_differences(masks, position), position
+
+
+def exponent_range(values: NDArray[np.float64]) -> tuple[int, int]:
+    """(low, high): every value is a multiple of 2**low and below 2**high in magnitude; (0, 0) if all are zero."""
+    low, high = _chosen.exponent_range(values)
+    return low, high
+
+
+def add_products(
+    limbs: NDArray[np.int64],
+    base: int,
+    index: NDArray[np.uint64] | None,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64] | None,
+) -> None:
+    """Add the exact a[i] * b[i] to column index[i] (None: column i) of ``limbs`` (L, cells), in place.
+
+    Limb l counts units of 2**(32 * (base + l)); the caller has made room for every digit of every product.
+    """
+    _chosen.add_products(limbs, base, index, a, b)
+
+
+def _n_words(m: int) -> int:
+    return -(-m // WORD)
 
 
 _choose(os.environ.get("SPARSACT_KERNELS", ""))

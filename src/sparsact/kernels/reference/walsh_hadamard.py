@@ -1,4 +1,4 @@
-"""Every kernel in plain NumPy: the definition that the native kernels must equal."""
+"""Walsh-Hadamard transform."""
 
 from __future__ import annotations
 

@@ -1,0 +1,77 @@
+#include "exact.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sparsact::SPARSACT_ISA {
+
+namespace {
+
+constexpr int kLimbBits = 32;
+constexpr std::uint64_t kLimbMask = 0xFFFFFFFFu;
+
+// A double as an integer times a power of two: value = (negative ? -1 : 1) * mantissa * 2^exponent.
+struct Scaled {
+    std::uint64_t mantissa;
+    int exponent;
+    bool negative;
+};
+
+inline Scaled scaled(double value) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    const int biased = static_cast<int>(bits >> 52 & 0x7FF);
+    const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
+    const bool normal = biased != 0;
+    return {fraction | std::uint64_t{normal} << 52, (normal ? biased : 1) - 1075, bits >> 63 != 0};
+}
+
+// Adds mantissa * 2^exponent, digit by digit; the caller's grid covers every non-zero digit.
+inline void add_scaled(std::int64_t* cell, std::size_t stride, int base, unsigned __int128 mantissa, int exponent,
+                       bool negative) {
+    if (mantissa == 0) return;
+    int offset = exponent - kLimbBits * base;
+    if (offset < 0) {  // the low bits are zeros: the grid starts at the lowest set bit of any value
+        mantissa >>= -offset;
+        offset = 0;
+    }
+    std::int64_t* limb = cell + static_cast<std::size_t>(offset / kLimbBits) * stride;
+    const int shift = offset % kLimbBits;
+    std::uint64_t carry = 0;
+    for (; mantissa != 0 || carry != 0; mantissa >>= kLimbBits, limb += stride) {
+        const std::uint64_t digits = ((static_cast<std::uint64_t>(mantissa) & kLimbMask) << shift) + carry;
+        const auto digit = static_cast<std::int64_t>(digits & kLimbMask);
+        *limb += negative ? -digit : digit;
+        carry = digits >> kLimbBits;
+    }
+}
+
+}  // namespace
+
+Exponents exponent_range(const double* values, std::size_t count) {
+    int low = 1 << 20, high = -(1 << 20);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Scaled s = scaled(values[i]);
+        if (s.mantissa == 0) continue;
+        low = std::min(low, s.exponent + __builtin_ctzll(s.mantissa));
+        high = std::max(high, s.exponent + 64 - __builtin_clzll(s.mantissa));
+    }
+    return low <= high ? Exponents{low, high} : Exponents{0, 0};
+}
+
+void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index, const double* a,
+                  const double* b, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Scaled x = scaled(a[i]);
+        std::int64_t* cell = limbs + (index ? index[i] : i);
+        if (b == nullptr) {
+            add_scaled(cell, cells, base, x.mantissa, x.exponent, x.negative);
+        } else {
+            const Scaled y = scaled(b[i]);
+            add_scaled(cell, cells, base, static_cast<unsigned __int128>(x.mantissa) * y.mantissa,
+                       x.exponent + y.exponent, x.negative != y.negative);
+        }
+    }
+}
+
+}  // namespace sparsact::SPARSACT_ISA

@@ -1,0 +1,204 @@
+r"""Sums of doubles that never round: integer limbs on a fixed grid of exponents.
+
+A double is an integer times a power of two. Its digits in base :math:`2^{32}`, on the grid
+:math:`\dots, 2^{-32}, 1, 2^{32}, \dots` that is the same for everybody, are added as integers. Integer addition is
+associative, so any order, split or machine gives the same sum, and no scale need be known in advance; a wider
+range of exponents only adds limbs. The idea is that of reproducible summation [1]_, taken to its exact end.
+
+References
+----------
+.. [1] J. Demmel and H. D. Nguyen, "Parallel reproducible summation", IEEE Trans. Computers 64(7), 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact import kernels
+
+LIMB_BITS = 32
+_RADIX = 1 << LIMB_BITS
+_DIGITS_OF_ONE_ROW = 1 << (LIMB_BITS + 1)  # the most that one product adds to any limb
+_LARGEST = 1 << 62
+
+
+class ExactSum:
+    """An array of exact sums, of any shape.
+
+    The value of an entry is ``sum_l limbs[l] * 2**(32 * (base + l))``.
+
+    Attributes
+    ----------
+    base : int
+        Place of the lowest limb on the grid.
+    limbs : ndarray of shape (L, *shape), int64
+        Digits; every method keeps them below ``2**62`` in magnitude by carrying in time.
+    """
+
+    def __init__(self, base: int, limbs: NDArray[np.int64], bound: int = _LARGEST) -> None:
+        self.base = base
+        self.limbs = limbs
+        self._bound = bound  # no limb exceeds it in magnitude
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> ExactSum:
+        """An array of sums of nothing."""
+        return cls(0, np.zeros((0, *shape), dtype=np.int64), 0)
+
+    @classmethod
+    def of(cls, a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> ExactSum:
+        """One sum an entry: the exact products ``a * b`` (``a`` alone when b is None), in the shape of ``a``."""
+        sums = cls.zeros(a.shape)
+        sums.add(a.ravel(), None if b is None else b.ravel())
+        return sums
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[ExactSum]) -> ExactSum:
+        """The parts one after another along the last axis."""
+        some = [part for part in parts if len(part.limbs)] or [cls.zeros(parts[0].shape)]
+        low = min(part.base for part in some)
+        high = max(part.base + len(part.limbs) for part in some)
+        for part in parts:
+            part._cover(low, high)
+        limbs = np.concatenate([part.limbs for part in parts], axis=-1)
+        return cls(low, limbs, max(part._bound for part in parts))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array of sums."""
+        return self.limbs.shape[1:]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the limbs."""
+        return self.limbs.nbytes
+
+    def copy(self) -> ExactSum:
+        """An independent copy."""
+        return ExactSum(self.base, self.limbs.copy(), self._bound)
+
+    def add(
+        self,
+        a: NDArray[np.float64],
+        b: NDArray[np.float64] | None = None,
+        index: NDArray[np.uint64] | None = None,
+    ) -> None:
+        """Add the exact products ``a[i] * b[i]`` to entry ``index[i]`` in C order (entry ``i`` when None), in place."""
+        low, high = kernels.exponent_range(a)
+        if b is not None:
+            low_b, high_b = kernels.exponent_range(b)
+            low, high = low + low_b, high + high_b
+        self._cover(low // LIMB_BITS, -(-high // LIMB_BITS))
+        self._make_room(len(a) * _DIGITS_OF_ONE_ROW)
+        if len(self.limbs):
+            kernels.add_products(self.limbs.reshape(len(self.limbs), -1), self.base, index, a, b)
+
+    def merge(self, other: ExactSum, sign: int = 1) -> None:
+        """Add (or, with sign -1, subtract) sums of the same shape, in place."""
+        if other._bound > _LARGEST // 2:
+            other.normalize()
+        self._cover(other.base, other.base + len(other.limbs))
+        self._make_room(other._bound)
+        place = other.base - self.base
+        self.limbs[place : place + len(other.limbs)] += sign * other.limbs
+
+    def _cover(self, low: int, high: int) -> None:
+        """Have limbs for the places low..high - 1."""
+        if not len(self.limbs):
+            self.base, high = low, max(high, low)
+        below = max(0, self.base - low)
+        above = max(0, high - self.base - len(self.limbs))
+        if below or above:
+            empty = np.zeros((below + above, *self.shape), dtype=np.int64)
+            self.limbs = np.concatenate([empty[:below], self.limbs, empty[below:]])
+            self.base -= below
+
+    def _make_room(self, growth: int) -> None:
+        if self._bound + growth > _LARGEST:
+            self.normalize()
+            if self._bound + growth > _LARGEST:
+                raise OverflowError(f"one batch may add {growth:.1e} to a limb, more than int64 holds; pass smaller batches.")
+        self._bound += growth
+
+    def normalize(self) -> None:
+        """Carry, in place, to the one representation of these sums with the fewest limbs.
+
+        All limbs but the top are in [0, 2**32), the top is in [-2**32, 2**32), and no end limb is all zero.
+        """
+        limbs = list(self.limbs)
+        place = 0
+        while place < len(limbs) - 1 or (limbs and _outside(limbs[-1])):
+            if place == len(limbs) - 1:
+                limbs.append(np.zeros(self.shape, dtype=np.int64))
+            limbs[place + 1] = limbs[place + 1] + (limbs[place] >> LIMB_BITS)
+            limbs[place] = limbs[place] & (_RADIX - 1)
+            place += 1
+        while len(limbs) > 1 and _only_signs(limbs[-1]):
+            sign = limbs.pop()
+            limbs[-1] = limbs[-1] + sign * _RADIX
+        if len(limbs) == 1 and not limbs[0].any():
+            limbs.pop()
+        first = next((place for place, limb in enumerate(limbs) if limb.any()), 0)
+        self.base = self.base + first if limbs else 0
+        self.limbs = np.stack(limbs[first:]) if limbs else np.zeros((0, *self.shape), dtype=np.int64)
+        self._bound = _RADIX
+
+    def to_float(self) -> NDArray[np.float64]:
+        """The sums as float64: a fixed function of their exact values, within 2 units in the last place."""
+        self.normalize()
+        total = np.zeros(self.shape)
+        for place in range(len(self.limbs) - 1, -1, -1):
+            total += np.ldexp(self.limbs[place].astype(np.float64), LIMB_BITS * (self.base + place))
+        return total
+
+    def to_fractions(self) -> list[Fraction]:
+        """The sums as rationals, in C order; for the few totals that need exact arithmetic."""
+        columns = self.limbs.reshape(len(self.limbs), -1).T.tolist()
+        scale = Fraction(2) ** (LIMB_BITS * self.base)
+        return [scale * sum(limb << (LIMB_BITS * place) for place, limb in enumerate(column)) for column in columns]
+
+    def total(self) -> ExactSum:
+        """Sum over the last axis."""
+        self.normalize()
+        return ExactSum(self.base, self.limbs.sum(axis=-1), _RADIX * max(1, self.limbs.shape[-1]))
+
+    def take(self, index: NDArray[np.intp] | slice) -> ExactSum:
+        """The entries at ``index`` of the last axis."""
+        return ExactSum(self.base, np.ascontiguousarray(self.limbs[..., index]), self._bound)
+
+    def times(self, sign: int) -> ExactSum:
+        """The sums times 1 or -1."""
+        return ExactSum(self.base, sign * self.limbs, self._bound)
+
+    def grouped(self, order: NDArray[np.intp], first: NDArray[np.intp]) -> ExactSum:
+        """Sums over groups of the last axis: put in ``order``, the groups begin at the increasing places ``first``."""
+        self.normalize()
+        if not len(first):
+            return ExactSum.zeros((*self.shape[:-1], 0))
+        limbs = np.add.reduceat(self.limbs[..., order], first, axis=-1) if len(self.limbs) else self.limbs[..., first]
+        return ExactSum(self.base, limbs, _RADIX * max(1, len(order)))
+
+    def nonzero(self) -> NDArray[np.bool_]:
+        """Where a sum is not zero."""
+        self.normalize()
+        return np.asarray(self.limbs.any(axis=0))
+
+    def walsh_hadamard(self, *, n_threads: int = 1) -> ExactSum:
+        """The exact unnormalised transform over the last axis, of length 2**n with n <= 30."""
+        self.normalize()
+        limbs = self.limbs.copy()
+        if limbs.size:
+            kernels.walsh_hadamard(limbs.reshape(-1, limbs.shape[-1]), n_threads=n_threads)
+        return ExactSum(self.base, limbs, _RADIX * limbs.shape[-1])
+
+
+def _outside(limb: NDArray[np.int64]) -> bool:
+    return bool(limb.size and (limb.max() >= _RADIX or limb.min() < -_RADIX))
+
+
+def _only_signs(limb: NDArray[np.int64]) -> bool:
+    return not limb.size or bool(limb.max() <= 0 and limb.min() >= -1)

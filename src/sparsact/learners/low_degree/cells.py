@@ -1,0 +1,64 @@
+"""One cell a point of the cube: every moment and every correlation by one Walsh-Hadamard transform each."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.exact_sum import ExactSum
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.points import Points
+
+MAX_N = 26
+_ROWS_AT_ONCE = 256
+
+
+class Cells(Statistic):
+    """Exact sums of weights and of weighted targets in each of the ``2**n`` cells.
+
+    Attributes
+    ----------
+    weights, sums : ExactSum of shape (2**n,), (T, 2**n)
+        In table order (see :mod:`sparsact.hypercube`).
+    """
+
+    def __init__(self, n: int, n_targets: int) -> None:
+        super().__init__(n, n_targets)
+        self.weights = ExactSum.zeros((2**n,))
+        self.sums = ExactSum.zeros((n_targets, 2**n))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.weights.nbytes + self.sums.nbytes
+
+    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        code = np.ascontiguousarray(points.codes()[:, 0])
+        self.weights.add(weights, None, code)
+        size = np.uint64(2**self.n)
+        for target, column in enumerate(y.T):
+            self.sums.add(np.ascontiguousarray(column), weights, code + np.uint64(target) * size)
+
+    def merge(self, other: Self, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another."""
+        self.totals.merge(other.totals, sign)
+        self.weights.merge(other.weights, sign)
+        self.sums.merge(other.sums, sign)
+
+    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted inner products of characters, (D + 1, D + 1): ``G[S, T] = c(S xor T)``, two look-ups, no products."""
+        moments = self.weights.walsh_hadamard(n_threads=n_threads).to_float()
+        codes = family.with_empty[:, 0]
+        gram = np.empty((len(codes), len(codes)))
+        for start in range(0, len(codes), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            np.take(moments, (codes[rows, None] ^ codes).astype(np.intp), out=gram[rows])
+        return gram
+
+    def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
+        chosen = family.with_empty[:, 0].astype(np.intp)
+        return self.sums.walsh_hadamard(n_threads=n_threads).take(chosen).to_float()

@@ -1,0 +1,96 @@
+r"""More monomials than rows: the same least squares through an N x N matrix.
+
+The Gram matrix between points of the monomials of degree a..d depends only on the Hamming distance h:
+:math:`K(h) = \sum_{j=a}^{d} \mathcal{K}_j(h; n)`, a sum of Krawtchouk polynomials
+:math:`\mathcal{K}_j(h; n) = \sum_i (-1)^i \binom{h}{i}\binom{n-h}{j-i}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.normal_equations import Factor
+from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.points import Points, unpack
+
+
+def krawtchouk_sums(n: int, degree: int, min_degree: int) -> NDArray[np.float64]:
+    """Kernel value at every Hamming distance 0..n, from exact integers; shape (n + 1,)."""
+    return np.array(
+        [
+            float(
+                sum(
+                    (-1) ** i * comb(h, i) * comb(n - h, size - i)
+                    for size in range(min_degree, degree + 1)
+                    for i in range(min(h, size) + 1)
+                )
+            )
+            for h in range(n + 1)
+        ]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """A polynomial as a combination of kernel functions at N points.
+
+    Attributes
+    ----------
+    points : Points
+        The N points.
+    weights : ndarray of shape (N, T)
+        ``coef[S] = sum_i weights[i] * chi_S(x_i)``: the coefficients in the primal.
+    kernel : ndarray of shape (n + 1,)
+        Kernel value at each Hamming distance.
+    """
+
+    points: Points
+    weights: NDArray[np.float64]
+    kernel: NDArray[np.float64]
+
+    def values(self, points: Points) -> NDArray[np.float64]:
+        """The polynomial without its intercept at other points, (m, T): ``m * N`` distances by one matrix product."""
+        here = unpack(self.points).astype(np.float32)
+        return np.asarray(between(unpack(points).astype(np.float32), here, self.kernel) @ self.weights)
+
+
+def between(a: NDArray[np.float32], b: NDArray[np.float32], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Kernel values (len(a), len(b)) between signs: the distance ``(n - <a, b>) / 2`` is exact in float32."""
+    distance = ((a.shape[1] - a @ b.T) / 2).astype(np.int32)
+    return np.asarray(np.take(kernel, distance))
+
+
+def solve_dual(
+    rows: Rows, degree: int, min_degree: int, alpha: float, *, fit_intercept: bool
+) -> tuple[Dual, NDArray[np.float64], Factor]:
+    """Least squares of least norm (ridge for alpha > 0) over distinct points, the intercept (T,), and the factor.
+
+    With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
+    returns ``S z``, centred. ``N**2 n + N**3 / 3`` multiplications and ``24 N**2`` bytes.
+    """
+    rows.join()
+    kept = np.flatnonzero(rows.weights.to_float() > 0)
+    weights = rows.weights.take(kept).to_float()
+    targets = rows.sums.take(kept).to_float().T / weights[:, None]
+    points = Points.from_codes(np.ascontiguousarray(rows.codes[kept]), rows.n)
+    kernel = krawtchouk_sums(rows.n, degree, min_degree)
+    signs = unpack(points).astype(np.float32)
+    gram = between(signs, signs, kernel)
+    root, share, mean = np.sqrt(weights), weights / weights.sum(), np.zeros(rows.n_targets)
+    if fit_intercept:
+        row_mean = gram @ share
+        gram += share @ row_mean - row_mean[:, None] - row_mean
+        mean = share @ targets
+    gram *= np.outer(root, root)
+    factor = Factor(gram, alpha)
+    dual = root[:, None] * factor.solve(root[:, None] * (targets - mean))
+    if fit_intercept:
+        intercept = mean - row_mean @ dual + (share @ row_mean) * dual.sum(axis=0)
+        dual = dual - np.outer(share, dual.sum(axis=0))
+    else:
+        intercept = mean
+    return Dual(points, dual, kernel), intercept, factor

@@ -1,0 +1,142 @@
+r"""Least squares and ridge from sums of products.
+
+With :math:`\phi(x) = (\chi_S(x))_{S}` and weights w, the minimiser of
+:math:`\sum_i w_i (y_i - \beta_0 - \langle\beta, \phi(x_i)\rangle)^2 + \alpha \|\beta\|^2` solves
+:math:`(G + \alpha I)\beta = r`, where G and r are the inner products of the centred features and targets (not centred
+when there is no intercept). The intercept is not penalised. When G is singular, :math:`\alpha = 0` gives the solution
+of least norm, the limit of ridge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, lapack
+
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.statistic import Statistic
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """Centred inner products of features and targets.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (D, D)
+        Of the features.
+    rhs : ndarray of shape (D, T)
+        Of features and targets.
+    feature_mean, target_mean : ndarray of shape (D,), (T,)
+        What was subtracted: weighted means, or zeros without an intercept.
+    target_squares : ndarray of shape (T,)
+        Weighted squares of the centred targets.
+    weight, n_rows : float, int
+        Total weight; rows of non-zero weight.
+    """
+
+    gram: NDArray[np.float64]
+    rhs: NDArray[np.float64]
+    feature_mean: NDArray[np.float64]
+    target_mean: NDArray[np.float64]
+    target_squares: NDArray[np.float64]
+    weight: float
+    n_rows: int
+
+    def leading(self, size: int) -> NormalEquations:
+        """The equations of the first ``size`` features alone."""
+        return NormalEquations(
+            self.gram[:size, :size],
+            self.rhs[:size],
+            self.feature_mean[:size],
+            self.target_mean,
+            self.target_squares,
+            self.weight,
+            self.n_rows,
+        )
+
+    def squared_error(self, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted squared error on these rows of a model, coef (D, T) and intercept (T,), per target."""
+        shift = self.target_mean - intercept - self.feature_mean @ coef
+        fitted = np.einsum("dt,dt->t", coef, self.gram @ coef - 2 * self.rhs)
+        return np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0)
+
+
+def normal_equations(
+    statistic: Statistic, family: Family, *, fit_intercept: bool = True, n_threads: int = 1
+) -> NormalEquations:
+    """The equations of a family of monomials from the exact sums of a statistic; D x D floats."""
+    gram = statistic.gram(family, n_threads=n_threads)
+    correlations = statistic.correlations(family, n_threads=n_threads)
+    weight = float(gram[0, 0])
+    if fit_intercept and weight > 0:
+        feature_mean, target_mean = gram[0, 1:] / weight, correlations[:, 0] / weight
+        centred = gram[1:, 1:] - np.outer(gram[0, 1:], feature_mean)
+        rhs = correlations[:, 1:] - np.outer(target_mean, gram[0, 1:])
+    else:
+        feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
+        centred, rhs = gram[1:, 1:], correlations[:, 1:]
+    squares = np.maximum(statistic.totals.squares_about(target_mean), 0.0)
+    return NormalEquations(centred, rhs.T.copy(), feature_mean, target_mean, squares, weight, statistic.totals.n_rows)
+
+
+class Factor:
+    r"""A factorisation of :math:`G + \alpha I`: Cholesky when it is well conditioned, else eigenvectors.
+
+    Attributes
+    ----------
+    method : str
+        ``"Cholesky"`` or ``"eigenvectors"``.
+    rank : int
+        Numerical rank of G as far as it matters: D, or the number of eigenvalues above ``D * eps`` times the largest.
+    """
+
+    def __init__(self, gram: NDArray[np.float64], alpha: float) -> None:
+        self._gram = gram
+        self._alpha = alpha
+        size = len(gram)
+        shifted = gram.copy(order="F")
+        shifted.ravel(order="K")[:: size + 1] += alpha
+        norm = float(np.abs(shifted).sum(axis=0).max()) if size else 0.0
+        self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1) if size else (shifted, 0)
+        accurate = not failed and (size == 0 or lapack.dpocon(self._cholesky, norm, uplo="L")[0] > size * 2e-15)
+        self.method = "Cholesky" if accurate else "eigenvectors"
+        self.rank = size
+        if not accurate:
+            values, vectors = eigh(gram)
+            kept = values > size * np.finfo(float).eps * max(values[-1], 0.0)
+            self._values, self._vectors = values[kept], vectors[:, kept]
+            self.rank = int(kept.sum())
+
+    def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Solution (D, T); of least norm where G is singular."""
+        if not len(rhs):
+            return rhs.copy()
+        if self.method == "Cholesky":
+            return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
+        return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
+
+    @cached_property
+    def inverse(self) -> NDArray[np.float64]:
+        """The (pseudo-)inverse, D x D; ``2 D**3 / 3`` multiplications."""
+        if self.method == "Cholesky":
+            lower = lapack.dpotri(self._cholesky, lower=1)[0] if len(self._gram) else self._gram
+            return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+        return np.asarray((self._vectors / (self._values + self._alpha)) @ self._vectors.T)
+
+    @cached_property
+    def unscaled_covariance(self) -> NDArray[np.float64]:
+        """Covariance of the coefficients per unit of residual variance."""
+        if self._alpha == 0:
+            return self.inverse
+        return np.asarray(self.inverse @ self._gram @ self.inverse)
+
+    @cached_property
+    def effective_parameters(self) -> float:
+        r"""Trace of the smoother, :math:`\operatorname{tr}((G + \alpha I)^{-1} G)`; the rank when alpha is 0."""
+        if self._alpha == 0:
+            return float(self.rank)
+        return float(np.einsum("ij,ji->", self.inverse, self._gram))

@@ -1,0 +1,113 @@
+"""Which exact route a fit takes, why, and whether it fits in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import psutil
+
+from sparsact.hypercube import n_subsets, n_words
+from sparsact.learners.low_degree.family import Family
+
+Route = Literal["cells", "moments", "kernel"]
+MAX_CELLS_N = 24
+_MAX_CHOLESKY = 3000
+_LIMBS = 5  # of a typical double and its weight
+
+
+@dataclass(frozen=True)
+class Size:
+    """What decides the cost of a fit: n coordinates, D monomials, m rows, T targets."""
+
+    n: int
+    n_monomials: int
+    n_rows: int
+    n_targets: int
+    span: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A route, the way its equations are solved, the reason, and the bytes it needs at the peak (an estimate)."""
+
+    solver: Route
+    iterative: bool
+    reason: str
+    nbytes: float
+
+
+def available_memory() -> float:
+    """Bytes that a fit may use by default: 80 % of what the machine has free."""
+    return 0.8 * float(psutil.virtual_memory().available)
+
+
+def prefers_cells(n: int, n_rows: int) -> bool:
+    """Whether a table of 2**n cells is the cheaper statistic of so many rows."""
+    return n <= MAX_CELLS_N and 32 * n_rows >= 2**n
+
+
+def prefers_moments(size: Size) -> bool:
+    """Whether moments are the cheaper statistic: many more rows than monomials."""
+    return size.n_rows >= max(4 * size.n_monomials, 1 << 16) and size.n_monomials <= 4 * _MAX_CHOLESKY
+
+
+def plan(size: Size, solver: str, limit: float) -> Plan:
+    """The route for a fit.
+
+    Raises
+    ------
+    MemoryError
+        If no route that ``solver`` allows fits in ``limit`` bytes; names the sizes and the nearest degree that would.
+    """
+    routes = _routes(size) if solver == "auto" else [_route(size, solver)]
+    fitting = [route for route in routes if route.nbytes <= limit]
+    if not fitting:
+        raise MemoryError(_refusal(size, solver, min(routes, key=lambda route: route.nbytes), limit))
+    return fitting[0]
+
+
+def _routes(size: Size) -> list[Plan]:
+    """Every route that can serve, the preferred first."""
+    order: list[str] = []
+    if size.n_monomials > size.n_rows and size.span is not None:
+        order.append("kernel")
+    if prefers_cells(size.n, size.n_rows):
+        order.append("cells")
+    order.append("moments")
+    if size.n <= MAX_CELLS_N and "cells" not in order:
+        order.append("cells")
+    return [_route(size, name) for name in order]
+
+
+def _route(size: Size, solver: str) -> Plan:
+    n, d, m = size.n, size.n_monomials, size.n_rows
+    own = 16.0 * d * n_words(n) + 8.0 * d * (size.n_targets + 4)
+    if solver == "kernel":
+        reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
+        return Plan("kernel", False, reason, 28.0 * m * m + own)
+    table = 8.0 * 2**n * (2 * _LIMBS * (1 + size.n_targets) + 3)
+    iterative = d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
+    if solver == "cells":
+        how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
+        reason = f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"
+        return Plan("cells", iterative, reason, table + own + (0.0 if iterative else 28.0 * d * d))
+    differences = min(d * (d + 1) / 2.0, float(n_subsets(n, 2 * size.span[1])) if size.span else float("inf"))
+    nbytes = differences * (24.0 * n_words(n) + 40) + 32.0 * d * d + own + 48.0 * min(m, 1 << 18)
+    reason = f"n = {n} with {m:,} rows: the Gram matrix of {d:,} monomials from popcount moments of their differences"
+    return Plan("moments", False, reason, nbytes)
+
+
+def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
+    need = (
+        f"{size.n_monomials:,} monomials of {size.n} coordinates over {size.n_rows:,} rows need about "
+        f"{cheapest.nbytes / 2**30:,.1f} GiB ({cheapest.solver}), and {limit / 2**30:,.1f} GiB may be used"
+    )
+    if size.span is None:
+        return f"{need}; pass fewer subsets, or a larger max_memory."
+    for degree in range(size.span[1] - 1, size.span[0] - 1, -1):
+        smaller = Size(size.n, Family.count(size.n, degree, size.span[0]), size.n_rows, size.n_targets, (size.span[0], degree))
+        routes = _routes(smaller) if solver == "auto" else [_route(smaller, solver)]
+        if any(route.nbytes <= limit for route in routes):
+            return f"{need}; degree={degree} fits, or pass a larger max_memory."
+    return f"{need}; no lower degree fits either: pass a larger max_memory."

@@ -1,0 +1,83 @@
+"""What a low-degree learner returns: a real polynomial on the cube, several targets at once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact import kernels
+from sparsact.learners.exact_sum import ExactSum
+from sparsact.learners.low_degree.correlations import correlations
+from sparsact.learners.low_degree.dual import Dual
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.points import Points
+
+_MAX_TABLE_N = 20
+
+
+class Polynomial:
+    """``intercept_t + sum_S coef[S, t] * chi_S(x)``.
+
+    Attributes
+    ----------
+    family : Family
+        The subsets, D of them.
+    intercept : ndarray of shape (T,)
+        Coefficients of the empty subset.
+    dual : Dual or None
+        The same polynomial through kernel functions, when it was fitted so.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        coef: NDArray[np.float64] | None,
+        intercept: NDArray[np.float64],
+        dual: Dual | None = None,
+    ) -> None:
+        self.family = family
+        self.intercept = intercept
+        self.dual = dual
+        if coef is not None:
+            self.coef = coef
+
+    @cached_property
+    def coef(self) -> NDArray[np.float64]:
+        """Coefficients (D, T); from a dual, computed exactly when first asked for."""
+        assert self.dual is not None  # noqa: S101 - the constructor stored coef otherwise
+        weights = ExactSum.of(np.ascontiguousarray(self.dual.weights.T))
+        order = np.lexsort(self.family.masks.T)
+        coef = np.empty((len(self.family), len(self.intercept)))
+        coef[order] = correlations(self.dual.points, weights, self.family.masks[order]).to_float().T
+        return coef
+
+    def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Values (m, T) at packed points, by the cheapest of a table, the dual, and a walk over the monomials."""
+        size, rows = len(self.family), points.n_rows
+        if points.n <= _MAX_TABLE_N and ("table" in self.__dict__ or rows * size > 2**points.n * points.n):
+            return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])
+        if self.dual is not None and "coef" not in self.__dict__ and self.dual.points.n_rows * points.n < 8 * size:
+            return self.dual.values(points) + self.intercept
+        masks, coef = self._walk
+        return kernels.evaluate_packed(points.columns, rows, masks, coef, n_threads=n_threads) + self.intercept
+
+    def values_at_reals(self, X: NDArray[np.float64], *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Values (m, T) of the multilinear polynomial at real rows (m, n)."""
+        return kernels.evaluate(np.ascontiguousarray(X), *self._walk, n_threads=n_threads) + self.intercept
+
+    @cached_property
+    def table(self) -> NDArray[np.float64]:
+        """Values (2**n, T) at every point of the cube, by one transform a target."""
+        table = np.zeros((len(self.intercept), 2**self.family.n))
+        table[:, self.family.masks[:, 0].astype(np.intp)] = self.coef.T
+        table[:, 0] += self.intercept
+        kernels.walsh_hadamard(table)
+        return np.ascontiguousarray(table.T)
+
+    @cached_property
+    def _walk(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """Masks and coefficients in the order in which neighbours share the most coordinates."""
+        order = np.lexsort(self.family.masks.T)
+        return np.ascontiguousarray(self.family.masks[order]), np.ascontiguousarray(self.coef[order])

@@ -1,0 +1,96 @@
+"""The distinct points themselves, each with its exact sums."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact import kernels
+from sparsact.hypercube import n_words
+from sparsact.learners.exact_sum import ExactSum
+from sparsact.learners.low_degree.correlations import correlations
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.statistic import Statistic, row_sums
+from sparsact.learners.points import Points
+
+
+class Rows(Statistic):
+    """Points with the exact sums of their weights and weighted targets; repeated points are joined now and then.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (N, ceil(n / 64)), uint64
+        The points, packed by row.
+    weights, sums : ExactSum of shape (N,), (T, N)
+        Exact sums at each of them.
+    """
+
+    def __init__(self, n: int, n_targets: int) -> None:
+        super().__init__(n, n_targets)
+        self.codes = np.zeros((0, n_words(n)), dtype=np.uint64)
+        self.weights = ExactSum.zeros((0,))
+        self.sums = ExactSum.zeros((n_targets, 0))
+        self._n_joined = 0
+        self._appended: list[tuple[NDArray[np.uint64], ExactSum, ExactSum]] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        waiting = sum(codes.nbytes + weights.nbytes + sums.nbytes for codes, weights, sums in self._appended)
+        return self.codes.nbytes + self.weights.nbytes + self.sums.nbytes + waiting
+
+    @property
+    def points(self) -> Points:
+        """The points, packed by column."""
+        self._gather()
+        return Points.from_codes(self.codes, self.n)
+
+    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        self._append(points.codes(), *row_sums(y, weights))
+
+    def merge(self, other: Self, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another."""
+        other._gather()
+        self.totals.merge(other.totals, sign)
+        self._append(other.codes, other.weights.times(sign), other.sums.times(sign))
+
+    def _append(self, codes: NDArray[np.uint64], weights: ExactSum, sums: ExactSum) -> None:
+        self._appended.append((codes, weights, sums))
+        waiting = sum(len(codes) for codes, _, _ in self._appended)
+        if waiting > max(1 << 18, 2 * self._n_joined):  # amortised: each row is sorted a few times at the most
+            self.join()
+
+    def _gather(self) -> None:
+        """Bring the appended rows beside the others, in any order."""
+        if self._appended:
+            codes, weights, sums = zip(*self._appended, strict=True)
+            self.codes = np.concatenate([self.codes, *codes])
+            self.weights = ExactSum.concatenated([self.weights, *weights])
+            self.sums = ExactSum.concatenated([self.sums, *sums])
+            self._appended = []
+
+    def join(self) -> None:
+        """Join equal points, in table order, and drop those of which nothing is left: the canonical form."""
+        self._gather()
+        order = np.lexsort(self.codes.T)
+        codes = self.codes[order]
+        new = np.ones(len(codes), dtype=bool)
+        new[1:] = (codes[1:] != codes[:-1]).any(axis=1)
+        first = np.flatnonzero(new)
+        weights, sums = self.weights.grouped(order, first), self.sums.grouped(order, first)
+        kept = np.flatnonzero(weights.nonzero() | sums.nonzero().any(axis=0))
+        self.codes = np.ascontiguousarray(codes[first[kept]])
+        self.weights, self.sums = weights.take(kept), sums.take(kept)
+        self._n_joined = len(kept)
+
+    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted inner products of characters, (D + 1, D + 1), from the unique symmetric differences."""
+        differences, position = kernels.symmetric_differences(family.with_empty)
+        moments = correlations(self.points, self.weights, differences, n_threads=n_threads)
+        return np.asarray(moments.to_float()[position])
+
+    def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
+        return correlations(self.points, self.sums, family.with_empty, n_threads=n_threads).to_float()

@@ -1,0 +1,97 @@
+"""The additive statistic of low-degree regression: what a learner keeps of its rows.
+
+Three forms hold the same exact sums; each can stand for any degree, so that the choice is one of cost alone:
+
+- :class:`~sparsact.learners.low_degree.rows.Rows`: the distinct points themselves (any n, few rows);
+- :class:`~sparsact.learners.low_degree.cells.Cells`: one cell for each of the 2**n points (n <= 26, many rows);
+- :class:`~sparsact.learners.low_degree.moments.Moments`: the moments that one family of monomials needs
+  (any n, any number of rows, that family only).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.exact_sum import ExactSum
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.totals import Totals
+from sparsact.learners.points import Points
+
+
+class Statistic(ABC):
+    """Exact weighted sums over rows; ``update`` in any order, ``merge`` in any grouping, the same bits.
+
+    Attributes
+    ----------
+    n : int
+        Number of coordinates.
+    n_targets : int
+        Number of targets T.
+    totals : Totals
+        Rows, weight, sums and squares of the targets.
+    """
+
+    def __init__(self, n: int, n_targets: int) -> None:
+        self.n = n
+        self.n_targets = n_targets
+        self.totals = Totals(n_targets)
+
+    def update(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64] | None) -> None:
+        """Add rows: packed points, targets (m, T), weights (m,) or None for ones."""
+        self._change(points, y, np.ones(len(y)) if weights is None else weights, 1)
+
+    def forget(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64] | None) -> None:
+        """Take rows away that were added before, exactly.
+
+        Raises
+        ------
+        ValueError
+            If more rows are taken than are there.
+        """
+        if self.totals.n_rows < len(y):
+            raise ValueError(f"cannot forget {len(y)} rows of {self.totals.n_rows}; forget only rows that were fitted.")
+        self._change(points, y, -np.ones(len(y)) if weights is None else -weights, -1)
+
+    def _change(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64], sign: int) -> None:
+        self.totals.update(y, weights, sign)
+        self._add(points, y, weights)
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes held."""
+
+    @abstractmethod
+    def merge(self, other: Self, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another of the same form."""
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        twin = self._empty()
+        twin.merge(self)
+        return twin
+
+    def _empty(self) -> Self:
+        return type(self)(self.n, self.n_targets)
+
+    @abstractmethod
+    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Add ``w`` and ``w * y_t`` of every row at its point."""
+
+    @abstractmethod
+    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted inner products of the characters of the empty subset and the family, (D + 1, D + 1)."""
+
+    @abstractmethod
+    def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
+
+
+def row_sums(y: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[ExactSum, ExactSum]:
+    """Exact ``w`` (m,) and ``w * y_t`` (T, m) of each row."""
+    spread = np.broadcast_to(weights, y.T.shape)
+    return ExactSum.of(weights), ExactSum.of(np.ascontiguousarray(y.T), np.ascontiguousarray(spread))

@@ -1,0 +1,64 @@
+"""What every statistic knows exactly: rows, total weight, and the sums of the targets and of their squares."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.exact_sum import ExactSum
+
+
+class Totals:
+    """Exact totals over the rows seen so far.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of non-zero weight.
+    weight, sums, squares : ExactSum of shape (1,), (T,), (T,)
+        Sums of ``w``, ``w * y_t`` and ``w * y_t**2``; the last with ``w * y_t`` rounded once a row.
+    """
+
+    def __init__(self, n_targets: int) -> None:
+        self.n_rows = 0
+        self.weight = ExactSum.zeros((1,))
+        self.sums = ExactSum.zeros((n_targets,))
+        self.squares = ExactSum.zeros((n_targets,))
+
+    def update(self, y: NDArray[np.float64], weights: NDArray[np.float64], sign: int = 1) -> None:
+        """Add (sign 1) or take away (sign -1) rows: targets (m, T), weights (m,), already carrying the sign."""
+        self.n_rows += sign * len(y)
+        self.weight.add(weights, None, np.zeros(len(y), dtype=np.uint64))
+        for target, column in enumerate(y.T):
+            values = np.ascontiguousarray(column)
+            here = np.full(len(y), target, dtype=np.uint64)
+            self.sums.add(values, weights, here)
+            self.squares.add(values, values * weights, here)
+
+    def merge(self, other: Totals, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another."""
+        self.n_rows += sign * other.n_rows
+        for mine, theirs in zip(self.parts(), other.parts(), strict=True):
+            mine.merge(theirs, sign)
+
+    def parts(self) -> tuple[ExactSum, ExactSum, ExactSum]:
+        """The exact sums: weight, sums, squares."""
+        return self.weight, self.sums, self.squares
+
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.to_float()[0])
+
+    def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, from exact rational arithmetic: no cancellation."""
+        (weight,) = self.weight.to_fractions()
+        return np.array(
+            [
+                float(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
+                for c, total, square in zip(
+                    centre.tolist(), self.sums.to_fractions(), self.squares.to_fractions(), strict=True
+                )
+            ]
+        )

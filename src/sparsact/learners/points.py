@@ -1,0 +1,93 @@
+"""From the arrays that users pass to packed points of the cube: the public door of every learner over the cube."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact import kernels
+
+Encoding = Literal["signs", "bits"]
+_SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}
+_SPELLED: dict[str, str] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of the cube, bit-packed by column.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n, ceil(n_rows / 64)), uint64
+        Bit ``r % 64`` of word ``r // 64`` of column ``i`` is coordinate ``i`` of row ``r``; padding bits are 0.
+    n_rows : int
+        Number of points.
+    """
+
+    columns: NDArray[np.uint64]
+    n_rows: int
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.columns)
+
+    def codes(self) -> NDArray[np.uint64]:
+        """Each point as packed words, shape (n_rows, ceil(n / 64)); for n <= 64, its number in table order."""
+        return kernels.transpose_bits(self.columns, self.n_rows)
+
+    @classmethod
+    def from_codes(cls, codes: NDArray[np.uint64], n: int) -> Points:
+        """Points from their packed words, shape (n_rows, ceil(n / 64))."""
+        return cls(kernels.transpose_bits(codes, n), len(codes))
+
+
+def encoding_of(X: NDArray[Any]) -> Encoding | Literal["real", "ones"]:
+    """How the rows of X are written: as bits, as signs, as other real numbers, or all 1, which may be either."""
+    if X.dtype == bool:
+        return "bits"
+    columns, bad = kernels.pack_columns(X, *_SYMBOLS["bits"])
+    if bad < 0:
+        ones = int(np.bitwise_count(columns).sum())
+        return "ones" if ones == X.size else "bits"
+    return "signs" if kernels.pack_columns(X, *_SYMBOLS["signs"])[1] < 0 else "real"
+
+
+def pack(X: NDArray[Any], encoding: Encoding, names: NDArray[Any] | None = None) -> Points:
+    """Packed points of an (m, n) array written as ``encoding``.
+
+    Raises
+    ------
+    ValueError
+        At the first value that is not one of the two symbols, naming its column and row.
+    """
+    if X.dtype == bool and encoding == "signs":
+        raise ValueError("`X` is boolean; the model was fitted on signs +1/-1: pass 1 - 2 * X.")
+    columns, bad = kernels.pack_columns(X, *_SYMBOLS[encoding])
+    if bad >= 0:
+        row, column = divmod(bad, X.shape[1])
+        label = f"column {column}" if names is None else f"column {names[column]!r}"
+        raise ValueError(
+            f"`X` holds {X[row, column]!s} at {label}, row {row}, where {_SPELLED[encoding]} are expected; "
+            f"{_remedy(encoding, X[row, column])}"
+        )
+    return Points(columns, len(X))
+
+
+def _remedy(encoding: Encoding, value: Any) -> str:
+    if encoding == "bits" and value == -1:
+        return "pass bits, (1 - X) / 2, as when the model was fitted."
+    if encoding == "signs" and value == 0:
+        return "pass signs, 1 - 2 * X, as when the model was fitted."
+    return 'correct the value, or fit on real columns with domain="real".'
+
+
+def unpack(points: Points, encoding: Encoding = "signs") -> NDArray[np.int8]:
+    """The (n_rows, n) array of symbols, int8; inverse of :func:`pack`."""
+    words = np.ascontiguousarray(points.columns).view(np.uint8)
+    bits = np.unpackbits(words, axis=1, count=points.n_rows, bitorder="little").T
+    zero, one = _SYMBOLS[encoding]
+    return np.where(bits, np.int8(one), np.int8(zero))
