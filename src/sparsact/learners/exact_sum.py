@@ -121,7 +121,9 @@ class ExactSum:
         if self._bound + growth > _LARGEST:
             self.normalize()
             if self._bound + growth > _LARGEST:
-                raise OverflowError(f"one batch may add {growth:.1e} to a limb, more than int64 holds; pass smaller batches.")
+                raise OverflowError(
+                    f"one batch may add {growth:.1e} to a limb, more than int64 holds; pass smaller batches."
+                )
         self._bound += growth
 
     def normalize(self) -> None:

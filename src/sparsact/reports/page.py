@@ -17,6 +17,10 @@ SIGNS = (
     "A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and −1 where its bit is 1. "
     "Switching one column on, all else averaged, therefore changes the target by −2 times its coefficient."
 )
+NUMBERS = (
+    "A coefficient belongs to a product of columns: numbers as they are, and for a bit its sign, +1 where it is 0 and −1 "
+    "where it is 1. Columns of different units have coefficients of different units."
+)
 UNIFORM = (
     "Shares are of the target's variance in the table; they are exact parts of it when every combination of bits is "
     "equally frequent, and may exceed it otherwise."
@@ -38,7 +42,7 @@ def render(summary: FitSummary) -> str:
         summary=summary,
         overview=_overview(summary),
         sections=[_section(summary, target, f"t{i}") for i, target in enumerate(summary.targets)],
-        signs=SIGNS,
+        signs=SIGNS if summary.domain == "cube" else NUMBERS,
     )
 
 
@@ -96,13 +100,13 @@ def size(n_bytes: int) -> str:
 
 def _overview(summary: FitSummary) -> list[Display]:
     """Figures of the whole fit."""
-    caption = "Each degree was fitted on the other folds and measured on rows it had not seen. Bars: ± one standard deviation."
+    caption = "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation."
     drawn = [
         Display.of(degrees, "error-by-degree", "Error by degree", caption, degrees.frame(summary.candidates)),
     ]
     if summary.confusion is not None:
-        caption = f"Accuracy {summary.confusion.accuracy:.2%}; the most frequent class alone gives {summary.confusion.majority:.2%}."
         matrix = confusion.frame(summary.confusion)
+        caption = "Each row of the table was predicted by a model that had not seen it."
         drawn.insert(0, Display.of(confusion, "confusion", "Confusion of held-out rows", caption, matrix))
     return drawn
 
@@ -126,24 +130,22 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
                 residuals.frame(target),
             ),
         )
-    structure = (
-        Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target)),
+    structure = [
         Display.of(
             interactions,
             f"{key}-interactions",
             "Strongest interactions",
             "The largest coefficients by absolute value. " + _interval_note(target),
             interactions.frame(target),
-        ),
-        Display.of(
-            influences,
-            f"{key}-influences",
-            "Influence of each column",
-            "Sum of the squared coefficients of all products that hold the column. " + UNIFORM,
-            influences.frame(target),
-        ),
-    )
-    return Section(target, prediction, structure)
+        )
+    ]
+    if target.weights:
+        shares = Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target))
+        caption = "Sum of the squared coefficients of all products that hold the column. " + UNIFORM
+        ranked = influences.frame(target)
+        named = Display.of(influences, f"{key}-influences", "Influence of each column", caption, ranked)
+        structure = [shares, *structure, named]
+    return Section(target, prediction, tuple(structure))
 
 
 def _interval_note(target: TargetSummary) -> str:

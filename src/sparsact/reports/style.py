@@ -9,11 +9,13 @@ from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, https://jfly.uni-koeln.de/color: blue and vermilion differ in lightness too.
 BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
+PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
 LONGEST_LABEL = 44
 
 STYLE: dict[Any, Any] = {

@@ -59,7 +59,8 @@ class TargetSummary:
     """One target (or one class): how well it is predicted, and of what the polynomial consists.
 
     ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``; ``influences`` are, column by column, the sum
-    of squared coefficients of the subsets that hold it; ``actual`` and ``predicted`` are held-out rows, or a sample.
+    of squared coefficients of the subsets that hold it (both are empty where some column is a real number);
+    ``actual`` and ``predicted`` are held-out rows, or a sample.
     """
 
     name: str
@@ -143,6 +144,7 @@ class FitSummary:
     versions: tuple[tuple[str, str], ...]
     command: str
     confusion: Confusion | None = None
+    domain: str = "cube"
 
     @property
     def learned(self) -> bool:

@@ -90,7 +90,9 @@ def _route(size: Size, solver: str) -> Plan:
     iterative = d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
     if solver == "cells":
         how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
-        reason = f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"
+        reason = (
+            f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"
+        )
         return Plan("cells", iterative, reason, table + own + (0.0 if iterative else 28.0 * d * d))
     differences = min(d * (d + 1) / 2.0, float(n_subsets(n, 2 * size.span[1])) if size.span else float("inf"))
     nbytes = differences * (24.0 * n_words(n) + 40) + 32.0 * d * d + own + 48.0 * min(m, 1 << 18)
@@ -106,7 +108,9 @@ def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
     if size.span is None:
         return f"{need}; pass fewer subsets, or a larger max_memory."
     for degree in range(size.span[1] - 1, size.span[0] - 1, -1):
-        smaller = Size(size.n, Family.count(size.n, degree, size.span[0]), size.n_rows, size.n_targets, (size.span[0], degree))
+        smaller = Size(
+            size.n, Family.count(size.n, degree, size.span[0]), size.n_rows, size.n_targets, (size.span[0], degree)
+        )
         routes = _routes(smaller) if solver == "auto" else [_route(smaller, solver)]
         if any(route.nbytes <= limit for route in routes):
             return f"{need}; degree={degree} fits, or pass a larger max_memory."

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, GREY, VERMILION, figure, styled
+from sparsact.reports.style import BLUE, GREY, PAPER_BLUES, VERMILION, figure, styled
 from sparsact.reports.summary import TargetSummary
 
 FEW_ROWS = 600  # below it each row is a dot
@@ -33,10 +33,12 @@ def plot(frame: Frame) -> Figure:
     residual = np.array(frame["residual"])
     right.hist(residual, bins="auto" if len(residual) < FEW_ROWS else 60, color=BLUE, alpha=0.85)
     right.axvline(0, color=GREY, lw=1)
-    right.axvline(residual.mean(), color=VERMILION, lw=1.4, ls="--", label=f"mean {residual.mean():.3g}")
-    right.set_xlabel(f"residual, actual − predicted (standard deviation {residual.std():.3g})")
+    right.axvline(residual.mean(), color=VERMILION, lw=1.4, ls="--", label=f"mean {residual.mean():.2g}")
+    right.plot([], [], " ", label=f"standard deviation {residual.std():.3g}")
+    right.set_xlabel("residual, actual − predicted")
     right.set_ylabel("held-out rows")
-    right.legend(loc="best", fontsize=8.5)
+    right.set_ylim(top=1.25 * right.get_ylim()[1])
+    right.legend(loc="upper right", fontsize=8.5)
     return drawing
 
 
@@ -44,8 +46,7 @@ def _against(axes: Axes, actual: NDArray[np.float64], predicted: NDArray[np.floa
     if len(actual) < FEW_ROWS:
         axes.scatter(predicted, actual, s=14, color=BLUE, alpha=0.5, lw=0)
     else:
-        cells = axes.hexbin(predicted, actual, gridsize=38, bins="log", mincnt=1, cmap="Blues", linewidths=0.2)
-        cells.set_clim(0.6, None)
+        cells = axes.hexbin(predicted, actual, gridsize=38, mincnt=1, cmap=PAPER_BLUES, linewidths=0.2, norm="log")
         bar = axes.figure.colorbar(cells, ax=axes, pad=0.02, format="%g")
         bar.set_label("rows in cell")
     ends = [min(actual.min(), predicted.min()), max(actual.max(), predicted.max())]

@@ -32,7 +32,7 @@ def plot(frame: Frame) -> Figure:
         axes.scatter([values[place] for values in folds], [place] * len(folds), s=26, color=colour, alpha=0.35, lw=0)
         axes.errorbar(mean, place, xerr=deviation, fmt="D", ms=6, color=colour, capsize=4, lw=1.6)
         axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=colour)
-    axes.axvline(0, color=GREY, lw=1, ls="--")
+    axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.28)
     axes.margins(x=0.08)
     list_axis(axes, list(frame["model"]))
     axes.set_xlabel("R² on held-out rows (dots: folds; bar: ± one standard deviation)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import accumulate
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from sparsact.reports.frame import Frame
 from sparsact.reports.style import BLUE, VERMILION, figure, styled
@@ -29,14 +28,13 @@ def plot(frame: Frame) -> Figure:
     drawing = figure(4.6, 3.4)
     axes = drawing.subplots()
     degree, share, total = frame["degree"], frame["share of variance"], frame["cumulative share"]
-    bars = axes.bar(degree, share, width=0.6, color=BLUE, label="this degree")
-    axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=9)
+    axes.bar(degree, share, width=0.6, color=BLUE, label="this degree")
     axes.plot(degree, total, color=VERMILION, marker="D", ms=5, lw=1.6, label="up to this degree")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xticks(degree, [f"{d}\n{s:.1%}" for d, s in zip(degree, share, strict=True)])
     axes.set_xlim(0.4, max(degree) + 0.6)
-    axes.set_ylim(0, 1.15 * max(*total, 1e-9))
+    axes.set_ylim(0, 1.3 * max(*total, 1e-9))
     axes.grid(visible=True, axis="y")
-    axes.set_xlabel("degree")
+    axes.set_xlabel("degree and its share")
     axes.set_ylabel("share of the target's variance")
-    axes.legend(loc="best", fontsize=8.5)
+    axes.legend(loc="upper left", ncols=2, fontsize=8.5)
     return drawing
