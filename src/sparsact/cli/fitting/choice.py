@@ -1,0 +1,107 @@
+"""Degrees and penalties to try, and the choice between them by cross-validation in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Table
+from sparsact.datasets.columns import Classes
+from sparsact.hypercube import n_subsets
+from sparsact.reports import Candidate, Spread
+
+PENALTIES = (0.0, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+HIGHEST_DEGREE = 4
+MAX_MONOMIALS = 4000  # a degree that cross-validation can afford, over all folds and penalties
+FEW_ROWS = 4000  # with so few rows the work depends on them, not on the monomials
+MAX_MONOMIALS_OF_FEW_ROWS = 20_000
+
+OnRows = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for. None means: choose by cross-validation."""
+
+    degree: int | None
+    alpha: float | None
+    folds: int
+    seed: int
+    domain: str
+
+    @property
+    def automatic(self) -> tuple[str, ...]:
+        """What cross-validation chooses."""
+        return tuple(name for name in ("degree", "alpha") if getattr(self, name) is None)
+
+
+def wish(degree: str, alpha: str, folds: int, seed: int, domain: str) -> Wish:
+    """The options ``--degree`` and ``--alpha`` as values, checked."""
+    if folds < 2:
+        raise ValueError(f"--folds {folds}: held-out scores need at least 2.")
+    if domain not in ("cube", "real"):
+        raise ValueError(f"--domain {domain} is neither 'cube' nor 'real'.")
+    return Wish(
+        None if degree == "auto" else _whole(degree), None if alpha == "auto" else _penalty(alpha), folds, seed, domain
+    )
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"--degree {text} is neither 'auto' nor a whole number from 1.")
+    return int(text)
+
+
+def _penalty(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(f"--alpha {text} is neither 'auto' nor a number that is not negative.")
+    return value
+
+
+def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
+    """Degrees from 1 to the one asked for, or to the highest that is affordable.
+
+    Raises
+    ------
+    ValueError
+        If the degree asked for is above the number of columns.
+    """
+    if wish.degree is not None:
+        if wish.degree > n:
+            raise ValueError(f"--degree {wish.degree} is above the number of columns of bits, {n}; choose at most {n}.")
+        return tuple(range(1, wish.degree + 1))
+    limit = MAX_MONOMIALS_OF_FEW_ROWS if n_rows <= FEW_ROWS else MAX_MONOMIALS
+    affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= limit]
+    return tuple(affordable) or (1,)
+
+
+def choose(table: Table, wish: Wish, on_rows: OnRows) -> tuple[Any, tuple[Candidate, ...]]:
+    """Cross-validate every candidate in one pass; the fitted search, and the candidates with their scores."""
+    from sparsact import LowDegreeRegressorCV
+
+    degrees = degrees_to_try(wish, len(table.feature_names), table.n_rows or 0)
+    alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
+    search = LowDegreeRegressorCV(degrees=degrees, alphas=alphas, cv=wish.folds, domain=wish.domain)
+    for X, y in table.batches():
+        search.partial_fit(X, regression_targets(table, y))
+        on_rows(len(X))
+    results = search.cv_results_
+    scored = zip(results["degree"], results["alpha"], results["fold_r2"], strict=True)
+    return search, tuple(Candidate(int(d), float(a), Spread(tuple(map(float, r2)))) for d, a, r2 in scored)
+
+
+def regression_targets(table: Table, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Targets that a regression learns: numbers as they are; of classes, one column each, +1 on its rows, else −1."""
+    target = table.encoding.targets[0]
+    if not isinstance(target, Classes):
+        return y
+    return np.where(y[:, None] == np.arange(len(target.values)), 1.0, -1.0)

@@ -1,0 +1,55 @@
+"""Progress of a pass over the rows: shown on stderr, and only to a person."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+
+class RowsPerSecond(ProgressColumn):
+    """How fast rows go by."""
+
+    def render(self, task: Task) -> Text:
+        """Rows a second, once it is known."""
+        return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s", style="progress.data.speed")
+
+
+class Stages:
+    """The stages of a command: each has a bar, and its seconds are kept."""
+
+    def __init__(self, bars: Progress) -> None:
+        self.seconds: dict[str, float] = {}
+        self._bars = bars
+
+    @contextmanager
+    def stage(self, name: str, n_rows: int | None = None) -> Iterator[Callable[[int], None]]:
+        """A block of work; the value tells the bar of so many more rows."""
+        bar = self._bars.add_task(name, total=n_rows)
+        start = perf_counter()
+        yield lambda count: self._bars.advance(bar, count)
+        self.seconds[name] = perf_counter() - start
+        total = n_rows if n_rows is not None else max(1, self._bars.tasks[bar].completed)
+        self._bars.update(bar, total=total, completed=total)
+
+
+@contextmanager
+def stages(shown: bool | None = None) -> Iterator[Stages]:
+    """Bars on stderr. By default they are shown when stderr is a terminal."""
+    visible = sys.stderr.isatty() if shown is None else shown
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        RowsPerSecond(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True, force_terminal=True if shown else None)
+    with Progress(*columns, console=console, disable=not visible) as bars:
+        yield Stages(bars)
