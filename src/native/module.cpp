@@ -40,4 +40,5 @@ NB_MODULE(_native, module) {
     module.def("use_isa", &sparsact::use_isa);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
+    sparsact::bind_packed_bits(module);
 }

@@ -184,6 +184,12 @@ class ExactSum:
         limbs = np.add.reduceat(self.limbs[..., order], first, axis=-1) if len(self.limbs) else self.limbs[..., first]
         return ExactSum(self.base, limbs, _RADIX * max(1, len(order)))
 
+    def scattered(self, index: NDArray[np.intp], size: int) -> ExactSum:
+        """Entry ``i`` of the last axis put at the distinct places ``index[i]`` of an axis of the given size."""
+        limbs = np.zeros((*self.limbs.shape[:-1], size), dtype=np.int64)
+        limbs[..., index] = self.limbs
+        return ExactSum(self.base, limbs, self._bound)
+
     def nonzero(self) -> NDArray[np.bool_]:
         """Where a sum is not zero."""
         self.normalize()

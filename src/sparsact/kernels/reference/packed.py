@@ -12,9 +12,9 @@ from sparsact.hypercube import WORD, Masks, subsets_of
 
 def pack_columns(X: NDArray[Any], zero: float, one: float, columns: NDArray[np.uint64]) -> int:
     """Fill ``columns`` with the bits ``X == one``; flat index of the first value that is neither, or -1."""
-    bits = X == one
+    bits = np.equal(X, one)
     columns[...] = packed_rows(bits.T)
-    bad = ~(bits | (X == zero))
+    bad = ~(bits | np.equal(X, zero))
     return int(np.argmax(bad)) if bad.any() else -1
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.statistic import Statistic
 from sparsact.learners.points import Points
 
@@ -47,6 +48,23 @@ class Cells(Statistic):
         self.totals.merge(other.totals, sign)
         self.weights.merge(other.weights, sign)
         self.sums.merge(other.sums, sign)
+
+    def absorb(self, rows: Rows) -> None:
+        """Add all that a statistic of rows holds."""
+        rows.join()
+        self.totals.merge(rows.totals)
+        place = rows.codes[:, 0].astype(np.intp)
+        self.weights.merge(rows.weights.scattered(place, 2**self.n))
+        self.sums.merge(rows.sums.scattered(place, 2**self.n))
+
+    def rows(self) -> Rows:
+        """The cells that hold something, as a statistic of rows."""
+        rows = Rows(self.n, self.n_targets)
+        place = np.flatnonzero(self.weights.nonzero() | self.sums.nonzero().any(axis=0))
+        rows.totals.merge(self.totals)
+        rows.codes = place.astype(np.uint64)[:, None]
+        rows.weights, rows.sums = self.weights.take(place), self.sums.take(place)
+        return rows
 
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1): ``G[S, T] = c(S xor T)``, two look-ups, no products."""

@@ -81,3 +81,18 @@ class CellEquations:
                     stacklevel=3,
                 )
         return solution, iterations
+
+    def unscaled_variances(
+        self, places: NDArray[np.intp], alpha: float, *, fit_intercept: bool
+    ) -> NDArray[np.float64]:
+        """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,)."""
+        variances = np.empty(len(places))
+        for i, place in enumerate(places.tolist()):
+            unit = np.zeros((len(self._chosen), 1))
+            if place == 0:
+                unit[:, 0] = self.feature_mean
+            else:
+                unit[place - 1] = 1.0
+            solution = self.solve(unit, alpha)[0]
+            variances[i] = solution[:, 0] @ self.product(solution) + (place == 0) * fit_intercept / self.weight
+        return variances

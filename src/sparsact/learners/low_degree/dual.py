@@ -86,6 +86,8 @@ def solve_dual(
         gram += share @ row_mean - row_mean[:, None] - row_mean
         mean = share @ targets
     gram *= np.outer(root, root)
+    if fit_intercept:  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
+        gram += gram.trace() / len(gram) * np.outer(root, root) / weights.sum()
     factor = Factor(gram, alpha)
     dual = root[:, None] * factor.solve(root[:, None] * (targets - mean))
     if fit_intercept:

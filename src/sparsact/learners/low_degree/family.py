@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.hypercube import Masks, Subset, masks_of, n_subsets, n_words, sizes, subset_masks, subsets_of
 
@@ -64,6 +65,10 @@ class Family:
     def with_empty(self) -> Masks:
         """Masks of the empty subset, then of the family: shape (D + 1, words)."""
         return np.concatenate([np.zeros((1, n_words(self.n)), dtype=np.uint64), self.masks])
+
+    def part(self, chosen: NDArray[np.intp]) -> Family:
+        """Some of the subsets, in graded order."""
+        return Family(self.n, np.ascontiguousarray(self.masks[np.sort(chosen)]), None)
 
     def up_to(self, degree: int) -> Family:
         """The leading part with ``|S| <= degree``."""

@@ -52,15 +52,15 @@ class Moments(Statistic):
     def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         self._waiting.update(points, y, weights)
         if self._waiting.totals.n_rows >= _ROWS_AT_ONCE:
-            self._digest()
+            self.digest()
 
     def absorb(self, rows: Rows) -> None:
         """Add all that a statistic of rows holds."""
         self.totals.merge(rows.totals)
         self._waiting.merge(rows)
-        self._digest()
+        self.digest()
 
-    def _digest(self) -> None:
+    def digest(self) -> None:
         """Turn the waiting rows into moments."""
         points, waiting = self._waiting.points, self._waiting
         if points.n_rows:
@@ -78,11 +78,11 @@ class Moments(Statistic):
 
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), for the family or a leading part of it."""
-        self._digest()
+        self.digest()
         size = len(family) + 1
         return np.asarray(self.weights.to_float()[self.position[:size, :size]])
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
-        self._digest()
+        self.digest()
         return self.sums.take(slice(len(family) + 1)).to_float()

@@ -9,7 +9,7 @@ of least norm, the limit of ridge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,16 +46,13 @@ class NormalEquations:
     weight: float
     n_rows: int
 
-    def leading(self, size: int) -> NormalEquations:
-        """The equations of the first ``size`` features alone."""
-        return NormalEquations(
-            self.gram[:size, :size],
-            self.rhs[:size],
-            self.feature_mean[:size],
-            self.target_mean,
-            self.target_squares,
-            self.weight,
-            self.n_rows,
+    def part(self, chosen: slice | NDArray[np.intp]) -> NormalEquations:
+        """The equations of some of the features alone."""
+        return replace(
+            self,
+            gram=self.gram[chosen][:, chosen],
+            rhs=self.rhs[chosen],
+            feature_mean=self.feature_mean[chosen],
         )
 
     def squared_error(self, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,104 @@
+#include "packed_bits.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "equal_lanes.hpp"
+
+namespace sparsact::SPARSACT_ISA {
+
+namespace {
+
+// Copies a block of at most 64 x 64 elements to columns of 64, along the shorter stride.
+template <class T>
+void gather(const T* x, std::size_t rows, std::size_t columns, std::ptrdiff_t row_stride,
+            std::ptrdiff_t column_stride, T* block) {
+    const auto at = [=](std::size_t r, std::size_t j) {
+        return x[static_cast<std::ptrdiff_t>(r) * row_stride +
+                 static_cast<std::ptrdiff_t>(j) * column_stride];
+    };
+    if (std::abs(row_stride) < std::abs(column_stride))
+        for (std::size_t j = 0; j < columns; ++j)
+            for (std::size_t r = 0; r < rows; ++r) block[j * WORD + r] = at(r, j);
+    else
+        for (std::size_t r = 0; r < rows; ++r)
+            for (std::size_t j = 0; j < columns; ++j) block[j * WORD + r] = at(r, j);
+}
+
+// Row k, bit b to row b, bit k: swaps ever smaller off-diagonal squares (Hacker's Delight, 7-3).
+void transpose_64(std::uint64_t* block) {
+    std::uint64_t low = ~std::uint64_t{0} >> 32;
+    for (std::size_t half = 32; half; half /= 2, low ^= low << half)
+        for (std::size_t start = 0; start < WORD; start += 2 * half)
+            for (std::size_t k = start; k < start + half; ++k) {
+                const std::uint64_t swapped = ((block[k] >> half) ^ block[k + half]) & low;
+                block[k + half] ^= swapped;
+                block[k] ^= swapped << half;
+            }
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t pack_columns(Table<T> X, Value<T> zero, Value<T> one, std::uint64_t* columns) {
+    const std::size_t words = (X.m + WORD - 1) / WORD;
+    const std::uint64_t zero_exists = zero.exists ? ~std::uint64_t{0} : 0,
+                        one_exists = one.exists ? ~std::uint64_t{0} : 0;
+    alignas(64) T block[WORD * WORD] = {};
+    std::int64_t bad = -1;
+    for (std::size_t word = 0; word < words; ++word) {
+        const std::size_t rows = std::min(WORD, X.m - word * WORD);
+        const std::uint64_t present = ~std::uint64_t{0} >> (WORD - rows);
+        const bool in_place = X.row_stride == 1 && rows == WORD;
+        for (std::size_t first = 0; first < X.n; first += WORD) {
+            const std::size_t width = std::min(WORD, X.n - first);
+            const T* x = X.data + static_cast<std::ptrdiff_t>(word * WORD) * X.row_stride +
+                         static_cast<std::ptrdiff_t>(first) * X.column_stride;
+            if (!in_place) gather(x, rows, width, X.row_stride, X.column_stride, block);
+            for (std::size_t j = 0; j < width; ++j) {
+                const T* column =
+                    in_place ? x + static_cast<std::ptrdiff_t>(j) * X.column_stride : block + j * WORD;
+                const std::uint64_t ones = equal_64(column, one.value) & one_exists & present;
+                const std::uint64_t zeros = equal_64(column, zero.value) & zero_exists;
+                columns[(first + j) * words + word] = ones;
+                if (const std::uint64_t neither = ~(ones | zeros) & present) {
+                    const std::size_t row = word * WORD + __builtin_ctzll(neither);
+                    const auto flat = static_cast<std::int64_t>(row * X.n + first + j);
+                    if (bad < 0 || flat < bad) bad = flat;
+                }
+            }
+        }
+    }
+    return bad;
+}
+
+#define SPARSACT_PACK(T) template std::int64_t pack_columns(Table<T>, Value<T>, Value<T>, std::uint64_t*);
+SPARSACT_PACK(double)
+SPARSACT_PACK(float)
+SPARSACT_PACK(std::int64_t)
+SPARSACT_PACK(std::int32_t)
+SPARSACT_PACK(std::int8_t)
+SPARSACT_PACK(std::uint8_t)
+#undef SPARSACT_PACK
+
+void transpose_bits(const std::uint64_t* columns, std::size_t n, std::size_t m, std::uint64_t* rows) {
+    const std::size_t words = (m + WORD - 1) / WORD, row_words = (n + WORD - 1) / WORD;
+    constexpr std::size_t LINE = 8;  // words of a cache line: each line of a column is fetched once
+    alignas(64) std::uint64_t blocks[LINE][WORD];
+    for (std::size_t first = 0; first < n; first += WORD)
+        for (std::size_t word = 0; word < words; word += LINE) {
+            const std::size_t height = std::min(WORD, n - first), width = std::min(LINE, words - word);
+            for (std::size_t j = 0; j < height; ++j)
+                for (std::size_t k = 0; k < width; ++k)
+                    blocks[k][j] = columns[(first + j) * words + word + k];
+            for (std::size_t k = 0; k < width; ++k) {
+                std::fill(blocks[k] + height, blocks[k] + WORD, 0);
+                transpose_64(blocks[k]);
+                const std::size_t row = (word + k) * WORD;
+                for (std::size_t r = 0; r < std::min(WORD, m - row); ++r)
+                    rows[(row + r) * row_words + first / WORD] = blocks[k][r];
+            }
+        }
+}
+
+}  // namespace sparsact::SPARSACT_ISA

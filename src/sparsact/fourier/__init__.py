@@ -1,0 +1,25 @@
+"""Fourier analysis on the cube: coefficients, influence and sensitivity, noise; exact or by Monte Carlo."""
+
+from sparsact.fourier.estimates import (
+    Estimate,
+    estimate_average_sensitivity,
+    estimate_coefficient,
+    estimate_influences,
+    estimate_noise_sensitivity,
+)
+from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
+from sparsact.fourier.spectrum import Spectrum
+from sparsact.fourier.transform import walsh_hadamard
+
+__all__ = [
+    "Estimate",
+    "Spectrum",
+    "average_sensitivity",
+    "estimate_average_sensitivity",
+    "estimate_coefficient",
+    "estimate_influences",
+    "estimate_noise_sensitivity",
+    "influences",
+    "sensitivity",
+    "walsh_hadamard",
+]

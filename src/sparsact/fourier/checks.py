@@ -1,0 +1,85 @@
+"""What the public doors of :mod:`sparsact.fourier` ask of tables, points, subsets and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.hypercube import Masks, Subset, masks_of, n_words
+
+
+def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:
+    """``values`` as a float64 table of length 2**n; the input itself when it is one already."""
+    table = checked_reals(values, what)
+    if table.ndim != 1 or not table.size or table.size & (table.size - 1):
+        raise ValueError(f"a table of {what} has one axis of length 2**n; got shape {table.shape}.")
+    return table
+
+
+def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """``values`` as finite float64."""
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise ValueError(f"{what} must be real; got {array.dtype}: treat the real and imaginary parts in turn.")
+    array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
+    return array
+
+
+def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
+    """``X`` as an (m, n) array of signs, in its own dtype."""
+    points = np.asarray(X)
+    if points.ndim != 2 or points.shape[1] != n:
+        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {points.shape}.")
+    if points.dtype == bool:
+        raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    strange = np.abs(points) != 1
+    if strange.any():
+        row, column = np.argwhere(strange)[0]
+        raise ValueError(
+            f"`X` must hold signs +1 and -1; row {row}, column {column} holds {points[row, column]}. "
+            "For bits 0/1 pass sparsact.hypercube.bits_to_signs(X)."
+        )
+    return points
+
+
+def checked_subset(subset: Iterable[int]) -> Subset:
+    """``subset`` as a sorted tuple of integers."""
+    if not isinstance(subset, Iterable):
+        raise TypeError(f"a subset is a tuple of coordinates; got {subset!r}: for one coordinate write (i,).")
+    return tuple(sorted(index(i) for i in subset))
+
+
+def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Masks:
+    """Masks of a family of subsets, given as masks (uint64, two axes) or as tuples of coordinates."""
+    if not (isinstance(subsets, np.ndarray) and subsets.dtype == np.uint64):
+        return masks_of([checked_subset(subset) for subset in subsets], n)
+    if subsets.ndim != 2 or subsets.shape[1] != n_words(n):
+        raise ValueError(f"masks of {n} coordinates have shape (N, {n_words(n)}); got {subsets.shape}.")
+    outside = ~masks_of([range(n)], n)
+    if (subsets & outside).any():
+        raise ValueError(f"a mask names a coordinate outside range({n}); raise `n` or clear the bits above.")
+    return subsets
+
+
+def checked_correlation(rho: float) -> float:
+    """``rho`` in [-1, 1]: a coordinate is flipped with probability (1 - rho) / 2."""
+    if not -1 <= rho <= 1:
+        raise ValueError(f"`rho` must lie in [-1, 1], as (1 - rho) / 2 is a probability; got {rho}.")
+    return float(rho)
+
+
+def checked_restriction(signs: dict[int, int], n: int) -> dict[int, int]:
+    """Coordinates in ``range(n)`` with the sign each is fixed to."""
+    for i, sign in signs.items():
+        if not 0 <= index(i) < n:
+            raise ValueError(f"cannot fix coordinate {i}; there are {n}, numbered from 0.")
+        if sign not in (-1, 1):
+            raise ValueError(f"coordinate {i} must be fixed to +1 or -1; got {sign}.")
+    return {index(i): int(sign) for i, sign in signs.items()}

@@ -1,0 +1,134 @@
+"""Coefficients of a few subsets of many coordinates; every other coefficient is zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.fourier.dense import DenseCoefficients
+from sparsact.fourier.evaluation import evaluate
+from sparsact.fourier.ordering import strongest, subset_order
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words, sizes
+
+BITS_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCoefficients:
+    """N distinct masks (N, words), by size, then lexicographically, and a coefficient for each; read-only."""
+
+    n: int
+    stored: Masks
+    coefficients: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.stored.setflags(write=False)
+        self.coefficients.setflags(write=False)
+
+    @staticmethod
+    def summed(n: int, masks: Masks, coefficients: NDArray[np.float64]) -> SparseCoefficients:
+        """From masks in any order; the coefficients of equal masks add up."""
+        order = subset_order(masks)
+        masks = masks[order]
+        first = np.ones(len(masks), dtype=bool)
+        first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+        totals = np.add.reduceat(coefficients[order], np.flatnonzero(first)) if len(masks) else coefficients.copy()
+        return SparseCoefficients(n, masks[first], totals)
+
+    @staticmethod
+    def of_table(table: DenseCoefficients, threshold: float) -> SparseCoefficients:
+        """The coefficients of a table whose magnitude is above ``threshold``."""
+        kept = np.abs(table.coefficients) > threshold
+        masks = np.flatnonzero(kept).astype(np.uint64)[:, None]
+        return SparseCoefficients.summed(table.n, masks, table.coefficients[kept])
+
+    def masks(self) -> Masks:
+        """Masks of the stored subsets (N, words)."""
+        return self.stored
+
+    def coefficient(self, subset: Subset) -> float:
+        """Coefficient of a sorted subset of valid coordinates."""
+        equal = (self.stored == masks_of([subset], self.n)).all(axis=1)
+        return float(self.coefficients[equal].sum())
+
+    def weight_by_degree(self) -> NDArray[np.float64]:
+        """Sum of squared coefficients of each size, shape (n + 1,)."""
+        weights = np.zeros(self.n + 1)
+        counted = np.bincount(sizes(self.stored), weights=self.coefficients**2)
+        weights[: len(counted)] = counted
+        return weights
+
+    def influences(self) -> NDArray[np.float64]:
+        """Peels the lowest coordinate off every mask at once: as many rounds as the largest subset has coordinates."""
+        influences = np.zeros(WORD * self.stored.shape[1])
+        for w, word in enumerate(self.stored.T):
+            rest, weight = word, self.coefficients**2
+            while (left := rest != 0).any():
+                rest, weight = rest[left], weight[left]
+                coordinate = np.bitwise_count(~rest & (rest - np.uint64(1)))  # zeros below the lowest one
+                influences[WORD * w : WORD * (w + 1)] += np.bincount(coordinate, weights=weight, minlength=WORD)
+                rest = rest & (rest - np.uint64(1))
+        return influences[: self.n]
+
+    def degree(self, tolerance: float) -> int:
+        """Largest size of a coefficient above ``tolerance`` in magnitude, else 0."""
+        return int(sizes(self.stored[np.abs(self.coefficients) > tolerance]).max(initial=0))
+
+    def strongest(self, k: int, min_degree: int) -> tuple[Masks, NDArray[np.float64]]:
+        """Masks and coefficients of the k strongest, strongest first."""
+        rows = strongest(self.coefficients, sizes(self.stored), self.stored.__getitem__, k, min_degree)
+        return self.stored[rows], self.coefficients[rows]
+
+    def scaled(self, factors: NDArray[np.float64]) -> SparseCoefficients:
+        """Each coefficient times ``factors[|S|]``."""
+        return SparseCoefficients(self.n, self.stored, self.coefficients * factors[sizes(self.stored)])
+
+    def truncated(self, degree: int) -> SparseCoefficients:
+        """Only the coefficients of size at most ``degree``."""
+        return self._rows(sizes(self.stored) <= degree)
+
+    def above(self, threshold: float) -> SparseCoefficients:
+        """Only the coefficients above ``threshold`` in magnitude."""
+        return self._rows(np.abs(self.coefficients) > threshold)
+
+    def restricted(self, signs: dict[int, int]) -> SparseCoefficients:
+        """On the other coordinates, with these signs fixed."""
+        negative = masks_of([[i for i, sign in signs.items() if sign < 0]], self.n)
+        signed = np.where(sizes(self.stored & negative) % 2, -self.coefficients, self.coefficients)
+        free = [i for i in range(self.n) if i not in signs]
+        return SparseCoefficients.summed(len(free), _only(self.stored, self.n, free), signed)
+
+    def to_dense(self) -> DenseCoefficients:
+        """The same as a table of all ``2**n``."""
+        table = np.zeros(2**self.n)
+        table[self.stored[:, 0].astype(np.intp)] = self.coefficients
+        return DenseCoefficients(table)
+
+    def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values (m,) at signs (m, n)."""
+        points = np.ascontiguousarray(X, dtype=np.float64)
+        return evaluate(points, self.stored, self.coefficients[:, None])[:, 0]
+
+    def __add__(self, other: SparseCoefficients) -> SparseCoefficients:
+        masks = np.concatenate([self.stored, other.stored])
+        return SparseCoefficients.summed(self.n, masks, np.concatenate([self.coefficients, other.coefficients]))
+
+    def __mul__(self, factor: float) -> SparseCoefficients:
+        return SparseCoefficients(self.n, self.stored, self.coefficients * factor)
+
+    def _rows(self, kept: NDArray[np.bool_]) -> SparseCoefficients:
+        return SparseCoefficients(self.n, self.stored[kept], self.coefficients[kept])
+
+
+def _only(masks: Masks, n: int, free: list[int]) -> Masks:
+    """Masks of the ``free`` coordinates alone, renumbered in order; one byte a bit, for a bounded number at a time."""
+    kept = np.zeros((len(masks), 8 * n_words(len(free))), dtype=np.uint8)
+    n_rows = max(1, BITS_AT_ONCE // max(1, n))
+    for start in range(0, len(masks), n_rows):
+        octets = np.ascontiguousarray(masks[start : start + n_rows], dtype="<u8").view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, bitorder="little")[:, free]
+        packed = np.packbits(bits, axis=1, bitorder="little")
+        kept[start : start + n_rows, : packed.shape[1]] = packed
+    return kept.view("<u8").astype(np.uint64)

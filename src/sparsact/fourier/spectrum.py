@@ -1,0 +1,353 @@
+r"""The Fourier spectrum of a real-valued function on the cube, and what can be read off it.
+
+.. math:: f(x) = \sum_{S \subseteq [n]} \hat f(S)\, \chi_S(x), \qquad W_k = \sum_{|S| = k} \hat f(S)^2.
+
+The order and sign conventions are those of :mod:`sparsact.hypercube`.
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 2.1 and Claim 2.1.
+.. [O] R. O'Donnell, "Analysis of Boolean Functions", 2014, Chapters 1-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.fourier.checks import (
+    checked_correlation,
+    checked_masks,
+    checked_reals,
+    checked_restriction,
+    checked_signs,
+    checked_subset,
+    checked_table,
+)
+from sparsact.fourier.dense import DenseCoefficients
+from sparsact.fourier.sparse import SparseCoefficients
+from sparsact.fourier.transform import walsh_hadamard
+from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
+
+LARGEST_TABLE = 26  # coordinates; 2**26 float64 are half a gigabyte
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spectrum:
+    r"""Fourier coefficients of a real-valued function on :math:`\{-1, 1\}^n`.
+
+    A value: nothing changes it, and two are equal when they are the same function. Make one with :meth:`of` or
+    :meth:`from_coefficients`. It stores either a table of all ``2**n`` coefficients or, for any ``n``, the few that may
+    differ from zero; every method answers alike, at a cost linear in what is stored unless it says otherwise.
+
+    Examples
+    --------
+    The majority of three bits:
+
+    >>> majority = Spectrum.of([1, 1, 1, -1, 1, -1, -1, -1])
+    >>> majority
+    <Spectrum on 3 coordinates, degree 3: 0.5 x0 + 0.5 x1 + 0.5 x2 - 0.5 x0 x1 x2>
+    >>> majority.total_influence()
+    1.5
+    >>> majority.restrict({2: 1})
+    <Spectrum on 2 coordinates, degree 2: 0.5 + 0.5 x0 + 0.5 x1 - 0.5 x0 x1>
+    """
+
+    storage: DenseCoefficients | SparseCoefficients
+
+    @classmethod
+    def of(cls, thing: Any, n: int | None = None) -> Spectrum:
+        """Spectrum of a function in any of its forms.
+
+        Parameters
+        ----------
+        thing : object
+            A table of ``2**n`` values in table order; a mapping from subsets (tuples of coordinates) to coefficients;
+            a spectrum; a fitted learner (its ``spectrum_``); or any object whose ``__spectrum__()`` returns a spectrum.
+        n : int, optional
+            Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given.
+
+        Notes
+        -----
+        A table costs one transform, ``n * 2**n`` additions.
+
+        Examples
+        --------
+        >>> Spectrum.of({(): 2.0, (0, 70): -1.0}, n=100)
+        <Spectrum on 100 coordinates, degree 2: 2 - 1 x0 x70>
+        """
+        if isinstance(thing, Mapping):
+            if n is None:
+                raise ValueError("a mapping of coefficients does not tell the number of coordinates: pass `n`.")
+            return cls.from_coefficients(list(thing.values()), thing.keys(), n)
+        spectrum = _spectrum_of(thing)
+        if n not in (None, spectrum.n):
+            raise ValueError(f"n = {n}, but the function has {spectrum.n} coordinates; leave `n` out.")
+        return spectrum
+
+    @classmethod
+    def from_coefficients(
+        cls,
+        coefficients: ArrayLike,
+        subsets: Iterable[Iterable[int]] | Masks | None = None,
+        n: int | None = None,
+    ) -> Spectrum:
+        """Spectrum with the given coefficients.
+
+        Parameters
+        ----------
+        coefficients : array-like of shape (2**n,) or (N,)
+            All of them in table order, or those of ``subsets``.
+        subsets : N tuples of coordinates or uint64 masks of shape (N, words), optional
+            Distinct subsets; the others have coefficient zero.
+        n : int, optional
+            Number of coordinates; needed with ``subsets``.
+
+        Examples
+        --------
+        >>> Spectrum.from_coefficients([3.0, -1.0], subsets=[(1,), (0, 4)], n=5)
+        <Spectrum on 5 coordinates, degree 2: 3 x1 - 1 x0 x4>
+        """
+        if subsets is None:
+            table = checked_table(coefficients, "coefficients").copy()
+            if n is not None and table.size != 2**n:
+                raise ValueError(f"{n} coordinates have {2**n} coefficients; got {table.size}. Name their `subsets`.")
+            return cls(DenseCoefficients(table))
+        if n is None:
+            raise ValueError("`subsets` do not tell the number of coordinates: pass `n`.")
+        values, masks = checked_reals(coefficients, "coefficients"), checked_masks(subsets, n)
+        if values.shape != (len(masks),):
+            raise ValueError(f"{len(masks)} subsets need as many coefficients; got shape {values.shape}.")
+        stored = SparseCoefficients.summed(n, masks, values)
+        if len(stored.stored) < len(masks):
+            raise ValueError("`subsets` names a subset twice; add its coefficients first.")
+        return cls(stored)
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return self.storage.n
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """Stored coefficients, read-only, in the order of :attr:`subsets`."""
+        return self.storage.coefficients
+
+    @property
+    def masks(self) -> Masks:
+        """Stored subsets as masks (N, words): a table in table order, else by size, then lexicographically."""
+        return self.storage.masks()
+
+    @property
+    def subsets(self) -> list[Subset]:
+        """Stored subsets as tuples, in the order of :attr:`masks`."""
+        return subsets_of(self.masks)
+
+    def items(self) -> Iterator[tuple[Subset, float]]:
+        """Pairs of stored subset and coefficient, in the order of :attr:`subsets`."""
+        return zip(self.subsets, self.coefficients.tolist(), strict=True)
+
+    def coefficient(self, subset: Iterable[int]) -> float:
+        r"""Coefficient :math:`\hat f(S)` of a tuple of coordinates; zero when it is not stored."""
+        members = checked_subset(subset)
+        masks_of([members], self.n)  # refuses strange coordinates
+        return self.storage.coefficient(members)
+
+    __getitem__ = coefficient
+
+    def top(self, k: int, min_degree: int = 0) -> list[tuple[Subset, float]]:
+        """The k stored coefficients of largest magnitude with ``|S| >= min_degree``, strongest first.
+
+        Equal magnitudes are listed by size, then lexicographically.
+
+        >>> Spectrum.of([1, 1, 1, -1]).top(3, min_degree=1)
+        [((0,), 0.5), ((1,), 0.5), ((0, 1), -0.5)]
+        """
+        masks, coefficients = self.storage.strongest(k, min_degree)
+        return list(zip(subsets_of(masks), coefficients.tolist(), strict=True))
+
+    def as_records(self, k: int, min_degree: int = 0) -> list[dict[str, Any]]:
+        """:meth:`top` as plain rows ``subset, size, coefficient, weight`` for tables and JSON; weight is its square."""
+        return [
+            {"subset": list(subset), "size": len(subset), "coefficient": value, "weight": value * value}
+            for subset, value in self.top(k, min_degree)
+        ]
+
+    def weight_by_degree(self) -> NDArray[np.float64]:
+        """Sums of squared coefficients :math:`W_k`, shape (n + 1,), whatever the degree of the function."""
+        return self.storage.weight_by_degree()
+
+    def degree(self, tolerance: float = 0.0) -> int:
+        """Size of the largest subset whose coefficient exceeds ``tolerance`` in magnitude; 0 if there is none."""
+        return self.storage.degree(tolerance)
+
+    def mean(self) -> float:
+        r"""Mean :math:`\hat f(\emptyset)` over uniform points."""
+        return self.coefficient(())
+
+    def norm(self) -> float:
+        r"""Norm :math:`\|f\|_2 = \sqrt{\mathbb{E} f^2}`, by Parseval's identity."""
+        return float(np.sqrt(self.weight_by_degree().sum()))
+
+    def variance(self) -> float:
+        r"""Variance :math:`\sum_{S \ne \emptyset} \hat f(S)^2` over uniform points."""
+        return self.tail(0)
+
+    def tail(self, degree: int) -> float:
+        r"""Weight above a degree, :math:`\sum_{|S| > d} \hat f(S)^2`: the error of the best degree-d polynomial.
+
+        At most ``2 * noise_sensitivity(rho) / (1 - rho**d)`` for ``0 <= rho < 1`` and ``d >= 1`` ([A]_, Claim 2.1).
+        """
+        return float(self.weight_by_degree()[max(0, degree + 1) :].sum())
+
+    def influences(self) -> NDArray[np.float64]:
+        r"""Influence :math:`\sum_{S \ni i} \hat f(S)^2` of every coordinate, shape (n,)."""
+        return self.storage.influences()
+
+    def total_influence(self) -> float:
+        r"""Sum of the influences, :math:`\sum_S |S| \hat f(S)^2`; the average sensitivity AS(f) of [A]_."""
+        return float(self.weight_by_degree() @ np.arange(self.n + 1))
+
+    def noise_stability(self, rho: float) -> float:
+        r"""Correlation :math:`\mathbb{E}[f(x) f(y)] = \sum_S \rho^{|S|} \hat f(S)^2` of f with f under noise.
+
+        ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``; ``-1 <= rho <= 1``.
+        """
+        return float(self.weight_by_degree() @ self._retention(rho))
+
+    def noise_sensitivity(self, rho: float) -> float:
+        r"""Noise sensitivity: the mean of :math:`\frac14 (f(x) - f(y))^2` when y is x under noise.
+
+        .. math:: \mathrm{NS}_\rho(f) = \sum_S \tfrac12 (1 - \rho^{|S|})\, \hat f(S)^2
+
+        The noise is that of :meth:`noise_stability`. Follows [A]_, Claim 2.1, with the 1/4 of its definition; for a
+        function with values +-1 it is the probability that noise changes the value.
+        """
+        return float(self.weight_by_degree() @ (1 - self._retention(rho)) / 2)
+
+    def noise(self, rho: float) -> Spectrum:
+        r"""The function :math:`T_\rho f = \sum_S \rho^{|S|} \hat f(S) \chi_S`: the mean of f over noise at x."""
+        return Spectrum(self.storage.scaled(self._retention(rho)))
+
+    def _retention(self, rho: float) -> NDArray[np.float64]:
+        return np.asarray(checked_correlation(rho) ** np.arange(self.n + 1))
+
+    def truncate(self, degree: int) -> Spectrum:
+        """The part of degree at most ``degree``: the best approximation by such a polynomial."""
+        return Spectrum(self.storage.truncated(degree))
+
+    def restrict(self, signs: dict[int, int]) -> Spectrum:
+        r"""The function with some coordinates fixed, on the other coordinates, renumbered in order.
+
+        .. math:: \hat g(T) = \sum_{U \subseteq F} \hat f(T \cup U) \prod_{i \in U} \mathrm{sign}_i
+
+        Parameters
+        ----------
+        signs : dict
+            Sign +1 or -1 of every fixed coordinate ``F``.
+
+        Examples
+        --------
+        Coordinate 2 of the function is coordinate 1 of its restriction:
+
+        >>> Spectrum.of({(0,): 1.0, (1, 2): 3.0}, n=3).restrict({1: -1})
+        <Spectrum on 2 coordinates, degree 1: -3 x1 + 1 x0>
+        """
+        return Spectrum(self.storage.restricted(checked_restriction(signs, self.n)))
+
+    def values(self) -> NDArray[np.float64]:
+        """Values at all points, shape (2**n,), in table order, read-only. One transform, then kept.
+
+        Refuses more than 26 coordinates unless a table is stored already.
+        """
+        return self._table().values
+
+    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Values at the rows of ``X``, an (m, n) array of signs; shape (m,).
+
+        A table looks them up in :meth:`values`; otherwise ``m * N`` products of signs.
+        """
+        return self.storage(checked_signs(X, self.n))
+
+    def to_dense(self) -> Spectrum:
+        """The same function, stored as a table; at most 26 coordinates."""
+        return Spectrum(self._table())
+
+    def to_sparse(self, threshold: float = 0.0) -> Spectrum:
+        """The coefficients above ``threshold`` in magnitude, stored as a list of subsets; at 0 the same function."""
+        if isinstance(self.storage, SparseCoefficients):
+            return Spectrum(self.storage.above(threshold))
+        return Spectrum(SparseCoefficients.of_table(self.storage, threshold))
+
+    def _table(self) -> DenseCoefficients:
+        if isinstance(self.storage, DenseCoefficients):
+            return self.storage
+        if self.n > LARGEST_TABLE:
+            raise ValueError(
+                f"a table of 2**{self.n} numbers is too large: tables go up to n = {LARGEST_TABLE}. "
+                "Call the spectrum at points instead."
+            )
+        return self.storage.to_dense()
+
+    def __add__(self, other: Spectrum) -> Spectrum:
+        if not isinstance(other, Spectrum):
+            return NotImplemented
+        if self.n != other.n:
+            raise ValueError(f"the functions have {self.n} and {other.n} coordinates; they must have the same.")
+        if isinstance(self.storage, SparseCoefficients) and isinstance(other.storage, SparseCoefficients):
+            return Spectrum(self.storage + other.storage)
+        # One is a table already, so that a second of its size is no surprise.
+        return Spectrum(_dense(self.storage) + _dense(other.storage))
+
+    def __mul__(self, factor: float) -> Spectrum:
+        return Spectrum(self.storage * float(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Spectrum:
+        return self * (1 / divisor)
+
+    def __neg__(self) -> Spectrum:
+        return self * -1.0
+
+    def __sub__(self, other: Spectrum) -> Spectrum:
+        return self + -other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spectrum):
+            return NotImplemented
+        return self.n == other.n and not (self - other).coefficients.any()
+
+    def __repr__(self) -> str:
+        terms = [(subset, value) for subset, value in self.top(5) if value]
+        formula = " ".join(_term(subset, value) for subset, value in terms[:4]).removeprefix("+ ") or "0"
+        formula = "-" + formula[2:] if formula.startswith("- ") else formula
+        more = " + ..." if len(terms) > 4 else ""
+        return f"<Spectrum on {self.n} coordinates, degree {self.degree()}: {formula}{more}>"
+
+
+def _term(subset: Subset, value: float) -> str:
+    return " ".join(["-" if value < 0 else "+", f"{abs(value):.4g}", *(f"x{i}" for i in subset)])
+
+
+def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients:
+    return storage if isinstance(storage, DenseCoefficients) else storage.to_dense()
+
+
+def _spectrum_of(thing: Any) -> Spectrum:
+    if hasattr(thing, "__spectrum__"):
+        return Spectrum.of(thing.__spectrum__())
+    if hasattr(thing, "spectrum_") or hasattr(type(thing), "spectrum_"):  # an unfitted learner says so itself
+        return Spectrum.of(thing.spectrum_)
+    if isinstance(thing, Spectrum):
+        return thing
+    if callable(thing):
+        raise TypeError(
+            f"{type(thing).__name__} has neither `__spectrum__()` nor a fitted `spectrum_`; for any other function "
+            "pass its table of values, f(sparsact.hypercube.points(n))."
+        )
+    return Spectrum(DenseCoefficients(walsh_hadamard(checked_table(thing))))

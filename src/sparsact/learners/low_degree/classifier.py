@@ -1,0 +1,162 @@
+"""LowDegreeClassifier: least squares on the labels' indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from sparsact.fourier import Spectrum
+from sparsact.learners.low_degree.estimator import _EXACT_DTYPES, LowDegree
+
+
+class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
+    r"""Classification by the low-degree algorithm: polynomial regression on labels, then the largest value.
+
+    Two classes are regressed as one Boolean-valued function, ``classes_[1]`` as +1 and ``classes_[0]`` as -1, and
+    predicted by its sign; more classes as one 0/1 indicator each, and predicted by the largest. This is the agnostic
+    learner of Klivans, O'Donnell and Servedio [1]_ with squared in place of absolute loss.
+
+    Parameters
+    ----------
+    degree, alpha, solver, fit_intercept, domain, min_degree, subsets, heredity, max_memory, n_jobs, verbose
+        As in :class:`LowDegreeRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_, intercept_, spectrum_ : as in :class:`LowDegreeRegressor`
+        For one function (two classes) or one a class.
+    subsets_, solver_, solver_reason_, n_samples_seen_ : as in :class:`LowDegreeRegressor`
+
+    References
+    ----------
+    .. [1] A. Klivans, R. O'Donnell, R. Servedio, "Learning intersections and thresholds of halfspaces", JCSS 2004.
+
+    Examples
+    --------
+    >>> from sparsact import LowDegreeClassifier
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> LowDegreeClassifier(degree=2).fit(X, ["even", "odd", "odd", "even"]).predict([[1, 0]])
+    array(['odd'], dtype='<U4')
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to rows X (m, n) and labels y (m,), forgetting what was seen before."""
+        self._restart()
+        self._take(X, y, sample_weight, None, reset=True)
+        _ = self._fitted
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows. The first call must name all ``classes``, unless its rows hold them all."""
+        self._take(X, y, sample_weight, classes, reset=not self._begun())
+        return self
+
+    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Take away rows that were fitted before, as if they had never been seen."""
+        self._take(X, y, sample_weight, None, reset=False, sign=-1)
+        return self
+
+    def _take(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        weight: ArrayLike | None,
+        classes: ArrayLike | None,
+        *,
+        reset: bool,
+        sign: int = 1,
+    ) -> None:
+        X, y = validate_data(self, X, y, reset=reset, dtype="numeric")
+        X = X if X.dtype in _EXACT_DTYPES else X.astype(np.float64)
+        check_classification_targets(y)
+        if reset:
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"LowDegreeClassifier needs samples of at least 2 classes; `y` holds 1 class, {self.classes_[0]!r}. "
+                    "Pass rows of another class, or name all of them in partial_fit(classes=)."
+                )
+        place = np.searchsorted(self.classes_, y)
+        unknown = self.classes_[np.minimum(place, len(self.classes_) - 1)] != y
+        if unknown.any():
+            raise ValueError(
+                f"label {y[unknown][0]!r} is not among the classes {list(self.classes_)}; "
+                "name all classes in the first partial_fit."
+            )
+        self._see(X, self._targets(place), weight, sign)
+
+    def _targets(self, place: NDArray[np.intp]) -> NDArray[np.float64]:
+        if len(self.classes_) == 2:
+            return 2.0 * place[:, None] - 1.0
+        return (place[:, None] == np.arange(len(self.classes_))).astype(np.float64)
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Values of the regressed functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""
+        values = self._values(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predicted labels, (m,)."""
+        values = self.decision_function(X)
+        place = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+        return np.asarray(self.classes_[place])
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Least-squares estimates of the class probabilities, clipped to [0, 1] and scaled to sum 1, (m, n_classes).
+
+        Where every estimate of a row is at most 0, the classes of the largest share it.
+        """
+        values = self._values(X)
+        if len(self.classes_) == 2:
+            share = np.clip((1 + values[:, 0]) / 2, 0.0, 1.0)
+            return np.column_stack([1 - share, share])
+        shares = np.clip(values, 0.0, 1.0)
+        total = shares.sum(axis=1, keepdims=True)
+        best = (values == values.max(axis=1, keepdims=True)).astype(np.float64)
+        shares = np.where(total > 0, shares, best)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def _per_class(self, values: NDArray[np.float64]) -> Any:
+        return values[0] if len(self.classes_) == 2 else values
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Coefficients of ``subsets_``, (D,) or (n_classes, D)."""
+        return np.asarray(self._per_class(self._polynomial.coef.T))
+
+    @property
+    def intercept_(self) -> Any:
+        """Coefficient of the empty subset, a float or (n_classes,)."""
+        return self._per_class(self._polynomial.intercept)
+
+    @property
+    def spectrum_(self) -> Spectrum | list[Spectrum]:
+        """Fourier spectrum of the regressed function, one a class when there are more than two."""
+        spectra = self._spectra()
+        return spectra[0] if len(self.classes_) == 2 else spectra
+
+    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.float64]:
+        """Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,) or (n_classes, N)."""
+        return np.asarray(self._per_class(self._standard_errors(subsets)))
+
+    def confidence_intervals(
+        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
+    ) -> NDArray[np.float64]:
+        """Student-t intervals of the coefficients of ``subsets`` (default: all), (N, 2) or (n_classes, N, 2)."""
+        return np.asarray(self._per_class(self._intervals(subsets, confidence)))

@@ -1,0 +1,212 @@
+"""LowDegreeRegressorCV: degree and penalty by cross-validation, by taking folds away from one statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.learners.low_degree.folds import fold_scores
+from sparsact.learners.low_degree.regressor import LowDegreeRegressor
+from sparsact.learners.low_degree.solve import Penalty, Solution
+
+
+class LowDegreeRegressorCV(LowDegreeRegressor):
+    """:class:`LowDegreeRegressor` whose degree and penalty are chosen by cross-validation.
+
+    One pass over the rows makes one statistic a fold. The rows outside a fold are the total less the fold, exactly, so
+    every (degree, alpha, fold) is a small linear system and no row is read again.
+
+    Parameters
+    ----------
+    degrees : sequence of int, default=(1, 2, 3)
+        Degrees to try.
+    alphas : sequence of float, default=(0.0, 0.1, 1.0, 10.0, 100.0)
+        Ridge penalties to try.
+    cv : int or iterable of (train, test) pairs or splitter, default=5
+        Number of folds: of every ``cv`` consecutive rows one goes to each fold, in an order drawn from
+        ``random_state``, so that a stream can be validated in one pass. Other splits must put each row into exactly
+        one test fold, and serve ``fit`` only.
+    random_state : int, default=0
+        Seed of the folds.
+    fit_intercept, domain, min_degree, subsets, max_memory, n_jobs, verbose
+        As in :class:`LowDegreeRegressor`.
+
+    Attributes
+    ----------
+    degree_, alpha_ : int, float
+        The choice: least mean squared error over the folds; of equals the lowest degree, then the largest alpha.
+    best_score_ : float
+        Mean over folds of the held-out R2 of the choice.
+    cv_results_ : dict of ndarrays
+        ``degree``, ``alpha``, ``mean_mse``, ``std_mse``, ``mean_r2``, ``std_r2`` (n_candidates,) and ``fold_mse``,
+        ``fold_r2`` (n_candidates, n_folds); several targets are averaged.
+    coef_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
+        Of the choice, fitted to all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsact import LowDegreeRegressorCV
+    >>> X = np.random.default_rng(0).integers(0, 2, (200, 6))
+    >>> y = 3.0 * (X[:, 1] ^ X[:, 4])
+    >>> LowDegreeRegressorCV().fit(X, y).degree_
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degrees": ["array-like"],
+        "alphas": ["array-like"],
+        "cv": ["cv_object"],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+        "solver": [StrOptions({"auto", "cells", "moments", "kernel"})],
+        **{
+            name: LowDegree._parameter_constraints[name]
+            for name in ("fit_intercept", "domain", "min_degree", "subsets", "max_memory", "n_jobs", "verbose")
+        },
+    }
+
+    def __init__(
+        self,
+        degrees: Sequence[int] = (1, 2, 3),
+        alphas: Sequence[float] = (0.0, 0.1, 1.0, 10.0, 100.0),
+        cv: Any = 5,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        *,
+        random_state: int = 0,
+        domain: str = "auto",
+        min_degree: int = 1,
+        subsets: Iterable[Iterable[int]] | None = None,
+        max_memory: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.degrees = degrees
+        self.alphas = alphas
+        self.cv = cv
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.domain = domain
+        self.min_degree = min_degree
+        self.subsets = subsets
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    heredity = None  # not offered here: a selection inside folds would be a different estimator
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
+        self._split = None if isinstance(self.cv, Integral) or self.cv is None else _test_folds(self.cv, X, y)
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._split
+
+    def _restart(self) -> None:
+        super()._restart()
+        self.rows_dealt_ = 0
+
+    def _n_folds(self) -> int:
+        if getattr(self, "_split", None) is not None:
+            return int(self._split.max()) + 1
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            raise ValueError("`cv` lists folds of given rows, which only fit can use; pass a number of folds to stream.")
+        folds = 5 if self.cv is None else int(self.cv)
+        if folds < 2:
+            raise ValueError(f"cross-validation needs at least 2 folds; got cv={folds}.")
+        return folds
+
+    def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
+        if getattr(self, "_split", None) is not None:
+            return self._split
+        if sign < 0:
+            raise ValueError("which fold a row went to is not kept, so it cannot be forgotten; fit the other rows anew.")
+        first = getattr(self, "rows_dealt_", 0)
+        self.rows_dealt_ = first + n_rows
+        return dealt(first, n_rows, self._n_folds(), self.random_state)
+
+    def _largest_degree(self) -> int:
+        return max(int(degree) for degree in self.degrees)
+
+    def _penalty(self) -> Penalty:
+        return Penalty("ridge", self.alpha_, self.fit_intercept)
+
+    def _solve(self) -> Solution:
+        request, stream = self._request(), self.stream_
+        degrees, alphas = sorted({int(d) for d in self.degrees}), sorted({float(a) for a in self.alphas})
+        if not degrees or not alphas or degrees[0] < 0 or alphas[0] < 0:
+            raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
+        stream.settle(request)
+        if stream.n_rows < stream.n_folds:
+            raise ValueError(f"{stream.n_rows} rows cannot fill {stream.n_folds} folds; pass more rows or a smaller cv.")
+        squared, variance = fold_scores(stream, request, degrees, alphas, fit_intercept=self.fit_intercept)
+        self.cv_results_ = _summary(degrees, alphas, squared, variance)
+        order = np.lexsort((-self.cv_results_["alpha"], self.cv_results_["degree"], self.cv_results_["mean_mse"]))
+        best = int(order[0])
+        self.degree_, self.alpha_ = int(self.cv_results_["degree"][best]), float(self.cv_results_["alpha"][best])
+        self.best_score_ = float(self.cv_results_["mean_r2"][best])
+        return self._solve_for(stream.total(), request.of_degree(self.degree_), self._penalty())
+
+
+def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Folds of rows first..first + n_rows - 1 of a stream: each block of ``n_folds`` rows is a random permutation.
+
+    Depends on the row's number and the seed alone, not on how the stream was cut.
+    """
+    block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
+    keys = _mixed(block[:, None].astype(np.uint64) * np.uint64(n_folds) + np.arange(n_folds, dtype=np.uint64), seed)
+    return keys.argsort(axis=1, kind="stable").ravel()[first - block[0] * n_folds :][:n_rows] if n_rows else block[:0]
+
+
+def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea, Flood 2014): random-looking words that depend on the number and the seed alone."""
+    with np.errstate(over="ignore"):
+        z = (numbers + np.uint64(seed % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
+    n_rows = len(np.asarray(X))
+    folds = np.full(n_rows, -1, dtype=np.intp)
+    for fold, (_, test) in enumerate(check_cv(cv).split(np.asarray(X), np.asarray(y))):
+        if (folds[test] >= 0).any():
+            raise ValueError("`cv` tests some rows twice; folds must not overlap, because each is taken from the total.")
+        folds[test] = fold
+    if (folds < 0).any():
+        raise ValueError("`cv` never tests some rows; folds must cover all rows, because the total is their sum.")
+    return folds
+
+
+def _summary(
+    degrees: list[int], alphas: list[float], squared: NDArray[np.float64], variance: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """Table of candidates; ``squared`` (degrees, alphas, folds, T) are held-out mean squared errors."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = (1 - squared / variance).mean(axis=-1).reshape(-1, squared.shape[2])
+    mse = squared.mean(axis=-1).reshape(-1, squared.shape[2])
+    grid_degree, grid_alpha = np.meshgrid(degrees, alphas, indexing="ij")
+    return {
+        "degree": grid_degree.ravel(),
+        "alpha": grid_alpha.ravel(),
+        "mean_mse": mse.mean(axis=1),
+        "std_mse": mse.std(axis=1),
+        "mean_r2": r2.mean(axis=1),
+        "std_r2": r2.std(axis=1),
+        "fold_mse": mse,
+        "fold_r2": r2,
+    }
+
+

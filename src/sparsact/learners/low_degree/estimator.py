@@ -1,0 +1,279 @@
+"""What the low-degree estimators share: the door, the additive statistic, and the solution that is found on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import Subset
+from sparsact.kernels.threads import threads
+from sparsact.learners.low_degree.heredity import select
+from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
+from sparsact.learners.low_degree.normal_equations import normal_equations
+from sparsact.learners.low_degree.plan import Plan, available_memory, plan
+from sparsact.learners.low_degree.polynomial import Polynomial
+from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
+from sparsact.learners.low_degree.storage import save_learner
+from sparsact.learners.low_degree.stream import Request, Stream
+from sparsact.learners.points import pack
+
+_EXACT_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
+
+
+class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+    """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions({"auto", "cells", "moments", "kernel", "correlation", "lasso"})],
+        "fit_intercept": ["boolean"],
+        "domain": [StrOptions({"auto", "cube", "real"})],
+        "min_degree": [Interval(Integral, 0, None, closed="left")],
+        "subsets": ["array-like", None],
+        "heredity": [StrOptions({"strong", "weak"}), None],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        alpha: float = 0.0,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        *,
+        domain: str = "auto",
+        min_degree: int = 1,
+        subsets: Iterable[Iterable[int]] | None = None,
+        heredity: str | None = None,
+        max_memory: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.alpha = alpha
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.domain = domain
+        self.min_degree = min_degree
+        self.subsets = subsets
+        self.heredity = heredity
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---- rows in ----
+
+    def _see(self, X: NDArray[Any], y: NDArray[np.float64], sample_weight: ArrayLike | None, sign: int = 1) -> None:
+        """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out."""
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            kept = weights > 0
+            X, y, weights = X[kept], y[kept], weights[kept]
+        if "stream_" not in self.__dict__:
+            self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
+        folds = self._folds_of(len(y), sign) if self._n_folds() > 1 else None
+        self.stream_.add(self._request(), X, y, weights, folds, sign)
+        self.__dict__.pop("_solution", None)
+
+    def _n_folds(self) -> int:
+        return 1
+
+    def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
+        return None
+
+    def _restart(self) -> None:
+        for name in ("stream_", "_solution"):
+            self.__dict__.pop(name, None)
+
+    def _begun(self) -> bool:
+        return "stream_" in self.__dict__
+
+    def _validated(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        X = validate_data(self, X, reset=reset, dtype="numeric")
+        return X if X.dtype in _EXACT_DTYPES else X.astype(np.float64)
+
+    def _request(self) -> Request:
+        limit = available_memory() if self.max_memory is None else float(self.max_memory)
+        solver = self.solver if self.solver in ("cells", "moments", "kernel") else "auto"
+        return Request(
+            self._largest_degree(), self.min_degree, self.subsets, solver, self.domain, limit, threads(self.n_jobs)
+        )
+
+    def _largest_degree(self) -> int:
+        return int(self.degree)
+
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
+
+        Raises
+        ------
+        ValueError
+            If the two have seen rows of different width, targets or encoding.
+        """
+        check_is_fitted(other)
+        if not hasattr(other, "stream_"):
+            raise ValueError("the other estimator was loaded without its statistic; save it with statistic=True.")
+        if not self._begun():
+            self.n_features_in_ = other.n_features_in_
+            self.stream_ = Stream(other.stream_.n, other.stream_.n_targets, other.stream_.n_folds)
+            self._adopt(other)
+        self.stream_.merge(self._request(), other.stream_)
+        self.__dict__.pop("_solution", None)
+        return self
+
+    def _adopt(self, other: Self) -> None:
+        """Take over what the first rows would have told."""
+        for name in ("feature_names_in_", "classes_", "_single_target"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+
+    # ---- solution out ----
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._begun() or "_solution" in self.__dict__
+
+    @property
+    def _fitted(self) -> Solution:
+        check_is_fitted(self)
+        if "_solution" not in self.__dict__:
+            self._solution = self._solve()
+            if self.verbose:
+                print(f"{type(self).__name__}: {self._solution.solver}: {self._solution.reason}")
+        return self._solution
+
+    def _solve(self) -> Solution:
+        request = self._request()
+        self.stream_.settle(request)
+        return self._solve_for(self.stream_.statistics[0], request, self._penalty())
+
+    def _penalty(self) -> Penalty:
+        kind = self.solver if self.solver in ("lasso", "correlation") else "ridge"
+        return Penalty(kind, float(self.alpha), self.fit_intercept)
+
+    def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
+        if isinstance(statistic, RealStatistic):
+            family, equations = statistic.family, statistic.normal_equations(fit_intercept=self.fit_intercept)
+            route = Plan("moments", False, f"real columns: {len(family):,} monomials by matrix products", 0.0)
+        else:
+            size = request.size(statistic.n, statistic.totals.n_rows, statistic.n_targets)
+            route = plan(size, request.solver, request.max_memory)
+            family = request.family(statistic.n)
+            if self.heredity is None:
+                return solve(statistic, family, route, penalty, n_threads=request.n_threads)
+            equations = normal_equations(
+                statistic, family, fit_intercept=self.fit_intercept, n_threads=request.n_threads
+            )
+        if self.heredity is not None:
+            chosen = select(equations, family, self.heredity)
+            family, equations = family.part(chosen), equations.part(chosen)
+        solution = from_equations(equations, family, route, penalty)
+        if isinstance(statistic, RealStatistic):
+            solution.solver = "dense" if penalty.kind == "ridge" else penalty.kind
+        return solution
+
+    @property
+    def domain_(self) -> str:
+        """``"cube"`` or ``"real"``: what the fitted rows are."""
+        return "real" if self.encoding_ is None else "cube"
+
+    @property
+    def encoding_(self) -> str | None:
+        """``"signs"`` or ``"bits"``: how points of the cube were written when the model was fitted; None for reals."""
+        if "stream_" in self.__dict__:
+            _ = self._fitted
+            return self.stream_.encoding
+        check_is_fitted(self)
+        return str(self._encoding) if self._encoding else None
+
+    @property
+    def _polynomial(self) -> Polynomial:
+        return self._fitted.polynomial
+
+    @property
+    def solver_(self) -> str:
+        """The route taken: ``"cells"``, ``"moments"``, ``"kernel"``, ``"dense"``, ``"correlation"`` or ``"lasso"``."""
+        return self._fitted.solver
+
+    @property
+    def solver_reason_(self) -> str:
+        """One sentence: what was chosen and why."""
+        return self._fitted.reason
+
+    @property
+    def subsets_(self) -> list[Subset]:
+        """The monomials, in the order of ``coef_``: by size, then lexicographic."""
+        return self._polynomial.family.subsets
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows of non-zero weight seen so far."""
+        return self.stream_.n_rows if "stream_" in self.__dict__ else self._fitted.n_rows
+
+    def _values(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Values (m, T) of the polynomials at the rows of X."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        encoding = self.encoding_
+        if encoding is None:
+            return self._polynomial.values_at_reals(X.astype(np.float64), n_threads=threads(self.n_jobs))
+        points = pack(X, encoding, getattr(self, "feature_names_in_", None))  # type: ignore[arg-type]
+        return self._polynomial.values(points, n_threads=threads(self.n_jobs))
+
+    def _spectra(self) -> list[Spectrum]:
+        if self.domain_ == "real":
+            raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
+        family, intercept = self._polynomial.family, self._polynomial.intercept
+        return [
+            Spectrum.from_masks(family.with_empty, np.concatenate([intercept[t : t + 1], column]), family.n)
+            for t, column in enumerate(self._polynomial.coef.T)
+        ]
+
+    def _standard_errors(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.float64]:
+        return standard_errors(self._fitted, self._places(subsets))
+
+    def _intervals(self, subsets: Iterable[Iterable[int]] | None, confidence: float) -> NDArray[np.float64]:
+        return confidence_intervals(self._fitted, self._places(subsets), confidence)
+
+    def _places(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.intp] | None:
+        """Places in ``[(), *subsets_]`` of the subsets asked for; None for all but the empty one."""
+        if subsets is None:
+            return None
+        place = {subset: i + 1 for i, subset in enumerate(self.subsets_)} | {(): 0}
+        asked = [tuple(sorted(subset)) for subset in subsets]
+        missing = [subset for subset in asked if subset not in place]
+        if missing:
+            raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
+        return np.array([place[subset] for subset in asked], dtype=np.intp)
+
+    def save(self, path: str | Path, *, statistic: bool = False) -> None:
+        """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; it is replaced whole or not at all.
+        statistic : bool, default=False
+            Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
+        """
+        save_learner(self, path, statistic=statistic)
+
+
+def check_targets(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Targets as (m, T) float64, C-contiguous."""
+    return np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
+
+

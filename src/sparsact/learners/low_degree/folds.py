@@ -1,0 +1,91 @@
+"""Held-out error of every degree and penalty, from one statistic a fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
+from sparsact.learners.low_degree.plan import plan
+from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.solve import Penalty, solve, squared_error
+from sparsact.learners.low_degree.stream import Request, Stream
+
+
+def fold_scores(
+    stream: Stream, request: Request, degrees: list[int], alphas: list[float], *, fit_intercept: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Held-out mean squared errors (degrees, alphas, folds, T), and each fold's variance about its mean (folds, T)."""
+    shape = (len(degrees), len(alphas), stream.n_folds, stream.n_targets)
+    squared, variance = np.empty(shape), np.empty(shape[2:])
+    everything = stream.total()
+    for fold, held_out in enumerate(stream.statistics):
+        training = everything.copy()
+        training.merge(held_out if type(held_out) is type(training) else _alike(held_out, training), -1)
+        squared[:, :, fold], variance[fold] = _scores(training, held_out, request, degrees, alphas, fit_intercept)
+    return squared, variance
+
+
+def _alike(held_out: Any, training: Any) -> Any:
+    """The fold in the form of the total."""
+    twin = training.copy()
+    twin.merge(training, -1)
+    twin.absorb(held_out.copy())
+    return twin
+
+
+def _scores(
+    training: Any, held_out: Any, request: Request, degrees: list[int], alphas: list[float], fit_intercept: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
+    written: tuple[NormalEquations, NormalEquations] | None = None
+    for i in reversed(range(len(degrees))):  # the largest first: lower degrees are its leading part
+        wanted = request.of_degree(degrees[i])
+        if isinstance(training, RealStatistic):
+            if written is None:
+                written = tuple(s.normal_equations(fit_intercept=fit_intercept) for s in (training, held_out))
+            squared[i] = _by_equations(*written, training.family.up_to(degrees[i]), alphas)
+            continue
+        family = wanted.family(training.n)
+        size = wanted.size(training.n, training.totals.n_rows, training.n_targets)
+        route = plan(size, request.solver, request.max_memory)
+        if route.solver != "kernel" and not route.iterative:
+            if written is None:
+                written = tuple(
+                    normal_equations(s, family, fit_intercept=fit_intercept, n_threads=request.n_threads)
+                    for s in (training, held_out)
+                )
+            squared[i] = _by_equations(*written, family, alphas)
+            continue
+        for j, alpha in enumerate(alphas):
+            penalty = Penalty("ridge", alpha, fit_intercept)
+            polynomial = solve(training, family, route, penalty, n_threads=request.n_threads).polynomial
+            squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / _weight(held_out)
+    return squared, _variance(held_out)
+
+
+def _by_equations(
+    training: NormalEquations, held_out: NormalEquations, family: Family, alphas: list[float]
+) -> NDArray[np.float64]:
+    """Mean squared errors (alphas, T) by quadratic forms in the held-out equations."""
+    leading = slice(len(family))
+    train, test = training.part(leading), held_out.part(leading)
+    errors = []
+    for alpha in alphas:
+        coef = Factor(train.gram, alpha).solve(train.rhs)
+        errors.append(test.squared_error(coef, train.target_mean - train.feature_mean @ coef) / test.weight)
+    return np.stack(errors)
+
+
+def _weight(statistic: Any) -> float:
+    return float(statistic.weight if isinstance(statistic, RealStatistic) else statistic.totals.total_weight())
+
+
+def _variance(statistic: Any) -> NDArray[np.float64]:
+    if isinstance(statistic, RealStatistic):
+        return statistic.target_squares / statistic.weight
+    totals, weight = statistic.totals, statistic.totals.total_weight()
+    return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)

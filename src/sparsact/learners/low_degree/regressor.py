@@ -1,0 +1,176 @@
+"""LowDegreeRegressor: least squares on low-degree monomials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.utils.validation import validate_data
+
+from sparsact.fourier import Spectrum
+from sparsact.learners.low_degree.estimator import _EXACT_DTYPES, LowDegree, check_targets
+
+
+class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
+    r"""Least squares on the monomials of degree at most d: the low-degree algorithm of Lemma 7 [1]_.
+
+    .. math:: f(x) = \hat f(\emptyset) + \sum_{1 \le |S| \le d} \hat f(S)\, \chi_S(x), \qquad
+              \chi_S(x) = \prod_{i \in S} x_i,
+
+    fitted by least squares or ridge, exactly, and without the m x D matrix of monomials. In the realizable and in the
+    agnostic case, error eps above the best is reached with :math:`O(n^d / \varepsilon)` rows.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Largest size of an interaction.
+    alpha : float, default=0.0
+        Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
+        the penalty on scikit-learn's ``Lasso`` scale.
+    solver : {"auto", "cells", "moments", "kernel", "correlation", "lasso"}, default="auto"
+        The first four give the same least squares (ridge) solution, of least norm where rows do not determine it:
+        ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26); ``"moments"``
+        takes the Gram matrix from popcount moments of symmetric differences (any n); ``"kernel"`` solves an N x N
+        system over the N distinct rows (more monomials than rows). ``"auto"`` chooses, and says what and why in
+        ``solver_`` and ``solver_reason_``. ``"correlation"`` is the textbook average of ``y * chi_S``, right for
+        uniform inputs only; ``"lasso"`` gives sparse coefficients.
+    fit_intercept : bool, default=True
+        Fit the coefficient of the empty subset, unpenalised.
+    domain : {"auto", "cube", "real"}, default="auto"
+        ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are used as
+        they are, monomials are products of columns. ``"auto"``: the cube if the values allow it.
+    min_degree : int, default=1
+        Smallest size of a subset beside the empty one.
+    subsets : list of tuples, default=None
+        The subsets allowed, in place of ``degree`` and ``min_degree``.
+    heredity : {"strong", "weak"}, default=None
+        Admit an interaction only if all (any) of its parts of one coordinate less are significant.
+    max_memory : float, default=None
+        Bytes that a fit may use; None for 80 % of what is free.
+    n_jobs : int, default=None
+        Threads of the native kernels, as in joblib; None follows threadpoolctl. The result does not depend on it.
+    verbose : int, default=0
+        Print what ``"auto"`` chose and why.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (D,) or (T, D)
+        Coefficients of ``subsets_``.
+    intercept_ : float or ndarray of shape (T,)
+        Coefficient of the empty subset.
+    subsets_ : list of tuples
+        By size, then lexicographic: the order of scikit-learn's ``PolynomialFeatures(interaction_only=True)``.
+    spectrum_ : Spectrum or list of Spectrum
+        The fitted function's Fourier spectrum, one a target.
+    solver_, solver_reason_ : str
+        The route taken, and why.
+    r2_, residual_variance_ : float or ndarray of shape (T,)
+        On the rows fitted: share of variance explained; squared residual per degree of freedom.
+    n_samples_seen_ : int
+        Rows of non-zero weight.
+
+    Notes
+    -----
+    The statistic is additive and exact: rows may come in any order and in any split (``partial_fit``, ``merge``,
+    ``forget``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
+    matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need more than
+    D rows, or a penalty.
+
+    References
+    ----------
+    .. [1] P. Awasthi, N. Dikkala, P. Kamath, R. Meka, "Learning Neural Networks with Sparse Activations", COLT 2024,
+       Lemma 7.
+
+    Examples
+    --------
+    A parity of two bits among three, and noise-free:
+
+    >>> import numpy as np
+    >>> from sparsact import LowDegreeRegressor
+    >>> from sparsact.hypercube import points
+    >>> X = points(3)
+    >>> model = LowDegreeRegressor(degree=2).fit(X, 5 + 2 * X[:, 0] * X[:, 2])
+    >>> model.spectrum_.top(2)
+    [((), 5.0), ((0, 2), 2.0)]
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
+        self._restart()
+        self._take(X, y, sample_weight, reset=True)
+        _ = self._fitted
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows; the solution is found when it is next asked for."""
+        self._take(X, y, sample_weight, reset=not self._begun())
+        return self
+
+    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Take away rows that were fitted before, as if they had never been seen."""
+        self._take(X, y, sample_weight, reset=False, sign=-1)
+        return self
+
+    def _take(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None, *, reset: bool, sign: int = 1) -> None:
+        X, y = validate_data(self, X, y, reset=reset, dtype="numeric", multi_output=True, y_numeric=True)
+        X = X if X.dtype in _EXACT_DTYPES else X.astype(np.float64)
+        self._single_target = y.ndim == 1
+        self._see(X, check_targets(y), weight, sign)
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predicted targets, (m,) or (m, T)."""
+        values = self._values(X)
+        return values[:, 0] if self._single_target else values
+
+    def _per_target(self, values: NDArray[np.float64]) -> Any:
+        """Values with targets first, without that axis for a single target."""
+        return values[0] if self._single_target else values
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Coefficients of ``subsets_``, (D,) or (T, D)."""
+        return np.asarray(self._per_target(self._polynomial.coef.T))
+
+    @property
+    def intercept_(self) -> Any:
+        """Coefficient of the empty subset, a float or (T,)."""
+        return self._per_target(self._polynomial.intercept)
+
+    @property
+    def spectrum_(self) -> Spectrum | list[Spectrum]:
+        """Fourier spectrum of the fitted function, one a target."""
+        spectra = self._spectra()
+        return spectra[0] if self._single_target else spectra
+
+    @property
+    def residual_variance_(self) -> Any:
+        """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left."""
+        freedom = self._fitted.residual_degrees_of_freedom
+        return self._per_target(self._fitted.squared_error / freedom if freedom > 0 else self._fitted.squared_error * np.nan)
+
+    @property
+    def r2_(self) -> Any:
+        """Share of the variance of the fitted rows that is explained, a float or (T,); NaN for a constant target."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self._per_target(1 - self._fitted.squared_error / self._fitted.target_squares)
+
+    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.float64]:
+        """Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,) or (T, N).
+
+        Raises
+        ------
+        ValueError
+            If the rows do not exceed the parameters, so that the noise cannot be told from the function.
+        """
+        return np.asarray(self._per_target(self._standard_errors(subsets)))
+
+    def confidence_intervals(
+        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
+    ) -> NDArray[np.float64]:
+        """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2) or (T, N, 2)."""
+        return np.asarray(self._per_target(self._intervals(subsets, confidence)))

@@ -1,0 +1,247 @@
+"""From a statistic to a polynomial: run the planned route."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.cells import Cells
+from sparsact.learners.low_degree.conjugate_gradients import CellEquations
+from sparsact.learners.low_degree.dual import solve_dual
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
+from sparsact.learners.low_degree.plan import Plan
+from sparsact.learners.low_degree.polynomial import Polynomial
+from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.sparse import lasso
+from sparsact.learners.low_degree.statistic import Statistic
+
+_MOST_VARIANCES = 100
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """How coefficients are estimated: ``"ridge"`` (least squares at alpha 0), ``"lasso"`` or ``"correlation"``."""
+
+    kind: str
+    alpha: float
+    fit_intercept: bool
+
+
+@dataclass(eq=False)
+class Solution:
+    """A fitted polynomial and what is needed to say how sure it is.
+
+    Attributes
+    ----------
+    polynomial : Polynomial
+        The fitted coefficients.
+    solver, reason : str
+        The route, and one sentence on why.
+    squared_error, target_squares : ndarray of shape (T,)
+        Weighted squares of the residuals, and of the targets about their mean.
+    n_rows, total_weight : int, float
+        Rows of non-zero weight, and the sum of the weights.
+    """
+
+    polynomial: Polynomial
+    solver: str
+    reason: str
+    squared_error: NDArray[np.float64]
+    target_squares: NDArray[np.float64]
+    n_rows: int
+    total_weight: float
+    penalty: Penalty
+    equations: NormalEquations | None = None
+    cells: CellEquations | None = None
+    variances: NDArray[np.float64] | None = None
+    parameters: float | None = None
+
+    @cached_property
+    def factor(self) -> Factor | None:
+        """Factor of the normal equations, when they were written out."""
+        return None if self.equations is None else Factor(self.equations.gram, self.penalty.alpha)
+
+    @cached_property
+    def residual_degrees_of_freedom(self) -> float:
+        """Rows less effective parameters (the intercept is one)."""
+        if self.parameters is None:
+            size = float(len(self.polynomial.family))
+            self.parameters = size if self.factor is None else self.factor.effective_parameters
+        return self.n_rows - self.parameters - self.penalty.fit_intercept
+
+    def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
+
+        Raises
+        ------
+        ValueError
+            If more are asked for than can be had: by conjugate gradients each one costs a solution.
+        """
+        if self.variances is None and self.factor is not None and self.equations is not None:
+            covariance, mean = self.factor.unscaled_covariance, self.equations.feature_mean
+            own = self.penalty.fit_intercept / self.total_weight + mean @ covariance @ mean
+            self.variances = np.concatenate([[own], covariance.diagonal()])
+        if self.variances is not None:
+            return self.variances[places]
+        if self.cells is None:
+            raise ValueError("this model was saved without the variances of so many coefficients; fit it again.")
+        if len(places) > _MOST_VARIANCES:
+            raise ValueError(
+                f"{len(places):,} standard errors would take as many solutions by conjugate gradients; "
+                f"name at most {_MOST_VARIANCES} subsets."
+            )
+        return self.cells.unscaled_variances(
+            places, self.penalty.alpha, fit_intercept=self.penalty.fit_intercept
+        )
+
+
+def solve(
+    statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *, n_threads: int = 1
+) -> Solution:
+    """The polynomial of a family that fits the rows of a statistic."""
+    if plan.solver == "kernel" and penalty.kind == "ridge":
+        return _by_kernel(statistic, family, plan, penalty, n_threads)
+    if plan.iterative and penalty.kind == "ridge":
+        return _by_cells(as_cells(statistic), family, plan, penalty, n_threads)
+    if penalty.kind == "correlation":
+        return _by_correlation(statistic, family, plan, penalty, n_threads)
+    equations = normal_equations(statistic, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
+    return from_equations(equations, family, plan, penalty)
+
+
+def from_equations(equations: NormalEquations, family: Family, plan: Plan, penalty: Penalty) -> Solution:
+    """The polynomial that solves equations which are written out."""
+    factor = None
+    if penalty.kind == "lasso":
+        coef = lasso(equations, penalty.alpha)
+    else:
+        factor = Factor(equations.gram, penalty.alpha)
+        coef = factor.solve(equations.rhs)
+    intercept = equations.target_mean - equations.feature_mean @ coef
+    solution = Solution(
+        Polynomial(family, coef, intercept),
+        plan.solver if penalty.kind == "ridge" else penalty.kind,
+        plan.reason + _remark(factor),
+        equations.squared_error(coef, intercept),
+        equations.target_squares,
+        equations.n_rows,
+        equations.weight,
+        penalty,
+        equations,
+    )
+    if factor is not None:
+        solution.__dict__["factor"] = factor
+    return solution
+
+
+def _remark(factor: Factor | None) -> str:
+    if factor is None or factor.method == "Cholesky":
+        return "."
+    return f"; the rows determine only {factor.rank:,} directions, so the solution of least norm is taken."
+
+
+def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
+    equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
+    coef, iterations = equations.solve(equations.rhs, penalty.alpha)
+    intercept = equations.target_mean - equations.feature_mean @ coef
+    polynomial = Polynomial(family, coef, intercept)
+    return Solution(
+        polynomial,
+        "cells",
+        f"{plan.reason} ({iterations} iterations).",
+        squared_error(cells, polynomial, n_threads=n_threads),
+        cells.totals.squares_about(equations.target_mean),
+        cells.totals.n_rows,
+        equations.weight,
+        penalty,
+        cells=equations,
+    )
+
+
+def _by_correlation(
+    statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int
+) -> Solution:
+    """The textbook estimate ``E[y chi_S]``: no system is solved, and it is right only under uniform inputs."""
+    weight = statistic.totals.total_weight()
+    sums = statistic.correlations(family, n_threads=n_threads).T
+    intercept = sums[0] / weight * penalty.fit_intercept
+    polynomial = Polynomial(family, sums[1:] / (weight + penalty.alpha), intercept)
+    if isinstance(statistic, Moments):
+        equations = normal_equations(statistic, family, n_threads=n_threads)
+        error = equations.squared_error(polynomial.coef, intercept)
+    else:
+        error = squared_error(statistic, polynomial, n_threads=n_threads)
+    return Solution(
+        polynomial,
+        "correlation",
+        "the average of y chi_S over the rows estimates each coefficient when inputs are uniform.",
+        error,
+        statistic.totals.squares_about(intercept),
+        statistic.totals.n_rows,
+        weight,
+        penalty,
+    )
+
+
+def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
+    rows = as_rows(statistic)
+    low, high = family.span or (1, 1)
+    dual, intercept, factor = solve_dual(rows, high, low, penalty.alpha, fit_intercept=penalty.fit_intercept)
+    polynomial = Polynomial(family, None, intercept, dual)
+    weight = rows.totals.total_weight()
+    mean = rows.totals.sums.to_float() / weight if penalty.fit_intercept else np.zeros(rows.n_targets)
+    return Solution(
+        polynomial,
+        "kernel",
+        plan.reason + _remark(factor),
+        squared_error(rows, polynomial, n_threads=n_threads),
+        rows.totals.squares_about(mean),
+        rows.totals.n_rows,
+        weight,
+        penalty,
+    )
+
+
+def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
+    """Weighted squared error (T,) of a polynomial on the rows of a statistic, point by point."""
+    rows = statistic.rows() if isinstance(statistic, Cells) else as_rows(statistic)
+    rows.join()
+    weights, sums = rows.weights.to_float()[:, None], rows.sums.to_float().T
+    values = polynomial.values(rows.points, n_threads=n_threads)
+    mean = rows.totals.sums.to_float() / rows.totals.total_weight()  # about the mean: nothing large cancels
+    about = rows.totals.squares_about(mean)
+    values, sums = values - mean, sums - weights * mean
+    return np.maximum(about + np.einsum("mt,mt->t", values, weights * values - 2 * sums), 0.0)
+
+
+def as_cells(statistic: Statistic) -> Cells:
+    """The statistic as cells."""
+    if isinstance(statistic, Rows):
+        cells = Cells(statistic.n, statistic.n_targets)
+        cells.absorb(statistic)
+        return cells
+    assert isinstance(statistic, Cells)  # noqa: S101 - moments are never planned to be solved over cells
+    return statistic
+
+
+def as_rows(statistic: Statistic) -> Rows:
+    """The statistic as distinct points.
+
+    Raises
+    ------
+    ValueError
+        If only moments were kept.
+    """
+    if isinstance(statistic, Cells):
+        return statistic.rows()
+    if isinstance(statistic, Moments):
+        raise ValueError('the rows were summed into moments and are gone; fit with solver="kernel" from the start.')
+    assert isinstance(statistic, Rows)  # noqa: S101
+    return statistic
+
+

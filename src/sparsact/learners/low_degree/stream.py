@@ -1,0 +1,236 @@
+"""Rows in, statistic out: recognise how points are written, and keep the cheapest exact form of what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.cells import MAX_N, Cells
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.plan import MAX_CELLS_N, Size, plan, prefers_cells, prefers_moments
+from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.points import Encoding, encoding_of, pack
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a learner asks of its statistic: parameters of the estimator that decide which sums are needed."""
+
+    degree: int
+    min_degree: int
+    subsets: Any
+    solver: str
+    domain: str
+    max_memory: float
+    n_threads: int
+
+    def of_degree(self, degree: int) -> Request:
+        """The same request for another largest degree; a list of subsets is cut to it."""
+        subsets = None if self.subsets is None else [subset for subset in self.subsets if len(subset) <= degree]
+        return replace(self, degree=degree, subsets=subsets)
+
+    def family(self, n: int) -> Family:
+        """The monomials that the learner may use."""
+        if self.subsets is not None:
+            return Family.listed(n, self.subsets)
+        return Family.full(n, self.degree, self.min_degree)
+
+    def size(self, n: int, n_rows: int, n_targets: int) -> Size:
+        """What decides the cost of a fit of so many rows."""
+        if self.subsets is not None:
+            return Size(n, len(self.family(n)), n_rows, n_targets, None)
+        low, high = max(1, self.min_degree), min(self.degree, n)
+        return Size(n, Family.count(n, high, low), n_rows, n_targets, (low, high))
+
+
+@dataclass(eq=False)
+class Stream:
+    """The rows a learner has seen, in the form of additive statistics: one, or one a fold.
+
+    Attributes
+    ----------
+    domain : {"cube", "real", None}
+        What the rows are; None until that is known.
+    encoding : {"signs", "bits", None}
+        How points of the cube are written.
+    statistics : list of Statistic or of RealStatistic
+        One for each fold.
+    """
+
+    n: int
+    n_targets: int
+    n_folds: int = 1
+    domain: str | None = None
+    encoding: Encoding | None = None
+    statistics: list[Any] = field(default_factory=list)
+    undecided: list[tuple[Any, ...]] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of non-zero weight seen so far."""
+        waiting = sum(sign * len(y) for _, y, _, _, sign in self.undecided)
+        return waiting + sum(_count(statistic) for statistic in self.statistics)
+
+    def add(
+        self,
+        request: Request,
+        X: NDArray[Any],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        folds: NDArray[np.intp] | None = None,
+        sign: int = 1,
+    ) -> None:
+        """Add rows (or, with sign -1, take them away)."""
+        if self.domain is None:
+            self._decide(request, X)
+        if self.domain is None:  # all values are 1: they may be bits or signs, and a later row will tell
+            self.undecided.append((X, y, weights, folds, sign))
+            return
+        for waiting in [*self.undecided, (X, y, weights, folds, sign)]:
+            self._digest(request, *waiting)
+        self.undecided = []
+
+    def settle(self, request: Request) -> None:
+        """Decide what could not be told from the rows: values that are all 1 are signs."""
+        if self.undecided:
+            self._begin(request, "cube", "signs")
+            waiting, self.undecided = self.undecided, []
+            for rows in waiting:
+                self._digest(request, *rows)
+
+    def _decide(self, request: Request, X: NDArray[Any]) -> None:
+        if request.domain == "real":
+            return self._begin(request, "real", None)
+        encoding = encoding_of(X)
+        if encoding == "real":
+            if request.domain == "cube":
+                pack(X, "signs" if (X == -1).any() else "bits")  # raises, naming the column and row
+            return self._begin(request, "real", None)
+        if encoding != "ones":
+            self._begin(request, "cube", encoding)
+        return None
+
+    def _begin(self, request: Request, domain: str, encoding: Encoding | None) -> None:
+        self.domain, self.encoding = domain, encoding
+        if domain == "real" and request.solver in ("cells", "moments", "kernel"):
+            raise ValueError(
+                f'`X` holds real columns, and solver="{request.solver}" needs points of the cube: '
+                'pass bits or signs, or solver="auto".'
+            )
+        if request.solver == "cells" and domain == "cube" and self.n > MAX_N:
+            raise ValueError(f'solver="cells" serves up to {MAX_N} coordinates; `X` has {self.n}: pass solver="auto".')
+        self.statistics = [self._empty(request) for _ in range(self.n_folds)]
+
+    def _empty(self, request: Request) -> Statistic | RealStatistic:
+        if self.domain == "real":
+            return RealStatistic(request.family(self.n), self.n_targets)
+        if request.solver == "cells":
+            return Cells(self.n, self.n_targets)
+        return Rows(self.n, self.n_targets)
+
+    def _digest(
+        self,
+        request: Request,
+        X: NDArray[Any],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        folds: NDArray[np.intp] | None,
+        sign: int,
+    ) -> None:
+        if self.domain == "cube":
+            self._adapt(request, self.n_rows + sign * len(y))
+        for fold, statistic in enumerate(self.statistics):
+            chosen = slice(None) if folds is None else folds == fold
+            self._update(statistic, X[chosen], y[chosen], None if weights is None else weights[chosen], sign)
+        self._adapt(request, self.n_rows)
+
+    def _update(
+        self, statistic: Any, X: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.float64] | None, sign: int
+    ) -> None:
+        change = statistic.update if sign > 0 else statistic.forget
+        for start in range(0, len(y), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            here = X[rows].astype(np.float64) if self.encoding is None else pack(X[rows], self.encoding)
+            change(here, y[rows], None if weights is None else weights[rows])
+
+    def _adapt(self, request: Request, n_rows: int) -> None:
+        """Change rows into cells or moments once those are cheaper; all forms hold the same sums exactly."""
+        for fold, statistic in enumerate(self.statistics):
+            if not isinstance(statistic, Rows) or request.solver == "kernel":
+                continue
+            size = request.size(self.n, n_rows, self.n_targets)
+            if request.solver != "moments" and prefers_cells(self.n, n_rows):
+                cells = Cells(self.n, self.n_targets)
+                cells.absorb(statistic)
+                self.statistics[fold] = cells
+            elif (self.n > MAX_CELLS_N or request.solver == "moments") and prefers_moments(size):
+                plan(size, request.solver, request.max_memory)
+                moments = Moments(request.family(self.n), self.n_targets, n_threads=request.n_threads)
+                moments.absorb(statistic)
+                self.statistics[fold] = moments
+
+    def merge(self, request: Request, other: Stream) -> None:
+        """Add the rows that another has seen.
+
+        Raises
+        ------
+        ValueError
+            If the two have seen rows of different kinds.
+        """
+        if (self.n, self.n_targets, self.n_folds) != (other.n, other.n_targets, other.n_folds):
+            raise ValueError(
+                f"cannot merge {other.n} columns, {other.n_targets} targets, {other.n_folds} folds into "
+                f"{self.n}, {self.n_targets}, {self.n_folds}; fit both alike."
+            )
+        for rows in other.undecided:
+            self.add(request, *rows)
+        if other.domain is None:
+            return
+        if self.domain is None:
+            self._begin(request, other.domain, other.encoding)
+        if (self.domain, self.encoding) != (other.domain, other.encoding):
+            raise ValueError(
+                f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
+                f"{self.encoding or 'real columns'}; fit both on the same encoding."
+            )
+        self._adapt(request, self.n_rows + other.n_rows)
+        for fold, theirs in enumerate(other.statistics):
+            self.statistics[fold] = joined(self.statistics[fold], theirs)
+        if self.undecided:
+            self.add(request, np.ones((0, self.n)), np.ones((0, self.n_targets)), None)
+
+    def total(self, without: int | None = None) -> Any:
+        """The statistic of all rows, or of all but one fold."""
+        first = 0 if without != 0 or self.n_folds == 1 else 1
+        statistic = self.statistics[first].copy()
+        for fold, other in enumerate(self.statistics):
+            if fold not in (first, without):
+                statistic = joined(statistic, other)
+        return statistic
+
+
+def joined(mine: Any, other: Any) -> Any:
+    """The first statistic with the rows of the second added; the more compact form of the two."""
+    if isinstance(mine, Rows) and not isinstance(other, Rows):
+        twin = other.copy()
+        twin.absorb(mine)
+        return twin
+    if isinstance(other, Rows) and not isinstance(mine, Rows):
+        mine.absorb(other.copy())
+    else:
+        mine.merge(other)
+    return mine
+
+
+def _count(statistic: Any) -> int:
+    return int(statistic.n_rows if isinstance(statistic, RealStatistic) else statistic.totals.n_rows)
+
+

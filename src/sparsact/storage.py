@@ -1,0 +1,122 @@
+"""One file a model: safetensors for the numbers, a JSON header for the rest, a digest over both. Loading runs no code.
+
+The header is the ``sparsact`` entry of the safetensors metadata: ``{"schema", "kind", "version", "state", "digest"}``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from sparsact._version import __version__
+
+SCHEMA = 1
+
+
+class ModelFileError(ValueError):
+    """A model file that is truncated, altered, foreign, or of another version."""
+
+
+def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a model file; an existing one is replaced whole or, on any failure, not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    kind : str
+        What it holds: the name of a class.
+    state : mapping
+        Whatever JSON can spell.
+    arrays : mapping of names to ndarrays
+        The numbers.
+    """
+    path = Path(path)
+    whole = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
+    header: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "version": __version__, "state": dict(state)}
+    header["digest"] = _digest(header, whole)
+    content = to_bytes(whole, metadata={"sparsact": json.dumps(header, allow_nan=False, sort_keys=True)})
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
+    """Kind, state and arrays of a model file.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not one that :func:`write` wrote, whole and unaltered; names the file.
+    OSError
+        If it cannot be read at all.
+    """
+    path = Path(path)
+    with path.open("rb"):  # a missing or unreadable file is an OSError that names it
+        pass
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["sparsact"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        digest = header.pop("digest")
+        schema, kind, state = header["schema"], header["kind"], header["state"]
+    except KeyError as error:
+        raise ModelFileError(f"{path} is a safetensors file, but not a sparsact model; fit one and save it.") from error
+    except (SafetensorError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise ModelFileError(f"{path} is not a readable sparsact model ({error}); save it again.") from error
+    if schema != SCHEMA:
+        raise ModelFileError(f"{path} has schema {schema!r}, this version reads {SCHEMA}; install a matching sparsact.")
+    if digest != _digest(header, arrays):
+        raise ModelFileError(f"{path} was altered or damaged: its digest does not match; save the model again.")
+    return kind, state, arrays
+
+
+def _digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def load(path: str | Path) -> Any:
+    """A fitted model from the file that its ``save`` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        A ``ValueError``: if the file is truncated, altered, or not a sparsact model.
+    """
+    kind, state, arrays = read(path)
+    from sparsact.learners import LOADERS  # late: loading a file is the only reason to import the learners here
+
+    if kind not in LOADERS:
+        raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
+    try:
+        return LOADERS[kind](kind, state, arrays)
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError) as error:
+        raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error
