@@ -34,11 +34,10 @@ def inspect_model(
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     """A model as JSON holds it."""
-    from sparsact.cli.fitting.findings import shares, terms
+    from sparsact.cli.fitting.findings import function_names, shares, terms
 
     names, described = encoding.feature_names, []
-    classes = getattr(encoding.targets[0], "values", None)
-    for i, name in enumerate(classes or encoding.target_names):
+    for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
         described.append(
             {

@@ -58,13 +58,14 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
+    from sparsact.cli.fitting.folds import class_numbers, values
     from sparsact.datasets.columns import Classes
 
-    values = np.asarray(model.predict(X))
+    function_values = values(model, X)
     target = encoding.targets[0]
     if isinstance(target, Classes):
-        return pa.table({target.name: np.array(target.values)[values.argmax(axis=1)]})
-    return pa.table(dict(zip(encoding.target_names, values.reshape(len(X), -1).T, strict=True)))
+        return pa.table({target.name: np.array(target.values)[class_numbers(function_values)]})
+    return pa.table(dict(zip(encoding.target_names, function_values.T, strict=True)))
 
 
 @contextmanager

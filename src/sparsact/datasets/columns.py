@@ -124,7 +124,7 @@ class Real:
 
 @dataclass(frozen=True)
 class Classes:
-    """A target of categories: the number of each row's class in ``values``."""
+    """A target of categories: the number of each row's class in ``values``, which are in the order of ``labels``."""
 
     kind: ClassVar[str] = "classes"
     name: str
@@ -138,6 +138,13 @@ class Classes:
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Class numbers of a piece of the column, shape (m, 1)."""
         return codes(array, self.values, self.name, first_row)[:, None].astype(np.float64)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """What a classifier calls the classes: whole numbers where all are, else texts. Sorted."""
+        if all((number := as_number(value)) is not None and number.is_integer() for value in self.values):
+            return np.array([int(float(value)) for value in self.values])
+        return np.array(self.values)
 
 
 Column = Bit | BitString | OneHot | Real | Classes

@@ -183,10 +183,6 @@ def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def in_order(values: set[str]) -> list[str]:
-    """Numbers by size, then texts by alphabet."""
-    return sorted(values, key=_rank)
-
-
-def _rank(value: str) -> tuple[bool, float, str]:
-    number = as_number(value)
-    return number is None, number or 0.0, value
+    """Numbers by size; texts, or numbers among texts, by alphabet."""
+    sizes = {value: as_number(value) for value in values}
+    return sorted(values) if None in sizes.values() else sorted(values, key=lambda value: sizes[value] or 0.0)

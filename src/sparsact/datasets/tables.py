@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Points
+from sparsact.datasets.columns import Classes, Points
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.sources import Source, one_line, open_source
 from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError
@@ -129,6 +129,8 @@ def encoded_table(path: str | Path, encoding: Encoding, batch_rows: int = BATCH_
 def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encoding:
     kept, unfit = [], []
     targets = tuple(answer.column() for answer in answers)
+    if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
+        raise ValueError("several targets must all be numbers; learn classes one target at a time.")
     for survey in surveys:
         try:
             kept.append(survey.column())

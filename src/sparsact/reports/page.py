@@ -18,8 +18,8 @@ SIGNS = (
     "Switching one column on, all else averaged, therefore changes the target by −2 times its coefficient."
 )
 NUMBERS = (
-    "A coefficient belongs to a product of columns: numbers as they are, and of a bit its sign, +1 where it is 0 and −1 "
-    "where it is 1. Columns of different units have coefficients of different units."
+    "A coefficient belongs to a product of columns: numbers as they are, and of a bit its sign, +1 where it is 0 and "
+    "−1 where it is 1. Columns of different units have coefficients of different units."
 )
 UNIFORM = (
     "Shares are of the target's variance in the table; they are exact parts of it when every combination of bits is "

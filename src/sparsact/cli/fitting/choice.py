@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Classes
+from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets
 from sparsact.reports import Candidate, Spread
 
@@ -84,24 +83,45 @@ def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
     return tuple(affordable) or (1,)
 
 
-def choose(table: Table, wish: Wish, on_rows: OnRows) -> tuple[Any, tuple[Candidate, ...]]:
-    """Cross-validate every candidate in one pass; the fitted search, and the candidates with their scores."""
+@dataclass(frozen=True)
+class Chosen:
+    """The best degree and penalty, and every candidate with its scores."""
+
+    degree: int
+    alpha: float
+    candidates: tuple[Candidate, ...]
+
+    def of_degree(self, degree: int) -> Candidate:
+        """The best penalty of a degree."""
+        return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
+
+
+def choose(table: Table, wish: Wish, on_rows: OnRows) -> Chosen:
+    """Cross-validate every candidate in one pass."""
     from sparsact import LowDegreeRegressorCV
 
     degrees = degrees_to_try(wish, len(table.feature_names), table.n_rows or 0)
     alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
-    search = LowDegreeRegressorCV(degrees=degrees, alphas=alphas, cv=wish.folds, domain=wish.domain)
+    search = LowDegreeRegressorCV(
+        degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=wish.domain
+    )
     for X, y in table.batches():
-        search.partial_fit(X, regression_targets(table, y))
+        search.partial_fit(X, as_numbers(table.encoding.targets[0], y))
         on_rows(len(X))
+    _ = search.solver_  # solves every candidate
     results = search.cv_results_
     scored = zip(results["degree"], results["alpha"], results["fold_r2"], strict=True)
-    return search, tuple(Candidate(int(d), float(a), Spread(tuple(map(float, r2)))) for d, a, r2 in scored)
+    candidates = tuple(Candidate(int(d), float(a), Spread(tuple(map(float, r2)))) for d, a, r2 in scored)
+    everything = Chosen(search.degree_, search.alpha_, candidates)
+    return (
+        everything if wish.degree is None else Chosen(wish.degree, everything.of_degree(wish.degree).alpha, candidates)
+    )
 
 
-def regression_targets(table: Table, y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Targets that a regression learns: numbers as they are; of classes, one column each, +1 on its rows, else −1."""
-    target = table.encoding.targets[0]
-    if not isinstance(target, Classes):
+def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Targets of a regression as LowDegreeClassifier makes them: of two classes a sign, of more one indicator each."""
+    if isinstance(target, Real):
         return y
-    return np.where(y[:, None] == np.arange(len(target.values)), 1.0, -1.0)
+    if len(target.values) == 2:
+        return 2.0 * y - 1.0
+    return np.equal(y[:, None], np.arange(len(target.values))).astype(np.float64)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.cli.fitting.folds import Prediction
+from sparsact.cli.fitting.folds import Prediction, class_numbers
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes
 from sparsact.hypercube import Subset
-from sparsact.reports import Candidate, Confusion, Spread, TargetSummary, Term
+from sparsact.reports import Confusion, Spread, TargetSummary, Term
 
 TERMS_KEPT = 200
 CONFIDENCE = 0.95
@@ -94,9 +94,12 @@ def r2_by_fold(held_out: Prediction, target: int) -> Spread:
     return Spread(tuple(folds))
 
 
-def best_of(candidates: Sequence[Candidate], degree: int) -> Candidate:
-    """The best penalty of a degree."""
-    return max((c for c in candidates if c.degree == degree), key=lambda c: c.r2.mean)
+def function_names(encoding: Encoding) -> tuple[str, ...]:
+    """Names of the fitted functions: the targets; of two classes the second, which is the positive one; else each."""
+    target = encoding.targets[0]
+    if not isinstance(target, Classes):
+        return encoding.target_names
+    return target.values if len(target.values) > 2 else target.values[1:]
 
 
 def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
@@ -105,5 +108,5 @@ def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
     if not isinstance(target, Classes):
         return None
     n = len(target.values)
-    pairs = held_out.actual.argmax(axis=1) * n + held_out.predicted.argmax(axis=1)
+    pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)
     return Confusion(target.values, np.bincount(pairs, minlength=n * n).reshape(n, n))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sparsact.cli.fitting.choice import Wish, choose
-from sparsact.cli.fitting.findings import best_of, confusion, r2_by_fold, target_summary
+from sparsact.cli.fitting.choice import Chosen, OnRows, Wish, as_numbers, choose
+from sparsact.cli.fitting.findings import confusion, function_names, r2_by_fold, target_summary
 from sparsact.cli.fitting.folds import Prediction, learn, merged, predictions
 from sparsact.cli.fitting.surroundings import command_line, peak_memory, versions
 from sparsact.cli.progress import Stages
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.reports import Candidate, Choice, FitSummary, Resources, TargetSummary
+from sparsact.reports import Choice, FitSummary, Resources, Spread
 
 
 @dataclass(frozen=True)
@@ -32,30 +32,31 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     ValueError
         If there are fewer rows than folds.
     """
-    from sparsact import LowDegreeRegressor
-
     n_rows = table.n_rows or 0
     if n_rows < wish.folds:
-        raise ValueError(
-            f"{n_rows} rows are fewer than {wish.folds} folds; choose --folds {max(2, n_rows)} or add rows."
-        )
+        remedy = f"choose --folds {n_rows}" if n_rows > 1 else "add rows"
+        raise ValueError(f"{n_rows} rows are fewer than {wish.folds} folds; {remedy}.")
     with stages.stage("choosing", n_rows) as on_rows:
-        search, candidates = choose(table, wish, on_rows)
-    estimator = LowDegreeRegressor(degree=int(search.degree_), alpha=float(search.alpha_), domain=wish.domain)
+        chosen = choose(table, wish, on_rows)
     with stages.stage("learning", n_rows) as on_rows:
-        models, sample = learn(estimator, table, wish.folds, wish.seed, on_rows)
-        held_out = predictions(models, sample)
+        model, held_out = _learned(table, wish, chosen.degree, chosen.alpha, on_rows)
     with stages.stage("summing up"):
-        model = merged(models)
-        summaries = tuple(_targets(model, table, held_out, candidates, wish))
+        scores = _scores(table, wish, chosen, held_out)
+        answers = as_numbers(table.encoding.targets[0], held_out.actual)
+        seen = replace(held_out, actual=answers.reshape(len(answers), -1))
+        bits = wish.domain == "cube"
+        summaries = tuple(
+            target_summary(model, i, name, table.feature_names, seen, scores[i], bits=bits)
+            for i, name in enumerate(function_names(table.encoding))
+        )
     summary = FitSummary(
         table=name,
-        task="classification" if _classes(table) else "regression",
+        task="classification" if _is_classes(table) else "regression",
         n_rows=n_rows,
         feature_names=table.feature_names,
         notes=table.encoding.notes,
         choice=_choice(model, wish),
-        candidates=candidates,
+        candidates=chosen.candidates,
         targets=summaries,
         resources=Resources(tuple(stages.seconds.items()), peak_memory()),
         versions=versions(),
@@ -66,16 +67,27 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     return Fitted(model, summary)
 
 
-def _targets(
-    model: Any, table: Table, held_out: Prediction, candidates: Sequence[Candidate], wish: Wish
-) -> Iterator[TargetSummary]:
-    names = _classes(table) or table.encoding.target_names
-    chosen = next(c.r2 for c in candidates if (c.degree, c.alpha) == (model.degree, model.alpha))
-    linear = best_of(candidates, 1).r2
-    for i, name in enumerate(names):
-        r2 = chosen if len(names) == 1 else r2_by_fold(held_out, i)
-        bits = wish.domain == "cube"
-        yield target_summary(model, i, name, table.feature_names, held_out, (r2, linear), bits=bits)
+def _learned(table: Table, wish: Wish, degree: int, alpha: float, on_rows: OnRows) -> tuple[Any, Prediction]:
+    """A model of every row, and predictions of held-out rows by models of the other folds."""
+    from sparsact import LowDegreeClassifier, LowDegreeRegressor
+
+    kind = LowDegreeClassifier if _is_classes(table) else LowDegreeRegressor
+    estimator = kind(degree=degree, alpha=alpha, domain=wish.domain)
+    models, sample = learn(estimator, table, wish.folds, wish.seed, on_rows)
+    return merged(models), predictions(models, sample)
+
+
+def _scores(table: Table, wish: Wish, chosen: Chosen, held_out: Prediction) -> list[tuple[Spread, Spread]]:
+    """R2 of the chosen and of the linear model, for each fitted function.
+
+    Cross-validation has them for one target; of several it knows the mean, so they are measured on the held-out rows.
+    """
+    best = (chosen.of_degree(chosen.degree), chosen.of_degree(1))
+    n_targets = len(table.encoding.targets)
+    if n_targets == 1:
+        return [(best[0].r2, best[1].r2)] * len(function_names(table.encoding))
+    _, linear = _learned(table, wish, 1, best[1].alpha, lambda count: None)
+    return [(r2_by_fold(held_out, i), r2_by_fold(linear, i)) for i in range(n_targets)]
 
 
 def _choice(model: Any, wish: Wish) -> Choice:
@@ -89,6 +101,5 @@ def _choice(model: Any, wish: Wish) -> Choice:
     )
 
 
-def _classes(table: Table) -> tuple[str, ...]:
-    target = table.encoding.targets[0]
-    return target.values if isinstance(target, Classes) else ()
+def _is_classes(table: Table) -> bool:
+    return isinstance(table.encoding.targets[0], Classes)

@@ -24,7 +24,7 @@ from sparsact.learners.points import Points
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-_LEARNED = ("n_features_in_", "_single_target", "degree_", "alpha_", "rows_dealt_")
+_LEARNED = ("n_features_in_", "_single_target", "degree_", "alpha_", "rows_dealt_", "table_encoding_")
 
 
 def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
