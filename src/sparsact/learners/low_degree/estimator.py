@@ -238,7 +238,7 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
         family, intercept = self._polynomial.family, self._polynomial.intercept
         return [
-            Spectrum.from_masks(family.with_empty, np.concatenate([intercept[t : t + 1], column]), family.n)
+            Spectrum.from_coefficients(np.concatenate([intercept[t : t + 1], column]), family.with_empty, family.n)
             for t, column in enumerate(self._polynomial.coef.T)
         ]
 

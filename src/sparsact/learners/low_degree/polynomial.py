@@ -15,6 +15,7 @@ from sparsact.learners.low_degree.family import Family
 from sparsact.learners.points import Points
 
 _MAX_TABLE_N = 20
+_MAX_TABLE = 1 << 22
 
 
 class Polynomial:
@@ -54,14 +55,22 @@ class Polynomial:
         return coef
 
     def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Values (m, T) at packed points, by the cheapest of a table, the dual, and a walk over the monomials."""
-        size, rows = len(self.family), points.n_rows
-        if points.n <= _MAX_TABLE_N and ("table" in self.__dict__ or rows * size > 2**points.n * points.n):
+        """Values (m, T) at packed points: by a table, the dual, or a walk over the monomials.
+
+        The choice does not depend on the points, so a row has the same value in every batch.
+        """
+        if self._tabulated:
             return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])
-        if self.dual is not None and "coef" not in self.__dict__ and self.dual.points.n_rows * points.n < 8 * size:
+        if self.dual is not None and self.dual.points.n_rows * points.n < 8 * len(self.family):
             return self.dual.values(points) + self.intercept
-        masks, coef = self._walk
-        return kernels.evaluate_packed(points.columns, rows, masks, coef, n_threads=n_threads) + self.intercept
+        walk = kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
+        return np.asarray(walk + self.intercept)
+
+    @property
+    def _tabulated(self) -> bool:
+        """Whether one transform costs less than about a thousand walks, and the table is small."""
+        n, n_targets = self.family.n, len(self.intercept)
+        return n <= _MAX_TABLE_N and 2**n <= 4096 * len(self.family) and n_targets * 2**n <= _MAX_TABLE
 
     def values_at_reals(self, X: NDArray[np.float64], *, n_threads: int = 1) -> NDArray[np.float64]:
         """Values (m, T) of the multilinear polynomial at real rows (m, n)."""

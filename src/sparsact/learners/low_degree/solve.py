@@ -216,7 +216,8 @@ def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: in
     mean = rows.totals.sums.to_float() / rows.totals.total_weight()  # about the mean: nothing large cancels
     about = rows.totals.squares_about(mean)
     values, sums = values - mean, sums - weights * mean
-    return np.maximum(about + np.einsum("mt,mt->t", values, weights * values - 2 * sums), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # targets beyond 1e154 have no finite square
+        return np.maximum(about + np.einsum("mt,mt->t", values, weights * values - 2 * sums), 0.0)
 
 
 def as_cells(statistic: Statistic) -> Cells:

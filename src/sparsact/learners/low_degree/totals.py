@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +53,20 @@ class Totals:
         return float(self.weight.to_float()[0])
 
     def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted sum of ``(y_t - centre_t)**2`` per target, from exact rational arithmetic: no cancellation."""
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels. Infinite beyond float64."""
         (weight,) = self.weight.to_fractions()
         return np.array(
             [
-                float(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
+                _rounded(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
                 for c, total, square in zip(
                     centre.tolist(), self.sums.to_fractions(), self.squares.to_fractions(), strict=True
                 )
             ]
         )
+
+
+def _rounded(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf  # squares of targets beyond 1e154
