@@ -76,7 +76,6 @@ def fit(
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
     from sparsact.cli.fitting.choice import wish
-    from sparsact.cli.fitting.work import fit_table
     from sparsact.cli.progress import stages
     from sparsact.datasets import open_table
 
@@ -89,6 +88,8 @@ def fit(
             opened = open_table(
                 table, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
             )
+        from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
+
         fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"])
     if out is not None:
         fitted.model.table_encoding_ = opened.encoding.to_json()

@@ -135,7 +135,7 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
             interactions,
             f"{key}-interactions",
             "Strongest interactions",
-            "The largest coefficients by absolute value. " + _interval_note(target),
+            "The largest coefficients by absolute value, in units of the target. " + _interval_note(target),
             interactions.frame(target),
         )
     ]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
 PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
-LONGEST_LABEL = 44
+LONGEST_LABEL = 60
 
 STYLE: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -45,6 +45,11 @@ styled = rc_context(STYLE)  # a decorator of every function that draws
 def figure(width: float, height: float) -> Figure:
     """An empty figure, in inches. It belongs to no global state of matplotlib."""
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def width_for(labels: list[str]) -> float:
+    """Width of a figure with labels down its left side, in inches."""
+    return 5.2 + 0.08 * max((len(shortened(label)) for label in labels), default=0)
 
 
 def shortened(label: str) -> str:

@@ -154,11 +154,15 @@ class FitSummary:
         return any(target.learned for target in self.targets)
 
     @property
+    def highest_tried(self) -> int:
+        """The highest degree among the candidates."""
+        return max(candidate.degree for candidate in self.candidates)
+
+    @property
     def verdict(self) -> str:
         """The finding in one or two sentences."""
-        tried = max(candidate.degree for candidate in self.candidates)
         if not self.learned:
-            return f"Nothing of degree ≤ {tried} can be learned from these columns: {self._scores()}."
+            return f"Nothing of degree ≤ {self.highest_tried} can be learned from these columns: {self._scores()}."
         return f"Degree {self.choice.degree} predicts rows that it has not seen: {self._scores()}."
 
     def _scores(self) -> str:

@@ -14,11 +14,13 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets
 from sparsact.reports import Candidate, Spread
 
-PENALTIES = (0.0, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 HIGHEST_DEGREE = 4
-MAX_MONOMIALS = 4000  # a degree that cross-validation can afford, over all folds and penalties
-FEW_ROWS = 4000  # with so few rows the work depends on them, not on the monomials
+# Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
+MAX_MONOMIALS = 2500
+MAX_MONOMIALS_OF_PAIRS = 6000
 MAX_MONOMIALS_OF_FEW_ROWS = 20_000
+FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
 
 OnRows = Callable[[int], object]
 
@@ -78,9 +80,14 @@ def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
         if wish.degree > n:
             raise ValueError(f"--degree {wish.degree} is above the number of columns of bits, {n}; choose at most {n}.")
         return tuple(range(1, wish.degree + 1))
-    limit = MAX_MONOMIALS_OF_FEW_ROWS if n_rows <= FEW_ROWS else MAX_MONOMIALS
-    affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= limit]
+    affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= _limit(d, n_rows)]
     return tuple(affordable) or (1,)
+
+
+def _limit(degree: int, n_rows: int) -> int:
+    if n_rows <= FEW_ROWS:
+        return MAX_MONOMIALS_OF_FEW_ROWS
+    return MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
 
 
 @dataclass(frozen=True)

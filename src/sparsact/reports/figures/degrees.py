@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sparsact.reports.frame import Frame, rows
 from sparsact.reports.style import BLUE, GREY, PALE, figure, styled
@@ -46,6 +46,7 @@ def plot(frame: Frame) -> Figure:
     axes.axhline(1, color=GREY, lw=1, ls="--", label="mean (learns nothing)")
     if min(unexplained) < 0.2 and min(frame["unexplained"]) > 0:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(top=1.5 * max(1.0, *unexplained) if axes.get_yscale() == "log" else 1.15 * max(1.0, *unexplained))

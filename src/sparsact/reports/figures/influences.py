@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, figure, list_axis, styled
+from sparsact.reports.style import BLUE, figure, list_axis, styled, width_for
 from sparsact.reports.summary import TargetSummary
 
 SHOWN = 30
@@ -25,11 +25,12 @@ def frame(target: TargetSummary) -> Frame:
 def plot(frame: Frame) -> Figure:
     """A bar a column."""
     share = list(frame["share of variance"][:SHOWN])
-    drawing = figure(6.8, 0.9 + 0.25 * max(len(share), 2))
+    names = list(frame["column"][:SHOWN])
+    drawing = figure(width_for(names), 0.9 + 0.25 * max(len(share), 2))
     axes = drawing.subplots()
     bars = axes.barh(range(len(share)), share, height=0.66, color=BLUE)
     axes.bar_label(bars, fmt="%.3f", padding=4, fontsize=9)
     axes.margins(x=0.1)
-    list_axis(axes, list(frame["column"][:SHOWN]))
+    list_axis(axes, names)
     axes.set_xlabel("influence, as a share of the target's variance")
     return drawing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import BLUE, GREY, VERMILION, figure, list_axis, styled
+from sparsact.reports.style import BLUE, GREY, VERMILION, figure, list_axis, styled, width_for
 from sparsact.reports.summary import TargetSummary
 
 SHOWN = 20
@@ -27,7 +27,7 @@ def frame(target: TargetSummary) -> Frame:
 def plot(frame: Frame) -> Figure:
     """A dot and its interval for each; blue raises the target where the product of signs is +1, vermilion lowers it."""
     shown = list(rows(frame))[:SHOWN]
-    drawing = figure(6.8, 0.9 + 0.27 * max(len(shown), 2))
+    drawing = figure(width_for([label for label, *_ in shown]), 0.9 + 0.27 * max(len(shown), 2))
     axes = drawing.subplots()
     for place, (_, _, coefficient, low, high) in enumerate(shown):
         colour, marker = (BLUE, "o") if coefficient > 0 else (VERMILION, "s")
@@ -39,5 +39,5 @@ def plot(frame: Frame) -> Figure:
     axes.plot([], [], "o", color=BLUE, label="positive")
     axes.plot([], [], "s", color=VERMILION, label="negative")
     axes.legend(loc="best", fontsize=8.5)
-    axes.set_xlabel("coefficient, in units of the target (bar: 95 % interval)")
+    axes.set_xlabel("coefficient (bar: 95 % interval)")
     return drawing
