@@ -50,6 +50,6 @@ def stages(shown: bool | None = None) -> Iterator[Stages]:
         RowsPerSecond(),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True, force_terminal=True if shown else None)
-    with Progress(*columns, console=console, disable=not visible) as bars:
+    # Where stderr is a file, rich writes the finished bars once.
+    with Progress(*columns, console=Console(stderr=True), disable=not visible) as bars:
         yield Stages(bars)

@@ -144,7 +144,7 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
         caption = "Sum of the squared coefficients of all products that hold the column. " + UNIFORM
         ranked = influences.frame(target)
         named = Display.of(influences, f"{key}-influences", "Influence of each column", caption, ranked)
-        structure = [shares, *structure, named]
+        structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
     return Section(target, prediction, tuple(structure))
 
 

@@ -38,6 +38,6 @@ def plot(frame: Frame) -> Figure:
     list_axis(axes, [label for label, *_ in shown])
     axes.plot([], [], "o", color=BLUE, label="positive")
     axes.plot([], [], "s", color=VERMILION, label="negative")
-    axes.legend(loc="best", fontsize=8.5)
+    drawing.legend(loc="outside upper right", ncols=2, fontsize=8.5)
     axes.set_xlabel("coefficient (bar: 95 % interval)")
     return drawing
