@@ -1,7 +1,8 @@
 // Which instruction set a kernel runs on.
 //
-// Every kernel source is compiled once per instruction set with SPARSACT_ISA set to `portable`, `avx2` or `avx512`,
-// and puts its functions into `namespace sparsact::SPARSACT_ISA`. The module calls them through SPARSACT_DISPATCH.
+// Every kernel source is compiled once per instruction set with SPARSACT_ISA set to `portable`, `avx2` or
+// `avx512`, and puts its functions into `namespace sparsact::SPARSACT_ISA`. The module calls them through
+// SPARSACT_DISPATCH.
 #pragma once
 
 #include <cstdlib>
@@ -34,7 +35,7 @@ const char* isa_name(Isa isa);
 }  // namespace sparsact
 
 #ifdef SPARSACT_X86
-#define SPARSACT_DISPATCH(function, ...)                                             \
+#define SPARSACT_DISPATCH(function, ...)                                              \
     (sparsact::current_isa() == sparsact::Isa::avx512 ? avx512::function(__VA_ARGS__) \
      : sparsact::current_isa() == sparsact::Isa::avx2 ? avx2::function(__VA_ARGS__)   \
                                                       : portable::function(__VA_ARGS__))

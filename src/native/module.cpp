@@ -41,4 +41,6 @@ NB_MODULE(_native, module) {
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
     sparsact::bind_packed_bits(module);
+    sparsact::bind_parity_counts(module);
+    sparsact::bind_polynomial(module);
 }

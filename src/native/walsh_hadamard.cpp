@@ -1,23 +1,84 @@
+// Butterflies between entries that differ in coordinate 0, then in coordinate 1, and so on. That order
+// defines the rounding, so every vector width, cache size and number of threads gives the same bits.
+//
+// The order matters only along the path to each entry. So we go depth first and finish a block in the nearest
+// cache before its neighbour is touched, and every visit to memory joins several coordinates in registers:
+//   tile   the lowest 6 to 8 coordinates: between the lanes of a vector, then between 16 vectors;
+//   sweep  3 coordinates (6 in memory beyond the caches) in one pass over a block.
 #include "walsh_hadamard.hpp"
+
+#include "butterflies.hpp"
+#include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
+constexpr int tile_vectors = 16;
+
 template <class T>
-void transform(T* row, std::size_t length) {
-    for (std::size_t half = 1; half < length; half *= 2)
-        for (std::size_t start = 0; start < length; start += 2 * half)
-            for (std::size_t i = start; i < start + half; ++i) {
-                const T sum = row[i] + row[i + half];
-                row[i + half] = row[i] - row[i + half];
-                row[i] = sum;
-            }
+constexpr std::size_t tile_length = tile_vectors * lanes<T>;
+
+template <class T>
+std::size_t top_radix(std::size_t length) {
+    // Far beyond the second cache the traffic to memory is all that counts.
+    if (length * sizeof(T) >= std::size_t{1} << 25) return 64;
+    // Rows a power of two apart share the sets of a cache; the first cache has room for eight of them in a
+    // set. What is left over goes to the bottom, where the whole block is in that cache and sixteen do no
+    // harm.
+    const std::size_t tiles = length / tile_length<T>;
+    return tiles <= 16 ? tiles : 8;
 }
 
 template <class T>
-void transform_rows(T* table, std::size_t rows, std::size_t length, int) {
-    for (std::size_t row = 0; row < rows; ++row) transform(table + row * length, length);
+void transform(T* data, std::size_t length) {
+    if (length == tile_length<T>) return tile<tile_vectors>(data);
+    if (length < tile_length<T>)
+        return with_radix(length / lanes<T>, [&](auto vectors) {
+            if constexpr (vectors < tile_vectors) tile<vectors>(data);
+        });
+    const std::size_t radix = top_radix<T>(length), part = length / radix;
+    for (std::size_t i = 0; i < radix; ++i) transform(data + i * part, part);
+    with_radix(radix, [&](auto constant) { sweep<constant>(Rows<T>{data, part}, part); });
+}
+
+// Rows shorter than a vector: several to a vector, and the last few alone.
+template <class T>
+void transform_short(T* table, std::size_t entries, std::size_t length) {
+    std::size_t done = 0;
+    with_radix(length, [&](auto constant) {
+        if constexpr (constant < lanes<T>)
+            for (; done + lanes<T> <= entries; done += lanes<T>)
+                store(table + done, lane_butterflies<constant, T>(load<Vector<T>>(table + done)));
+    });
+    for (; done < entries; done += length)
+        with_radix(length, [&](auto constant) {
+            const Rows<T> entry{table + done, 1};
+            if constexpr (constant < lanes<T>) columns<constant, T>(entry, entry, 1);
+        });
+}
+
+template <class T>
+void transform_rows(T* table, std::size_t rows, std::size_t length, int n_threads) {
+    const std::size_t entries = rows * length;
+    if (length < lanes<T>) return transform_short(table, entries, length);
+    // A small table is done before a second thread is awake.
+    n_threads = entries * sizeof(T) < std::size_t{1} << 18 ? 1 : available_threads(n_threads);
+    const std::size_t tasks = n_threads == 1 ? 1 : 4 * n_threads;
+    std::size_t block = length;
+    while (entries / block < tasks && block > 16 * tile_length<T>) block /= 2;
+    in_parallel(n_threads, entries / block, [&](std::size_t i) { transform(table + i * block, block); });
+    // Where a row was cut into several blocks: the coordinates between these.
+    for (std::size_t radix, part = block; part < length; part *= radix) {
+        radix = length / part < 8 ? length / part : 8;
+        std::size_t width = part;
+        while (entries / (radix * width) < tasks && width > tile_length<T>) width /= 2;
+        in_parallel(n_threads, entries / (radix * width), [&](std::size_t i) {
+            const std::size_t pieces = part / width;
+            T* corner = table + i / pieces * (radix * part) + i % pieces * width;
+            with_radix(radix, [&](auto constant) { sweep<constant>(Rows<T>{corner, part}, width); });
+        });
+    }
 }
 
 }  // namespace

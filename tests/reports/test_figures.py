@@ -1,5 +1,5 @@
 import pytest
-from tests.reports.summaries import classes, summary
+from summaries import classes, summary
 
 from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
 from sparsact.reports.frame import n_rows

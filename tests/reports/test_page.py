@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from tests.reports.summaries import classes, summary, target
+from summaries import classes, summary, target
 
 from sparsact.reports import Spread
 from sparsact.reports.page import render, write

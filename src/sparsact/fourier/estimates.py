@@ -107,9 +107,9 @@ def estimate_average_sensitivity(
     >>> estimate_average_sensitivity(parity, 100, n_samples=10, rng=np.random.default_rng(0))
     Estimate(value=100.0, standard_error=0.0, n_samples=10)
     """
+    rows = _checked_rows(n, n_samples, batch_size)
     if not 1 <= n_flips <= n:
         raise ValueError(f"`n_flips` must lie between 1 and n = {n}; got {n_flips}.")
-    rows = _checked_rows(n, n_samples, batch_size)
 
     def samples() -> Iterator[NDArray[Any]]:
         for X in _random_points(n, n_samples, rows, rng):

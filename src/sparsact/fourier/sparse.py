@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,6 @@ from sparsact.fourier.dense import DenseCoefficients
 from sparsact.fourier.evaluation import evaluate
 from sparsact.fourier.ordering import strongest, subset_order
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words, sizes
-
-BITS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +60,12 @@ class SparseCoefficients:
         return weights
 
     def influences(self) -> NDArray[np.float64]:
-        """Peels the lowest coordinate off every mask at once: as many rounds as the largest subset has coordinates."""
-        influences = np.zeros(WORD * self.stored.shape[1])
-        for w, word in enumerate(self.stored.T):
-            rest, weight = word, self.coefficients**2
-            while (left := rest != 0).any():
-                rest, weight = rest[left], weight[left]
-                coordinate = np.bitwise_count(~rest & (rest - np.uint64(1)))  # zeros below the lowest one
-                influences[WORD * w : WORD * (w + 1)] += np.bincount(coordinate, weights=weight, minlength=WORD)
-                rest = rest & (rest - np.uint64(1))
-        return influences[: self.n]
+        """As many rounds as the largest subset has coordinates, whatever n."""
+        influences = np.zeros(self.n)
+        squares = self.coefficients**2
+        for rows, coordinates in _members(self.stored):
+            influences += np.bincount(coordinates, weights=squares[rows], minlength=self.n)
+        return influences
 
     def degree(self, tolerance: float) -> int:
         """Largest size of a coefficient above ``tolerance`` in magnitude, else 0."""
@@ -97,7 +92,7 @@ class SparseCoefficients:
         """On the other coordinates, with these signs fixed."""
         negative = masks_of([[i for i, sign in signs.items() if sign < 0]], self.n)
         signed = np.where(sizes(self.stored & negative) % 2, -self.coefficients, self.coefficients)
-        free = [i for i in range(self.n) if i not in signs]
+        free = np.setdiff1d(np.arange(self.n), list(signs))
         return SparseCoefficients.summed(len(free), _only(self.stored, self.n, free), signed)
 
     def to_dense(self) -> DenseCoefficients:
@@ -112,6 +107,8 @@ class SparseCoefficients:
         return evaluate(points, self.stored, self.coefficients[:, None])[:, 0]
 
     def __add__(self, other: SparseCoefficients) -> SparseCoefficients:
+        if np.array_equal(self.stored, other.stored):
+            return SparseCoefficients(self.n, self.stored, self.coefficients + other.coefficients)
         masks = np.concatenate([self.stored, other.stored])
         return SparseCoefficients.summed(self.n, masks, np.concatenate([self.coefficients, other.coefficients]))
 
@@ -122,13 +119,26 @@ class SparseCoefficients:
         return SparseCoefficients(self.n, self.stored[kept], self.coefficients[kept])
 
 
-def _only(masks: Masks, n: int, free: list[int]) -> Masks:
-    """Masks of the ``free`` coordinates alone, renumbered in order; one byte a bit, for a bounded number at a time."""
-    kept = np.zeros((len(masks), 8 * n_words(len(free))), dtype=np.uint8)
-    n_rows = max(1, BITS_AT_ONCE // max(1, n))
-    for start in range(0, len(masks), n_rows):
-        octets = np.ascontiguousarray(masks[start : start + n_rows], dtype="<u8").view(np.uint8)
-        bits = np.unpackbits(octets, axis=1, bitorder="little")[:, free]
-        packed = np.packbits(bits, axis=1, bitorder="little")
-        kept[start : start + n_rows, : packed.shape[1]] = packed
-    return kept.view("<u8").astype(np.uint64)
+def _members(masks: Masks) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows and coordinates of all members, in rounds: the lowest coordinate left in one word of every row."""
+    for w, word in enumerate(masks.T):
+        rows = np.flatnonzero(word)
+        rest = word[rows]
+        while rows.size:
+            below = rest - np.uint64(1)
+            yield rows, WORD * w + np.bitwise_count(~rest & below).astype(np.intp)
+            rest &= below
+            left = rest != 0
+            rows, rest = rows[left], rest[left]
+
+
+def _only(masks: Masks, n: int, free: NDArray[np.intp]) -> Masks:
+    """Masks of the ``free`` coordinates alone, renumbered in order."""
+    number = np.full(n, -1)
+    number[free] = np.arange(len(free))
+    kept = np.zeros((len(masks), n_words(len(free))), dtype=np.uint64)
+    for rows, coordinates in _members(masks):
+        new = number[coordinates]
+        rows, new = rows[new >= 0], new[new >= 0]
+        kept[rows, new // WORD] |= np.uint64(1) << (new % WORD).astype(np.uint64)
+    return kept

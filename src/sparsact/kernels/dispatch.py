@@ -20,12 +20,6 @@ try:
 except ImportError:  # built without a C++ compiler
     native = None
 
-
-class _Temp:
-    def __getattr__(self, name):
-        return getattr(native, name, None) or getattr(reference, name)
-
-
 _chosen: Any = reference
 
 
@@ -48,7 +42,7 @@ def _choose(name: str) -> None:
             "SPARSACT_KERNELS=native, but sparsact was built without a C++ compiler: "
             "install one and reinstall, or unset SPARSACT_KERNELS."
         )
-    _chosen = reference if name == "reference" or native is None else _Temp()
+    _chosen = reference if name == "reference" or native is None else native
 
 
 @contextmanager

@@ -149,7 +149,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
         stream.settle(request)
         if stream.n_rows < stream.n_folds:
-            raise ValueError(f"{stream.n_rows} rows cannot fill {stream.n_folds} folds; pass more rows or a smaller cv.")
+            raise ValueError(
+                f"cross-validation by {stream.n_folds} folds needs as many rows; got n_samples={stream.n_rows}. "
+                "Pass more rows or a smaller cv."
+            )
         squared, variance = fold_scores(stream, request, degrees, alphas, fit_intercept=self.fit_intercept)
         self.cv_results_ = _summary(degrees, alphas, squared, variance)
         order = np.lexsort((-self.cv_results_["alpha"], self.cv_results_["degree"], self.cv_results_["mean_mse"]))

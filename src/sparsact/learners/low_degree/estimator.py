@@ -78,14 +78,14 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     def _see(self, X: NDArray[Any], y: NDArray[np.float64], sample_weight: ArrayLike | None, sign: int = 1) -> None:
         """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out."""
+        if "stream_" not in self.__dict__:
+            self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
+        folds = self._folds_of(len(y), sign) if self._n_folds() > 1 else None
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             kept = weights > 0
-            X, y, weights = X[kept], y[kept], weights[kept]
-        if "stream_" not in self.__dict__:
-            self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
-        folds = self._folds_of(len(y), sign) if self._n_folds() > 1 else None
+            X, y, weights, folds = X[kept], y[kept], weights[kept], None if folds is None else folds[kept]
         self.stream_.add(self._request(), X, y, weights, folds, sign)
         self.__dict__.pop("_solution", None)
 

@@ -1,0 +1,36 @@
+// Threads by OpenMP, where the compiler has it; else one.
+#pragma once
+
+#include <cstddef>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace sparsact::SPARSACT_ISA {
+
+// `wanted` threads; 0 or less asks OpenMP, and so obeys OMP_NUM_THREADS and threadpoolctl.
+inline int available_threads(int wanted) {
+#ifdef _OPENMP
+    return wanted > 0 ? wanted : omp_get_max_threads();
+#else
+    (void)wanted;
+    return 1;
+#endif
+}
+
+// Calls f(0), ..., f(tasks - 1), in any order.
+template <class F>
+void in_parallel(int n_threads, std::size_t tasks, F f) {
+    if (n_threads == 1) {
+        for (std::size_t task = 0; task < tasks; ++task) f(task);
+        return;
+    }
+    const std::ptrdiff_t end = static_cast<std::ptrdiff_t>(tasks);  // OpenMP of old wants a signed index
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads(n_threads)
+#endif
+    for (std::ptrdiff_t task = 0; task < end; ++task) f(static_cast<std::size_t>(task));
+}
+
+}  // namespace sparsact::SPARSACT_ISA
