@@ -16,6 +16,7 @@ from sparsact.reports import Candidate, Spread
 
 PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 HIGHEST_DEGREE = 4
+MAX_LISTED = 5_000_000
 # Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
 MAX_MONOMIALS = 2500
 MAX_MONOMIALS_OF_PAIRS = 6000
@@ -79,9 +80,20 @@ def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
     if wish.degree is not None:
         if wish.degree > n:
             raise ValueError(f"--degree {wish.degree} is above the number of columns of bits, {n}; choose at most {n}.")
+        _refuse_too_many(n, wish.degree)
         return tuple(range(1, wish.degree + 1))
     affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= _limit(d, n_rows)]
     return tuple(affordable) or (1,)
+
+
+def _refuse_too_many(n: int, degree: int) -> None:
+    """Raise if the monomials are too many to list, whatever the solver."""
+    count = n_subsets(n, degree, 1)
+    if count > MAX_LISTED:
+        largest = max((d for d in range(1, degree) if n_subsets(n, d, 1) <= MAX_LISTED), default=0)
+        remedy = f"choose --degree {largest} or less" if largest else "leave columns out"
+        fact = f"--degree {degree} of {n} columns has {count:,} monomials, too many to list"
+        raise ValueError(f"{fact} (most: {MAX_LISTED:,}); {remedy}.")
 
 
 def _limit(degree: int, n_rows: int) -> int:
