@@ -16,8 +16,9 @@ class RowsPerSecond(ProgressColumn):
     """How fast rows go by."""
 
     def render(self, task: Task) -> Text:
-        """Rows a second, once it is known."""
-        return Text("" if task.speed is None else f"{task.speed:,.0f} rows/s", style="progress.data.speed")
+        """Rows a second since the stage began."""
+        counted = task.fields.get("counts_rows") and task.completed and task.elapsed
+        return Text(f"{task.completed / task.elapsed:,.0f} rows/s" if counted else "", style="progress.data.speed")
 
 
 class Stages:
@@ -30,12 +31,12 @@ class Stages:
     @contextmanager
     def stage(self, name: str, n_rows: int | None = None) -> Iterator[Callable[[int], None]]:
         """A block of work; the value tells the bar of so many more rows."""
-        bar = self._bars.add_task(name, total=n_rows)
+        bar = self._bars.add_task(name, total=n_rows, counts_rows=True)
         start = perf_counter()
         yield lambda count: self._bars.advance(bar, count)
         self.seconds[name] = perf_counter() - start
-        total = n_rows if n_rows is not None else max(1, self._bars.tasks[bar].completed)
-        self._bars.update(bar, total=total, completed=total)
+        rows = self._bars.tasks[bar].completed
+        self._bars.update(bar, total=rows or 1, completed=rows or 1, counts_rows=rows > 0)
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def stages(shown: bool | None = None) -> Iterator[Stages]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         RowsPerSecond(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
     )
     # Where stderr is a file, rich writes the finished bars once.
     with Progress(*columns, console=Console(stderr=True), disable=not visible) as bars:

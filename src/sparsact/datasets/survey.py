@@ -107,7 +107,7 @@ class ColumnSurvey:
         )
 
     def note(self) -> str | None:
-        """A sentence for the report, where the column is not simply 0 and 1."""
+        """A sentence for the report, where a column that varies is not simply 0 and 1."""
         column = self.column()
         if isinstance(column, BitString):
             return f"{self.name}: strings of {column.length} bits, expanded into as many columns."
@@ -115,8 +115,6 @@ class ColumnSurvey:
             return f"{self.name}: {len(column.values)} categories, one bit each (one-hot)."
         if isinstance(column, Real):
             return f"{self.name}: numbers, used as they are."
-        if len(self.values) == 1:
-            return f"{self.name}: always {next(iter(self.values))}, kept as a constant bit."
         if set(column.values) == {"0", "1"}:
             return None
         return f"{self.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."

@@ -140,8 +140,11 @@ def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encodin
         others = ", ".join(repr(error.name) for error in unfit[1:])
         more = f" (The same holds for {others}.)" if others else ""
         raise ValueError(f"{unfit[0]}{more}")
-    notes = tuple(note for survey in surveys if (note := survey.note()))
-    return Encoding(tuple(kept), targets, notes)
+    constant = [survey.name for survey in surveys if len(survey.values) == 1 and not survey.width]
+    notes = [note for survey in surveys if survey.name not in constant and (note := survey.note())]
+    if constant:
+        notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
+    return Encoding(tuple(kept), targets, tuple(notes))
 
 
 def _rows(source: Source, columns: Sequence[str], batch_rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:
