@@ -17,7 +17,7 @@ using Limbs = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::c
 
 void bind_exact(nb::module_& module) {
     module.def("exponent_range", [](Values values) {
-        const Exponents range = SPARSACT_DISPATCH(exponent_range, values.data(), values.shape(0));
+        const Exponents range = exponent_range(values.data(), values.shape(0));
         return std::pair<int, int>(range.low, range.high);
     });
     module.def(
@@ -26,9 +26,10 @@ void bind_exact(nb::module_& module) {
             const std::uint64_t* at = index ? index->data() : nullptr;
             const double* times = b ? b->data() : nullptr;
             nb::gil_scoped_release unlocked;
-            SPARSACT_DISPATCH(add_products, limbs.data(), limbs.shape(1), base, at, a.data(), times, a.shape(0));
+            add_products(limbs.data(), limbs.shape(1), base, at, a.data(), times, a.shape(0));
         },
-        nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"), nb::arg("b").none());
+        nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"),
+        nb::arg("b").none());
 }
 
 }  // namespace sparsact

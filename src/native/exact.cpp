@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sparsact::SPARSACT_ISA {
+namespace sparsact {
 
 namespace {
 
@@ -27,8 +27,8 @@ inline Scaled scaled(double value) {
 }
 
 // Adds mantissa * 2^exponent, digit by digit; the caller's grid covers every non-zero digit.
-inline void add_scaled(std::int64_t* cell, std::size_t stride, int base, unsigned __int128 mantissa, int exponent,
-                       bool negative) {
+inline void add_scaled(std::int64_t* cell, std::size_t stride, int base, unsigned __int128 mantissa,
+                       int exponent, bool negative) {
     if (mantissa == 0) return;
     int offset = exponent - kLimbBits * base;
     if (offset < 0) {  // the low bits are zeros: the grid starts at the lowest set bit of any value
@@ -59,8 +59,8 @@ Exponents exponent_range(const double* values, std::size_t count) {
     return low <= high ? Exponents{low, high} : Exponents{0, 0};
 }
 
-void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index, const double* a,
-                  const double* b, std::size_t count) {
+void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index,
+                  const double* a, const double* b, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const Scaled x = scaled(a[i]);
         std::int64_t* cell = limbs + (index ? index[i] : i);
@@ -74,4 +74,4 @@ void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::u
     }
 }
 
-}  // namespace sparsact::SPARSACT_ISA
+}  // namespace sparsact

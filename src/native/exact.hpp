@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "isa.hpp"
-
 namespace sparsact {
 
 struct Exponents {
@@ -13,11 +11,10 @@ struct Exponents {
     int high;  // and smaller than 2^high in magnitude
 };
 
-SPARSACT_DECLARE(
-    Exponents exponent_range(const double* values, std::size_t count);
-    // limbs[l * cells + index[i]] += digit l, in base 2^32 and from 2^(32 base) on, of a[i] * b[i].
-    // index == nullptr means index[i] = i; b == nullptr means b[i] = 1.
-    void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index, const double* a,
-                      const double* b, std::size_t count);)
+Exponents exponent_range(const double* values, std::size_t count);
+// limbs[l * cells + index[i]] += digit l, in base 2^32 and from 2^(32 base) on, of a[i] * b[i].
+// index == nullptr means index[i] = i; b == nullptr means b[i] = 1.
+void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index,
+                  const double* a, const double* b, std::size_t count);
 
 }  // namespace sparsact

@@ -43,4 +43,5 @@ NB_MODULE(_native, module) {
     sparsact::bind_packed_bits(module);
     sparsact::bind_parity_counts(module);
     sparsact::bind_polynomial(module);
+    sparsact::bind_symmetric_differences(module);
 }

@@ -5,6 +5,7 @@
 
 #include "popcount.hpp"
 #include "prefix_walk.hpp"
+#include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -97,10 +98,10 @@ class Worker {
 void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size_t n_planes, Family family,
                    std::int64_t* counts, int n_threads) {
     std::fill_n(counts, n_planes * family.size, 0);
-    const std::size_t share = family.size / (2 * static_cast<std::size_t>(n_threads)) + 1;
-    const std::size_t chunk = std::min(MAX_CHUNK, share);
-    const int useful = static_cast<int>(std::min<std::size_t>(n_threads, (family.size + chunk - 1) / chunk));
-    if (useful == 0) return;
+    if (family.size == 0) return;
+    const auto threads = static_cast<std::size_t>(available_threads(n_threads));
+    const std::size_t chunk = std::min(MAX_CHUNK, family.size / (2 * threads) + 1);
+    const auto useful = static_cast<int>(std::min(threads, (family.size + chunk - 1) / chunk));
     std::atomic<std::size_t> next{0};
     // Counts are exact integers, and each belongs to one chunk: nothing depends on which thread takes it.
 #pragma omp parallel num_threads(useful)

@@ -15,7 +15,8 @@ struct PackedColumns {
 };
 
 SPARSACT_DECLARE(
-    // planes (n_planes, columns.words); counts (n_planes, family.size).
+    // planes (n_planes, columns.words); counts (n_planes, family.size); n_threads <= 0: as many as
+    // OpenMP would take.
     void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size_t n_planes,
                        Family family, std::int64_t* counts, int n_threads);)
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "prefix_walk.hpp"
+#include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
 
@@ -88,8 +89,10 @@ class Block {
           ones_(ROWS),
           stored_((n + 1) * TERMS * ROWS),
           sums_(count * ROWS),
+          turns_(n + 1),
           levels_(n + 1) {
         std::fill_n(ones_.data(), ROWS, 1.0);
+        std::fill_n(turns_.data(), n + 1, 0);
         levels_[0] = ones_.data();
     }
 
@@ -124,14 +127,14 @@ class Block {
     }
 
   private:
-    // A level has room for TERMS products: a mask changes it at most once, so that waiting terms keep their
-    // parents.
+    // A mask changes a level at most once, so with TERMS places in turn the waiting terms keep their parents.
     void store(std::uint32_t depth, const double* parent, const double* column) {
         if (depth == 1) {
             levels_[1] = column;
             return;
         }
-        double* level = stored_.data() + (depth * TERMS + terms_.size) * ROWS;
+        turns_[depth] = (turns_[depth] + 1) % TERMS;
+        double* level = stored_.data() + (depth * TERMS + turns_[depth]) * ROWS;
         multiply(parent, column, level);
         levels_[depth] = level;
     }
@@ -161,6 +164,7 @@ class Block {
 
     std::size_t count_;
     Scratch<double> columns_, ones_, stored_, sums_;
+    Scratch<std::size_t> turns_;
     Scratch<const double*> levels_;
     Terms terms_;
 };
@@ -173,8 +177,8 @@ void evaluate_points(const Points& points, const Polynomials& polynomials, doubl
     std::fill_n(values, points.m * count, 0.0);
     PrefixWalk walk(family.masks, family.words);
     const Order order = walk_order(points, walk, family);
-    const int useful =
-        static_cast<int>(std::clamp<std::int64_t>(n_threads, 1, std::max<std::int64_t>(blocks, 1)));
+    if (blocks == 0) return;
+    const auto useful = static_cast<int>(std::min<std::int64_t>(available_threads(n_threads), blocks));
     for (std::size_t first = 0, last; first < family.size; first = last) {
         last = walk.plan(first, family.size, order);
         const double* coefficients = polynomials.coefficients + first * count;

@@ -30,7 +30,7 @@ struct Polynomials {
 };
 
 SPARSACT_DECLARE(
-    // values (m, polynomials.count).
+    // values (m, polynomials.count); n_threads <= 0: as many as OpenMP would take.
     void evaluate(RealPoints points, Polynomials polynomials, double* values, int n_threads);
     void evaluate(PackedPoints points, Polynomials polynomials, double* values, int n_threads);)
 

@@ -41,7 +41,7 @@ def expected(columns, planes, masks):
     n_words_of_rows=st.one_of(st.integers(0, 40), st.integers(500, 530), st.just(1050)),
     density=st.sampled_from([0.02, 0.3, 0.9]),
     ordered=st.booleans(),
-    n_threads=st.integers(1, 3),
+    n_threads=st.integers(0, 3),
     seed=seeds,
 )
 def test_equals_the_reference(n, N, n_planes, n_words_of_rows, density, ordered, n_threads, seed):
@@ -58,7 +58,7 @@ def test_equals_the_reference(n, N, n_planes, n_words_of_rows, density, ordered,
         np.testing.assert_array_equal(array, copy)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("n_threads", [0, 1, 2, 3])
 @pytest.mark.parametrize("numeric_order", [False, True])
 def test_all_small_subsets(numeric_order, n_threads):
     """Thousands of masks: more than one chunk, and long runs of leaves under one parent."""

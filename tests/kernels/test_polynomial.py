@@ -19,7 +19,7 @@ sizes = {
     "T": st.integers(0, 11),
     "density": st.sampled_from([0.02, 0.2, 0.9]),
     "ordered": st.booleans(),
-    "n_threads": st.integers(1, 3),
+    "n_threads": st.integers(0, 3),
     "seed": seeds,
 }
 

@@ -84,10 +84,12 @@ def normal_equations(
 class Factor:
     r"""A factorisation of :math:`G + \alpha I`: Cholesky when it is well conditioned, else eigenvectors.
 
+    On all points of the cube, equally often, characters are orthogonal: G is diagonal, and division is all there is.
+
     Attributes
     ----------
     method : str
-        ``"Cholesky"`` or ``"eigenvectors"``.
+        ``"division"``, ``"Cholesky"`` or ``"eigenvectors"``.
     rank : int
         Numerical rank of G as far as it matters: D, or the number of eigenvalues above ``D * eps`` times the largest.
     """
@@ -95,14 +97,18 @@ class Factor:
     def __init__(self, gram: NDArray[np.float64], alpha: float) -> None:
         self._gram = gram
         self._alpha = alpha
-        size = len(gram)
+        self._values: NDArray[np.float64]
+        size = self.rank = len(gram)
+        diagonal = gram.diagonal()
+        if np.count_nonzero(gram) == np.count_nonzero(diagonal) == size:
+            self.method, self._values = "division", diagonal
+            return
         shifted = gram.copy(order="F")
         shifted.ravel(order="K")[:: size + 1] += alpha
-        norm = float(np.abs(shifted).sum(axis=0).max()) if size else 0.0
-        self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1) if size else (shifted, 0)
-        accurate = not failed and (size == 0 or lapack.dpocon(self._cholesky, norm, uplo="L")[0] > size * 2e-15)
+        norm = float(np.abs(shifted).sum(axis=0).max())
+        self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1)
+        accurate = not failed and lapack.dpocon(self._cholesky, norm, uplo="L")[0] > size * 2e-15
         self.method = "Cholesky" if accurate else "eigenvectors"
-        self.rank = size
         if not accurate:
             values, vectors = eigh(gram)
             kept = values > size * np.finfo(float).eps * max(values[-1], 0.0)
@@ -111,8 +117,8 @@ class Factor:
 
     def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solution (D, T); of least norm where G is singular."""
-        if not len(rhs):
-            return rhs.copy()
+        if self.method == "division":
+            return np.asarray(rhs / (self._values + self._alpha)[:, None])
         if self.method == "Cholesky":
             return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
         return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
@@ -120,8 +126,10 @@ class Factor:
     @cached_property
     def inverse(self) -> NDArray[np.float64]:
         """The (pseudo-)inverse, D x D; ``2 D**3 / 3`` multiplications."""
+        if self.method == "division":
+            return np.diag(1 / (self._values + self._alpha))
         if self.method == "Cholesky":
-            lower = lapack.dpotri(self._cholesky, lower=1)[0] if len(self._gram) else self._gram
+            lower = lapack.dpotri(self._cholesky, lower=1)[0]
             return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
         return np.asarray((self._vectors / (self._values + self._alpha)) @ self._vectors.T)
 

@@ -140,7 +140,7 @@ def from_equations(equations: NormalEquations, family: Family, plan: Plan, penal
 
 
 def _remark(factor: Factor | None) -> str:
-    if factor is None or factor.method == "Cholesky":
+    if factor is None or factor.method != "eigenvectors":
         return "."
     return f"; the rows determine only {factor.rank:,} directions, so the solution of least norm is taken."
 

@@ -1,0 +1,94 @@
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from sparsact import kernels
+from sparsact.kernels import dispatch, reference
+from sparsact.kernels.threads import threads
+
+ISAS = ("portable", "avx2", "avx512")
+DTYPES = (np.float32, np.float64, np.int32, np.int64)
+
+
+def backends() -> list[tuple[str, str | None]]:
+    if dispatch.native is None:
+        return [("reference", None)]
+    widest = ISAS.index(dispatch.native.widest_isa())
+    return [("reference", None), *(("native", isa) for isa in ISAS[: widest + 1])]
+
+
+@pytest.fixture(params=backends(), ids=str)
+def backend(request) -> Iterator[None]:
+    with kernels.using(*request.param):
+        yield
+
+
+def table_of(rows: int, n: int, dtype: type, offset: int = 0) -> np.ndarray:
+    """A random table that starts `offset` entries after an aligned address."""
+    entries = np.random.default_rng(n).standard_normal(rows * 2**n + 64) * 1000
+    start = -entries.ctypes.data // 8 % 8 + offset
+    return entries.astype(dtype)[start:][: rows * 2**n].reshape(rows, -1)
+
+
+def agree(table: np.ndarray, n_threads: int) -> None:
+    expected, actual = table.copy(), table
+    reference.walsh_hadamard(expected, 1)
+    kernels.walsh_hadamard(actual, n_threads=n_threads)
+    assert actual.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", range(14))
+def test_equals_reference_to_the_bit(backend, dtype, n):
+    for rows in (1, 3, 37):
+        agree(table_of(rows, n, dtype), n_threads=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [16, 17, 18, 20])
+def test_equals_reference_beyond_each_cache(backend, dtype, n):
+    agree(table_of(1, n, dtype), n_threads=1)
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(22, np.float64), (23, np.float32)])
+def test_equals_reference_where_memory_is_the_limit(backend, n, dtype):
+    agree(table_of(1, n, dtype, offset=1), n_threads=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("offset", [1, 2, 3, 4, 7])
+def test_any_alignment(backend, dtype, offset):
+    for n in (3, 9, 12):
+        agree(table_of(3, n, dtype, offset), n_threads=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_threads", [2, 3, 0])
+@pytest.mark.parametrize(("rows", "n"), [(1, 17), (3, 16), (61, 11), (9001, 3), (70001, 0)])
+def test_any_number_of_threads(backend, dtype, n_threads, rows, n):
+    agree(table_of(rows, n, dtype), n_threads)
+
+
+def test_neighbours_of_the_table_are_untouched(backend):
+    for n in (2, 5, 13):
+        memory = np.full(3 * 2**n + 2, 7.0)
+        kernels.walsh_hadamard(memory[1:-1].reshape(3, -1), n_threads=1)
+    assert memory[0] == memory[-1] == 7.0
+
+
+def test_threads_means_what_joblib_means():
+    from joblib import effective_n_jobs
+
+    assert threads(2) == 2
+    assert threads(-1) == effective_n_jobs(-1)
+    with pytest.raises(ValueError, match="-1 for every core"):
+        threads(0)
+    with pytest.raises(TypeError):
+        threads(1.5)
+
+
+def test_none_obeys_threadpoolctl(backend):
+    with threadpool_limits(1, user_api="openmp"):
+        agree(table_of(1, 17, np.float64), threads(None))
