@@ -90,7 +90,7 @@ def fit(
             )
         from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
 
-        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"])
+        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"], with_rows=report is not None)
     if out is not None:
         fitted.model.table_encoding_ = opened.encoding.to_json()
         fitted.model.save(out)

@@ -17,8 +17,9 @@ class RowsPerSecond(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """Rows a second since the stage began."""
-        counted = task.fields.get("counts_rows") and task.completed and task.elapsed
-        return Text(f"{task.completed / task.elapsed:,.0f} rows/s" if counted else "", style="progress.data.speed")
+        seconds = task.finished_time or task.elapsed
+        counted = task.fields.get("counts_rows") and task.completed and seconds
+        return Text(f"{task.completed / (seconds or 1):,.0f} rows/s" if counted else "", style="progress.data.speed")
 
 
 class Stages:

@@ -112,24 +112,17 @@ def _overview(summary: FitSummary) -> list[Display]:
 
 
 def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
-    prediction: tuple[Display, ...] = ()
+    prediction: list[Display] = []
     if summary.confusion is None:
-        prediction = (
-            Display.of(
-                scores,
-                f"{key}-scores",
-                "Held-out R² against the baselines",
-                "Predicting the mean of the target has R² = 0; the linear model uses each column alone.",
-                scores.frame(target, summary.choice),
-            ),
-            Display.of(
-                residuals,
-                f"{key}-residuals",
-                "Predicted, actual and residual",
-                f"{len(target.actual)} rows, each predicted by a model that had not seen it.",
-                residuals.frame(target),
-            ),
-        )
+        caption = "Predicting the mean of the target has R² = 0; the linear model uses each column alone."
+        spread = scores.frame(target, summary.choice)
+        prediction.append(Display.of(scores, f"{key}-scores", "Held-out R² against the baselines", caption, spread))
+        if target.predicted is not None:
+            caption = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
+            rows = residuals.frame(target)
+            prediction.append(
+                Display.of(residuals, f"{key}-residuals", "Predicted, actual and residual", caption, rows)
+            )
     structure = [
         Display.of(
             interactions,
@@ -145,7 +138,7 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
         ranked = influences.frame(target)
         named = Display.of(influences, f"{key}-influences", "Influence of each column", caption, ranked)
         structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
-    return Section(target, prediction, tuple(structure))
+    return Section(target, tuple(prediction), tuple(structure))
 
 
 def _interval_note(target: TargetSummary) -> str:

@@ -60,7 +60,7 @@ class TargetSummary:
 
     ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``; ``influences`` are, column by column, the sum
     of squared coefficients of the subsets that hold it (both are empty where some column is a real number);
-    ``actual`` and ``predicted`` are held-out rows, or a sample.
+    ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
     """
 
     name: str
@@ -71,7 +71,7 @@ class TargetSummary:
     terms: tuple[Term, ...]
     influences: tuple[tuple[str, float], ...]
     actual: NDArray[np.float64]
-    predicted: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
 
     @property
     def learned(self) -> bool:

@@ -78,12 +78,14 @@ def target_summary(
         terms=terms(model, target, names),
         influences=tuple(zip(names, by_column.tolist(), strict=True)) if bits else (),
         actual=actual,
-        predicted=held_out.predicted[:, target],
+        predicted=None if held_out.predicted is None else held_out.predicted[:, target],
     )
 
 
 def r2_by_fold(held_out: Prediction, target: int) -> Spread:
     """R2 of one target in every fold of the sample."""
+    if held_out.predicted is None:
+        raise ValueError("held-out rows were not predicted; learn with at least two folds.")
     folds = []
     for fold in np.unique(held_out.fold):
         rows = held_out.fold == fold
@@ -105,7 +107,7 @@ def function_names(encoding: Encoding) -> tuple[str, ...]:
 def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
     """Actual against predicted classes, where the target is one of classes."""
     target = encoding.targets[0]
-    if not isinstance(target, Classes):
+    if not isinstance(target, Classes) or held_out.predicted is None:
         return None
     n = len(target.values)
     pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)

@@ -29,10 +29,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Held-out rows: the table's answers (rows, targets), the model's values (rows, functions), the folds (rows,)."""
+    """Held-out rows: the table's answers (rows, targets), the model's values (rows, functions), the folds (rows,).
+
+    Without folds there are answers only.
+    """
 
     actual: NDArray[np.float64]
-    predicted: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
     fold: NDArray[np.intp]
 
 
@@ -79,6 +82,8 @@ def merged(models: list[Any]) -> Any:
 def predictions(models: list[Any], sample: Sample) -> Prediction:
     """Each row of the sample, predicted by the model of the folds that it is not in."""
     X, y, folds = np.concatenate(sample.points), np.concatenate(sample.answers), np.concatenate(sample.folds)
+    if len(models) == 1:
+        return Prediction(y.reshape(len(X), -1), None, folds)
     pieces = [values(model, X[folds == fold]) for fold, model in enumerate(_leaving_one_out(models))]
     predicted = np.empty((len(X), pieces[0].shape[1]))
     for fold, piece in enumerate(pieces):

@@ -24,8 +24,11 @@ class Fitted:
     summary: FitSummary
 
 
-def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequence[str]) -> Fitted:
+def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequence[str], *, with_rows: bool) -> Fitted:
     """Choose, measure, learn, summarise.
+
+    ``with_rows`` also predicts held-out rows one by one, as figures need it, at the cost of a statistic for every fold.
+    Classes and several targets are measured on such rows in any case.
 
     Raises
     ------
@@ -39,7 +42,8 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     with stages.stage("choosing", n_rows) as on_rows:
         chosen = choose(table, wish, on_rows)
     with stages.stage("learning", n_rows) as on_rows:
-        model, held_out = _learned(table, wish, chosen.degree, chosen.alpha, on_rows)
+        n_folds = wish.folds if with_rows or _is_classes(table) or len(table.encoding.targets) > 1 else 1
+        model, held_out = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows)
     with stages.stage("summing up"):
         scores = _scores(table, wish, chosen, held_out)
         answers = as_numbers(table.encoding.targets[0], held_out.actual)
@@ -67,13 +71,15 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     return Fitted(model, summary)
 
 
-def _learned(table: Table, wish: Wish, degree: int, alpha: float, on_rows: OnRows) -> tuple[Any, Prediction]:
+def _learned(
+    table: Table, wish: Wish, candidate: tuple[int, float], n_folds: int, on_rows: OnRows
+) -> tuple[Any, Prediction]:
     """A model of every row, and predictions of held-out rows by models of the other folds."""
     from sparsact import LowDegreeClassifier, LowDegreeRegressor
 
     kind = LowDegreeClassifier if _is_classes(table) else LowDegreeRegressor
-    estimator = kind(degree=degree, alpha=alpha, domain=wish.domain)
-    models, sample = learn(estimator, table, wish.folds, wish.seed, on_rows)
+    estimator = kind(degree=candidate[0], alpha=candidate[1], domain=wish.domain)
+    models, sample = learn(estimator, table, n_folds, wish.seed, on_rows)
     return merged(models), predictions(models, sample)
 
 
@@ -86,7 +92,7 @@ def _scores(table: Table, wish: Wish, chosen: Chosen, held_out: Prediction) -> l
     n_targets = len(table.encoding.targets)
     if n_targets == 1:
         return [(best[0].r2, best[1].r2)] * len(function_names(table.encoding))
-    _, linear = _learned(table, wish, 1, best[1].alpha, lambda count: None)
+    _, linear = _learned(table, wish, (1, best[1].alpha), wish.folds, lambda count: None)
     return [(r2_by_fold(held_out, i), r2_by_fold(linear, i)) for i in range(n_targets)]
 
 

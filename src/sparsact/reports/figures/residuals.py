@@ -15,7 +15,9 @@ FEW_ROWS = 600  # below it each row is a dot
 
 
 def frame(target: TargetSummary) -> Frame:
-    """Held-out rows."""
+    """Held-out rows; none where they were not predicted."""
+    if target.predicted is None:
+        return {"actual": [], "predicted": [], "residual": []}
     return {
         "actual": target.actual.tolist(),
         "predicted": target.predicted.tolist(),
