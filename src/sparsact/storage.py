@@ -117,6 +117,6 @@ def load(path: str | Path) -> Any:
     if kind not in LOADERS:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
     try:
-        return LOADERS[kind](kind, state, arrays)
+        return LOADERS[kind](state, arrays)
     except (KeyError, TypeError, IndexError, ValueError, OverflowError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fourier.dense import DenseCoefficients
-from sparsact.kernels import evaluate
 from sparsact.fourier.ordering import strongest, subset_order
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words, sizes
+from sparsact.kernels import evaluate
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,7 @@ class Cells(Statistic):
         return rows
 
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Weighted inner products of characters, (D + 1, D + 1): ``G[S, T] = c(S xor T)``, two look-ups, no products."""
+        """Weighted inner products of characters, (D + 1, D + 1): ``G[S, T] = c(S xor T)``, look-ups alone."""
         moments = self.weights.walsh_hadamard(n_threads=n_threads).to_float()
         codes = family.with_empty[:, 0]
         gram = np.empty((len(codes), len(codes)))

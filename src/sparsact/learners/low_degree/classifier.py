@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from sparsact.fourier import Spectrum
-from sparsact.learners.low_degree.estimator import _EXACT_DTYPES, LowDegree
+from sparsact.learners.low_degree.estimator import LowDegree
 
 
 class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
@@ -47,7 +46,6 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     array(['odd'], dtype='<U4')
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n) and labels y (m,), forgetting what was seen before."""
         self._restart()
@@ -55,7 +53,6 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         _ = self._fitted
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
         X: ArrayLike,
@@ -82,29 +79,28 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         reset: bool,
         sign: int = 1,
     ) -> None:
-        X, y = validate_data(self, X, y, reset=reset, dtype="numeric")
-        X = X if X.dtype in _EXACT_DTYPES else X.astype(np.float64)
-        check_classification_targets(y)
+        rows, labels = self._checked_with_targets(X, y, reset=reset)
+        check_classification_targets(labels)
         if reset:
-            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
             if len(self.classes_) < 2:
                 raise ValueError(
-                    f"LowDegreeClassifier needs samples of at least 2 classes; `y` holds 1 class, {self.classes_[0]!r}. "
+                    f"classification needs at least 2 classes; `y` holds 1 class, {self.classes_[0]!r}. "
                     "Pass rows of another class, or name all of them in partial_fit(classes=)."
                 )
-        place = np.searchsorted(self.classes_, y)
-        unknown = self.classes_[np.minimum(place, len(self.classes_) - 1)] != y
+        place = np.searchsorted(self.classes_, labels)
+        unknown = self.classes_[np.minimum(place, len(self.classes_) - 1)] != labels
         if unknown.any():
             raise ValueError(
-                f"label {y[unknown][0]!r} is not among the classes {list(self.classes_)}; "
+                f"label {labels[unknown][0]!r} is not among the classes {list(self.classes_)}; "
                 "name all classes in the first partial_fit."
             )
-        self._see(X, self._targets(place), weight, sign)
+        self._see(rows, self._targets(place), weight, sign)
 
     def _targets(self, place: NDArray[np.intp]) -> NDArray[np.float64]:
         if len(self.classes_) == 2:
-            return 2.0 * place[:, None] - 1.0
-        return (place[:, None] == np.arange(len(self.classes_))).astype(np.float64)
+            return np.where(place[:, None] == 1, 1.0, -1.0)
+        return np.equal(place[:, None], np.arange(len(self.classes_)), dtype=bool).astype(np.float64)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values of the regressed functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""

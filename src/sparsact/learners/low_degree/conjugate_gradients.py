@@ -82,9 +82,7 @@ class CellEquations:
                 )
         return solution, iterations
 
-    def unscaled_variances(
-        self, places: NDArray[np.intp], alpha: float, *, fit_intercept: bool
-    ) -> NDArray[np.float64]:
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float, *, fit_intercept: bool) -> NDArray[np.float64]:
         """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,)."""
         variances = np.empty(len(places))
         for i, place in enumerate(places.tolist()):

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -102,36 +101,42 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    _split: NDArray[np.intp] | None = None  # folds of the rows being fitted, when `cv` lists them
+
     heredity = None  # not offered here: a selection inside folds would be a different estimator
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
         self._split = None if isinstance(self.cv, Integral) or self.cv is None else _test_folds(self.cv, X, y)
         try:
-            return super().fit(X, y, sample_weight)
+            super().fit(X, y, sample_weight)
         finally:
-            del self._split
+            self._split = None
+        return self
 
     def _restart(self) -> None:
         super()._restart()
         self.rows_dealt_ = 0
 
     def _n_folds(self) -> int:
-        if getattr(self, "_split", None) is not None:
+        if self._split is not None:
             return int(self._split.max()) + 1
         if self.cv is not None and not isinstance(self.cv, Integral):
-            raise ValueError("`cv` lists folds of given rows, which only fit can use; pass a number of folds to stream.")
+            raise ValueError(
+                "`cv` lists folds of given rows, which only fit can use; pass a number of folds to stream."
+            )
         folds = 5 if self.cv is None else int(self.cv)
         if folds < 2:
             raise ValueError(f"cross-validation needs at least 2 folds; got cv={folds}.")
         return folds
 
     def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
-        if getattr(self, "_split", None) is not None:
+        if self._split is not None:
             return self._split
         if sign < 0:
-            raise ValueError("which fold a row went to is not kept, so it cannot be forgotten; fit the other rows anew.")
+            raise ValueError(
+                "which fold a row went to is not kept, so it cannot be forgotten; fit the other rows anew."
+            )
         first = getattr(self, "rows_dealt_", 0)
         self.rows_dealt_ = first + n_rows
         return dealt(first, n_rows, self._n_folds(), self.random_state)
@@ -168,8 +173,10 @@ def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
     Depends on the row's number and the seed alone, not on how the stream was cut.
     """
     block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
-    keys = _mixed(block[:, None].astype(np.uint64) * np.uint64(n_folds) + np.arange(n_folds, dtype=np.uint64), seed)
-    return keys.argsort(axis=1, kind="stable").ravel()[first - block[0] * n_folds :][:n_rows] if n_rows else block[:0]
+    numbers = block[:, None] * n_folds + np.arange(n_folds)
+    keys = _mixed(numbers.astype(np.uint64), seed)
+    folds = keys.argsort(axis=1, kind="stable").ravel()
+    return folds[first % n_folds :][:n_rows]
 
 
 def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
@@ -186,7 +193,9 @@ def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
     folds = np.full(n_rows, -1, dtype=np.intp)
     for fold, (_, test) in enumerate(check_cv(cv).split(np.asarray(X), np.asarray(y))):
         if (folds[test] >= 0).any():
-            raise ValueError("`cv` tests some rows twice; folds must not overlap, because each is taken from the total.")
+            raise ValueError(
+                "`cv` tests some rows twice; folds must not overlap, because each is taken from the total."
+            )
         folds[test] = fold
     if (folds < 0).any():
         raise ValueError("`cv` never tests some rows; folds must cover all rows, because the total is their sum.")
@@ -211,5 +220,3 @@ def _summary(
         "fold_mse": mse,
         "fold_r2": r2,
     }
-
-

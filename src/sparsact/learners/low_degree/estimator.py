@@ -25,7 +25,7 @@ from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.storage import save_learner
 from sparsact.learners.low_degree.stream import Request, Stream
-from sparsact.learners.points import pack
+from sparsact.learners.points import Encoding, pack
 
 _EXACT_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
@@ -74,6 +74,9 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    n_features_in_: int
+    _encoding: Encoding | None  # of a loaded model without its stream
+
     # ---- rows in ----
 
     def _see(self, X: NDArray[Any], y: NDArray[np.float64], sample_weight: ArrayLike | None, sign: int = 1) -> None:
@@ -102,9 +105,16 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def _begun(self) -> bool:
         return "stream_" in self.__dict__
 
-    def _validated(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        X = validate_data(self, X, reset=reset, dtype="numeric")
-        return X if X.dtype in _EXACT_DTYPES else X.astype(np.float64)
+    def _checked(self, X: ArrayLike, *, reset: bool = False) -> NDArray[Any]:
+        return _kernel_dtype(validate_data(self, X, reset=reset, dtype="numeric"))
+
+    def _checked_with_targets(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool, **checks: bool
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Parameters, X and y as scikit-learn checks them."""
+        self._validate_params()
+        rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", **checks)
+        return _kernel_dtype(rows), targets
 
     def _request(self) -> Request:
         limit = available_memory() if self.max_memory is None else float(self.max_memory)
@@ -191,13 +201,13 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         return "real" if self.encoding_ is None else "cube"
 
     @property
-    def encoding_(self) -> str | None:
+    def encoding_(self) -> Encoding | None:
         """``"signs"`` or ``"bits"``: how points of the cube were written when the model was fitted; None for reals."""
         if "stream_" in self.__dict__:
             _ = self._fitted
             return self.stream_.encoding
         check_is_fitted(self)
-        return str(self._encoding) if self._encoding else None
+        return self._encoding
 
     @property
     def _polynomial(self) -> Polynomial:
@@ -226,11 +236,11 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m, T) of the polynomials at the rows of X."""
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        rows = self._checked(X)
         encoding = self.encoding_
         if encoding is None:
-            return self._polynomial.values_at_reals(X.astype(np.float64), n_threads=threads(self.n_jobs))
-        points = pack(X, encoding, getattr(self, "feature_names_in_", None))  # type: ignore[arg-type]
+            return self._polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
+        points = pack(rows, encoding, getattr(self, "feature_names_in_", None))
         return self._polynomial.values(points, n_threads=threads(self.n_jobs))
 
     def _spectra(self) -> list[Spectrum]:
@@ -272,8 +282,6 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         save_learner(self, path, statistic=statistic)
 
 
-def check_targets(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Targets as (m, T) float64, C-contiguous."""
-    return np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64)
-
-
+def _kernel_dtype(X: Any) -> NDArray[Any]:
+    """X in a type that the packing kernel reads."""
+    return np.asarray(X if X.dtype in _EXACT_DTYPES else X.astype(np.float64))

@@ -46,7 +46,10 @@ def _scores(
         wanted = request.of_degree(degrees[i])
         if isinstance(training, RealStatistic):
             if written is None:
-                written = tuple(s.normal_equations(fit_intercept=fit_intercept) for s in (training, held_out))
+                written = (
+                    training.normal_equations(fit_intercept=fit_intercept),
+                    held_out.normal_equations(fit_intercept=fit_intercept),
+                )
             squared[i] = _by_equations(*written, training.family.up_to(degrees[i]), alphas)
             continue
         family = wanted.family(training.n)
@@ -54,9 +57,9 @@ def _scores(
         route = plan(size, request.solver, request.max_memory)
         if route.solver != "kernel" and not route.iterative:
             if written is None:
-                written = tuple(
-                    normal_equations(s, family, fit_intercept=fit_intercept, n_threads=request.n_threads)
-                    for s in (training, held_out)
+                written = (
+                    normal_equations(training, family, fit_intercept=fit_intercept, n_threads=request.n_threads),
+                    normal_equations(held_out, family, fit_intercept=fit_intercept, n_threads=request.n_threads),
                 )
             squared[i] = _by_equations(*written, family, alphas)
             continue
@@ -86,6 +89,6 @@ def _weight(statistic: Any) -> float:
 
 def _variance(statistic: Any) -> NDArray[np.float64]:
     if isinstance(statistic, RealStatistic):
-        return statistic.target_squares / statistic.weight
+        return np.asarray(statistic.target_squares / statistic.weight)
     totals, weight = statistic.totals, statistic.totals.total_weight()
     return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)

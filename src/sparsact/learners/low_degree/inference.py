@@ -25,7 +25,9 @@ def standard_errors(solution: Solution, places: NDArray[np.intp] | None) -> NDAr
     if places is None:
         places = np.arange(1, len(solution.polynomial.family) + 1)
     if solution.penalty.kind == "lasso":
-        raise ValueError("lasso coefficients have no standard errors; refit their subsets with subsets=, on other rows.")
+        raise ValueError(
+            "lasso coefficients have no standard errors; refit their subsets with subsets=, on other rows."
+        )
     if solution.penalty.kind == "correlation":
         return _of_averages(solution, places)
     freedom = solution.residual_degrees_of_freedom
@@ -47,9 +49,7 @@ def _of_averages(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.flo
     return np.asarray(np.sqrt(np.maximum(second_moment[:, None] - coef**2, 0.0) / solution.n_rows))
 
 
-def confidence_intervals(
-    solution: Solution, places: NDArray[np.intp] | None, confidence: float
-) -> NDArray[np.float64]:
+def confidence_intervals(solution: Solution, places: NDArray[np.intp] | None, confidence: float) -> NDArray[np.float64]:
     """Student-t intervals (T, N, 2) of the coefficients.
 
     Raises

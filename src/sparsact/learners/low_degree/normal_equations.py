@@ -60,7 +60,7 @@ class NormalEquations:
         shift = self.target_mean - intercept - self.feature_mean @ coef
         with np.errstate(over="ignore", invalid="ignore"):  # targets beyond 1e154 have no finite square
             fitted = np.einsum("dt,dt->t", coef, self.gram @ coef - 2 * self.rhs)
-            return np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0)
+            return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
 
 
 def normal_equations(

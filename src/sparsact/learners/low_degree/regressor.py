@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.utils.validation import validate_data
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from sparsact.fourier import Spectrum
-from sparsact.learners.low_degree.estimator import _EXACT_DTYPES, LowDegree, check_targets
+from sparsact.learners.low_degree.estimator import LowDegree
 
 
 class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
@@ -97,7 +96,6 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     [((), 5.0), ((0, 2), 2.0)]
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
         self._restart()
@@ -105,7 +103,6 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         _ = self._fitted
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows; the solution is found when it is next asked for."""
         self._take(X, y, sample_weight, reset=not self._begun())
@@ -117,10 +114,10 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         return self
 
     def _take(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None, *, reset: bool, sign: int = 1) -> None:
-        X, y = validate_data(self, X, y, reset=reset, dtype="numeric", multi_output=True, y_numeric=True)
-        X = X if X.dtype in _EXACT_DTYPES else X.astype(np.float64)
-        self._single_target = y.ndim == 1
-        self._see(X, check_targets(y), weight, sign)
+        rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
+        self._single_target = targets.ndim == 1
+        columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
+        self._see(rows, columns, weight, sign)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,) or (m, T)."""
@@ -151,7 +148,9 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def residual_variance_(self) -> Any:
         """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left."""
         freedom = self._fitted.residual_degrees_of_freedom
-        return self._per_target(self._fitted.squared_error / freedom if freedom > 0 else self._fitted.squared_error * np.nan)
+        return self._per_target(
+            self._fitted.squared_error / freedom if freedom > 0 else self._fitted.squared_error * np.nan
+        )
 
     @property
     def r2_(self) -> Any:

@@ -95,14 +95,10 @@ class Solution:
                 f"{len(places):,} standard errors would take as many solutions by conjugate gradients; "
                 f"name at most {_MOST_VARIANCES} subsets."
             )
-        return self.cells.unscaled_variances(
-            places, self.penalty.alpha, fit_intercept=self.penalty.fit_intercept
-        )
+        return self.cells.unscaled_variances(places, self.penalty.alpha, fit_intercept=self.penalty.fit_intercept)
 
 
-def solve(
-    statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *, n_threads: int = 1
-) -> Solution:
+def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *, n_threads: int = 1) -> Solution:
     """The polynomial of a family that fits the rows of a statistic."""
     if plan.solver == "kernel" and penalty.kind == "ridge":
         return _by_kernel(statistic, family, plan, penalty, n_threads)
@@ -163,9 +159,7 @@ def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_thre
     )
 
 
-def _by_correlation(
-    statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int
-) -> Solution:
+def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
     """The textbook estimate ``E[y chi_S]``: no system is solved, and it is right only under uniform inputs."""
     weight = statistic.totals.total_weight()
     sums = statistic.correlations(family, n_threads=n_threads).T
@@ -217,7 +211,8 @@ def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: in
     about = rows.totals.squares_about(mean)
     values, sums = values - mean, sums - weights * mean
     with np.errstate(over="ignore", invalid="ignore"):  # targets beyond 1e154 have no finite square
-        return np.maximum(about + np.einsum("mt,mt->t", values, weights * values - 2 * sums), 0.0)
+        error = about + np.einsum("mt,mt->t", values, weights * values - 2 * sums)
+        return np.asarray(np.maximum(error, 0.0))
 
 
 def as_cells(statistic: Statistic) -> Cells:
@@ -244,5 +239,3 @@ def as_rows(statistic: Statistic) -> Rows:
         raise ValueError('the rows were summed into moments and are gone; fit with solver="kernel" from the start.')
     assert isinstance(statistic, Rows)  # noqa: S101
     return statistic
-
-

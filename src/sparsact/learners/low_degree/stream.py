@@ -76,7 +76,7 @@ class Stream:
     @property
     def n_rows(self) -> int:
         """Rows of non-zero weight seen so far."""
-        waiting = sum(sign * len(y) for _, y, _, _, sign in self.undecided)
+        waiting = sum(int(sign * len(y)) for _, y, _, _, sign in self.undecided)
         return waiting + sum(_count(statistic) for statistic in self.statistics)
 
     def add(
@@ -232,5 +232,3 @@ def joined(mine: Any, other: Any) -> Any:
 
 def _count(statistic: Any) -> int:
     return int(statistic.n_rows if isinstance(statistic, RealStatistic) else statistic.totals.n_rows)
-
-

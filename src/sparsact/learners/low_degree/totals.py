@@ -53,7 +53,7 @@ class Totals:
         return float(self.weight.to_float()[0])
 
     def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels. Infinite beyond float64."""
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels; inf beyond float64."""
         (weight,) = self.weight.to_fractions()
         return np.array(
             [
