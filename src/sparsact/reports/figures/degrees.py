@@ -42,7 +42,8 @@ def plot(frame: Frame) -> Figure:
     axes.errorbar(
         degree, unexplained, yerr=deviation, color=BLUE, marker="o", capsize=4, lw=1.8, label="best ridge penalty"
     )
-    axes.plot([], [], color=PALE, marker=".", label="other penalties")
+    if len(set(frame["alpha"])) > 1:
+        axes.plot([], [], color=PALE, marker=".", label="other penalties")
     axes.axhline(1, color=GREY, lw=1, ls="--", label="mean (learns nothing)")
     if min(unexplained) < 0.2 and min(frame["unexplained"]) > 0:
         axes.set_yscale("log")

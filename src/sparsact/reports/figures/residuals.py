@@ -35,12 +35,10 @@ def plot(frame: Frame) -> Figure:
     residual = np.array(frame["residual"])
     right.hist(residual, bins="auto" if len(residual) < FEW_ROWS else 60, color=BLUE, alpha=0.85)
     right.axvline(0, color=GREY, lw=1)
-    right.axvline(residual.mean(), color=VERMILION, lw=1.4, ls="--", label=f"mean {residual.mean():.2g}")
-    right.plot([], [], " ", label=f"standard deviation {residual.std():.3g}")
+    right.axvline(residual.mean(), color=VERMILION, lw=1.4, ls="--")
+    right.set_title(f"mean {residual.mean():.2g} (dashed), standard deviation {residual.std():.3g}", fontsize=9)
     right.set_xlabel("residual, actual − predicted")
     right.set_ylabel("held-out rows")
-    right.set_ylim(top=1.25 * right.get_ylim()[1])
-    right.legend(loc="upper right", fontsize=8.5)
     return drawing
 
 
