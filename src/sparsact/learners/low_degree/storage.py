@@ -24,7 +24,15 @@ from sparsact.learners.points import Encoding, Points
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-_LEARNED = ("n_features_in_", "_single_target", "degree_", "alpha_", "best_score_", "rows_dealt_")
+_LEARNED = (
+    "n_features_in_",
+    "_single_target",
+    "degree_",
+    "alpha_",
+    "best_score_",
+    "rows_dealt_",
+    "table_encoding_",  # how the command encoded the columns of a table
+)
 
 
 def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:

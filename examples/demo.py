@@ -1,0 +1,86 @@
+"""What ``make demo`` shows: real data learned within minutes, a contest with scikit-learn, and reports in ``demo/``.
+
+Run it as ``python examples/demo.py [FOLDER]``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from digits_contest import SIDES, bits_and_digits
+from rich.console import Console
+from rich.table import Table
+
+from sparsact.cli import main
+from sparsact.datasets import data_folder
+
+LANDSCAPES = {
+    "protein": ("landscapes/poelwijk2019_eqfp611_2e13.csv.gz", "brightness_combined", "2^13 fluorescent proteins"),
+    "antibody": ("landscapes/moulana2023_s309_2e15.csv.gz", "S309", "2^15 virus variants against an antibody"),
+}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+console = Console()
+
+
+def contest() -> None:
+    """Both sides learn the same rows and are asked the same questions, each in a process of its own."""
+    console.rule("Ten handwritten digits, 64 bits each, every pair of pixels")
+    grid = Table("", "accuracy", "fit", "predict", "peak memory above the data")
+    for side, name in SIDES.items():
+        with console.status(f"{name} learns ..."):
+            script = Path(__file__).with_name("digits_contest.py")
+            result = subprocess.run(  # noqa: S603 # our own script
+                [sys.executable, str(script), side],
+                env=os.environ | ONE_THREAD,
+                stdout=subprocess.PIPE,
+                check=True,
+            )
+        told = json.loads(result.stdout)
+        grid.add_row(
+            name,
+            f"{told['accuracy']:.2%}",
+            f"{told['fit_seconds']:.3f} s",
+            f"{told['predict_seconds']:.3f} s",
+            f"{told['peak_bytes'] / 1e6:.0f} MB",
+        )
+    console.print(grid)
+
+
+def fit(title: str, *words: str) -> Path:
+    """Run ``sparsact fit`` on a table and give the path of its report."""
+    console.rule(title)
+    report = words[words.index("--report") + 1]
+    status = main(["fit", *words, "--progress"])
+    if status:
+        raise SystemExit(status)
+    return Path(report)
+
+
+def run(folder: Path) -> None:
+    """The whole demo; reports go to ``folder``."""
+    folder.mkdir(exist_ok=True)
+    contest()
+    bits, digits = bits_and_digits()
+    np.savez(folder / "digits.npz", pixel=bits, digit=digits)
+    out = ["--report", str(folder / "digits.html"), "--out", str(folder / "digits.sparsact")]
+    how = ["--task", "classification", "--degree", "2", "--alpha", "1000"]
+    reports = [fit("The digits' report", str(folder / "digits.npz"), "--target", "digit", *how, *out)]
+    for name, (file, target, title) in LANDSCAPES.items():
+        table = data_folder() / file
+        if not table.is_file():
+            console.print(f"[dim]Not shown: {title}. Set SPARSACT_DATA to the folder that holds {file}.[/dim]")
+            continue
+        out = ["--report", str(folder / f"{name}.html"), "--out", str(folder / f"{name}.sparsact")]
+        reports.append(fit(title, str(table), "--target", target, "--columns", "genotype", *out))
+    console.rule("Done")
+    for report in reports:
+        console.print(f"Open [bold]{report}[/bold] in a browser.", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1] if len(sys.argv) > 1 else "demo"))

@@ -1,0 +1,7 @@
+"""``python -m sparsact`` is the ``sparsact`` command."""
+
+import sys
+
+from sparsact.cli import main
+
+sys.exit(main())

@@ -1,0 +1,46 @@
+"""The commands, gathered. Heavy libraries load inside the commands, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sparsact.cli.fit import fit
+from sparsact.cli.inspect_model import inspect_model
+from sparsact.cli.predict import predict
+
+app = typer.Typer(
+    name="sparsact",
+    help="Learn real functions of bits, exactly and fast, and see of what they consist.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from sparsact import __version__
+        from sparsact.kernels import description
+
+        typer.echo(f"sparsact {__version__}, kernels: {description()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and the kernels in use."
+        ),
+    ] = False,
+) -> None:
+    """Learn real functions of bits, exactly and fast, and see of what they consist."""
+
+
+app.command("fit")(fit)
+app.command("predict")(predict)
+app.command("inspect")(inspect_model)

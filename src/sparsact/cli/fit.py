@@ -1,0 +1,166 @@
+"""``sparsact fit``: learn a table, and tell what was learned."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsact.cli.outputs import check_writable
+
+if TYPE_CHECKING:
+    from sparsact.reports import FitSummary
+
+
+class Domain(StrEnum):
+    """What feature columns may hold."""
+
+    cube = "cube"
+    real = "real"
+
+
+class Task(StrEnum):
+    """What the target is."""
+
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+TERMS_TOLD = 8
+
+
+def fit(
+    context: typer.Context,
+    table: Annotated[
+        Path,
+        typer.Argument(metavar="TABLE", help="A .csv, .tsv (also .gz), .parquet or .npz file.", show_default=False),
+    ],
+    target: Annotated[
+        list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
+    ],
+    degree: Annotated[
+        str, typer.Option(metavar="auto|N", help="Largest size of an interaction, or 'auto' to cross-validate.")
+    ] = "auto",
+    alpha: Annotated[
+        str, typer.Option(metavar="auto|NUMBER", help="Ridge penalty, or 'auto' to cross-validate.")
+    ] = "auto",
+    columns: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Learn from this column only; may be repeated.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
+    ] = None,
+    domain: Annotated[
+        Domain, typer.Option(help="'cube': columns are bits; 'real': numbers as they are too.")
+    ] = Domain.cube,
+    task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
+    folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the assignment of rows to folds.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    progress: Annotated[
+        bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
+    ] = None,
+) -> None:
+    """Learn a target from columns of bits, and tell how well and of what it consists.
+
+    The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
+    their bits; columns of two values become a bit; texts of a few values become one bit each.
+
+    Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
+    """
+    from sparsact.cli.fitting.choice import wish
+    from sparsact.cli.progress import stages
+    from sparsact.datasets import open_table
+
+    asked = wish(degree, alpha, folds, seed, domain.value)
+    check_writable(report, (".html", ".htm"))
+    check_writable(out)
+    shown = False if quiet or (as_json and progress is None) else progress
+    with stages(shown) as work:
+        with work.stage("reading") as on_rows:
+            opened = open_table(
+                table, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
+            )
+        from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
+
+        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"], with_rows=report is not None)
+    if out is not None:
+        fitted.model.table_encoding_ = opened.encoding.to_json()
+        fitted.model.save(out)
+    if report is not None:
+        from sparsact.reports.page import write
+
+        write(fitted.summary, report)
+    if as_json:
+        typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))
+    elif not quiet:
+        _tell(fitted.summary, report, out)
+
+
+def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
+    """A summary as JSON holds it."""
+    told: dict[str, Any] = {
+        "table": summary.table,
+        "task": summary.task,
+        "rows": summary.n_rows,
+        "columns": list(summary.feature_names),
+        "notes": list(summary.notes),
+        "learned": summary.learned,
+        "verdict": summary.verdict,
+        "degree": summary.choice.degree,
+        "alpha": summary.choice.alpha,
+        "monomials": summary.choice.n_monomials,
+        "solver": summary.choice.solver,
+        "solver_reason": summary.choice.reason,
+        "targets": [
+            {
+                "name": target.name,
+                "r2": target.r2.mean,
+                "r2_deviation": target.r2.deviation,
+                "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in target.terms[:TERMS_TOLD]],
+                "weight_by_degree": list(target.weights),
+                "influences": dict(target.influences),
+            }
+            for target in summary.targets
+        ],
+        "candidates": [
+            {"degree": c.degree, "alpha": c.alpha, "r2": c.r2.mean, "r2_deviation": c.r2.deviation}
+            for c in summary.candidates
+        ],
+        "seconds": summary.resources.seconds,
+        "peak_memory_bytes": summary.resources.peak_bytes,
+        "report": report and str(report),
+        "model": out and str(out),
+    }
+    if summary.confusion is not None:
+        told |= {"accuracy": summary.confusion.accuracy, "majority": summary.confusion.majority}
+        told["confusion"] = {"classes": list(summary.confusion.classes), "counts": summary.confusion.counts.tolist()}
+    return told
+
+
+def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
+    """The findings, for a person."""
+    from sparsact.reports.page import duration, size
+
+    typer.echo(summary.verdict)
+    typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns of bits")
+    for note in summary.notes:
+        typer.echo(f"  note: {note}")
+    choice = summary.choice
+    typer.echo(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
+    typer.echo(f"  solver {choice.solver}: {choice.reason}")
+    if summary.learned and len(summary.targets) == 1:
+        for term in summary.targets[0].terms[:TERMS_TOLD]:
+            bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"
+            typer.echo(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
+    typer.echo(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
+    for what, path in (("report", report), ("model", out)):
+        if path is not None:
+            typer.echo(f"  {what}: {path}")

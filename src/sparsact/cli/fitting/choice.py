@@ -1,0 +1,146 @@
+"""Degrees and penalties to try, and the choice between them by cross-validation in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Table
+from sparsact.datasets.columns import Classes, Real
+from sparsact.hypercube import n_subsets
+from sparsact.reports import Candidate, Spread
+
+PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
+HIGHEST_DEGREE = 4
+MAX_LISTED = 5_000_000
+# Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
+MAX_MONOMIALS = 2500
+MAX_MONOMIALS_OF_PAIRS = 6000
+MAX_MONOMIALS_OF_FEW_ROWS = 20_000
+FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
+
+OnRows = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for. None means: choose by cross-validation."""
+
+    degree: int | None
+    alpha: float | None
+    folds: int
+    seed: int
+    domain: str
+
+    @property
+    def automatic(self) -> tuple[str, ...]:
+        """What cross-validation chooses."""
+        return tuple(name for name in ("degree", "alpha") if getattr(self, name) is None)
+
+
+def wish(degree: str, alpha: str, folds: int, seed: int, domain: str) -> Wish:
+    """The options ``--degree`` and ``--alpha`` as values, checked."""
+    if folds < 2:
+        raise ValueError(f"--folds {folds}: held-out scores need at least 2.")
+    if domain not in ("cube", "real"):
+        raise ValueError(f"--domain {domain} is neither 'cube' nor 'real'.")
+    return Wish(
+        None if degree == "auto" else _whole(degree), None if alpha == "auto" else _penalty(alpha), folds, seed, domain
+    )
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"--degree {text} is neither 'auto' nor a whole number from 1.")
+    return int(text)
+
+
+def _penalty(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (isfinite(value) and value >= 0):
+        raise ValueError(f"--alpha {text} is neither 'auto' nor a number that is not negative.")
+    return value
+
+
+def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
+    """Degrees from 1 to the one asked for, or to the highest that is affordable.
+
+    Raises
+    ------
+    ValueError
+        If the degree asked for is above the number of columns.
+    """
+    if wish.degree is not None:
+        if wish.degree > n:
+            raise ValueError(f"--degree {wish.degree} is above the number of columns of bits, {n}; choose at most {n}.")
+        _refuse_too_many(n, wish.degree)
+        return tuple(range(1, wish.degree + 1))
+    affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= _limit(d, n_rows)]
+    return tuple(affordable) or (1,)
+
+
+def _refuse_too_many(n: int, degree: int) -> None:
+    """Raise if the monomials are too many to list, whatever the solver."""
+    count = n_subsets(n, degree, 1)
+    if count > MAX_LISTED:
+        largest = max((d for d in range(1, degree) if n_subsets(n, d, 1) <= MAX_LISTED), default=0)
+        remedy = f"choose --degree {largest} or less" if largest else "leave columns out"
+        fact = f"--degree {degree} of {n} columns has {count:,} monomials, too many to list"
+        raise ValueError(f"{fact} (most: {MAX_LISTED:,}); {remedy}.")
+
+
+def _limit(degree: int, n_rows: int) -> int:
+    if n_rows <= FEW_ROWS:
+        return MAX_MONOMIALS_OF_FEW_ROWS
+    return MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best degree and penalty, and every candidate with its scores."""
+
+    degree: int
+    alpha: float
+    candidates: tuple[Candidate, ...]
+
+    def of_degree(self, degree: int) -> Candidate:
+        """The best penalty of a degree."""
+        return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
+
+
+def choose(table: Table, wish: Wish, on_rows: OnRows) -> Chosen:
+    """Cross-validate every candidate in one pass."""
+    from sparsact import LowDegreeRegressorCV
+
+    degrees = degrees_to_try(wish, len(table.feature_names), table.n_rows or 0)
+    alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
+    search = LowDegreeRegressorCV(
+        degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=wish.domain
+    )
+    for X, y in table.batches():
+        search.partial_fit(X, as_numbers(table.encoding.targets[0], y))
+        on_rows(len(X))
+    _ = search.solver_  # solves every candidate
+    results = search.cv_results_
+    scored = zip(results["degree"], results["alpha"], results["fold_r2"], strict=True)
+    candidates = tuple(Candidate(int(d), float(a), Spread(tuple(map(float, r2)))) for d, a, r2 in scored)
+    everything = Chosen(search.degree_, search.alpha_, candidates)
+    return (
+        everything if wish.degree is None else Chosen(wish.degree, everything.of_degree(wish.degree).alpha, candidates)
+    )
+
+
+def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Targets of a regression as LowDegreeClassifier makes them: of two classes a sign, of more one indicator each."""
+    if isinstance(target, Real):
+        return y
+    if len(target.values) == 2:
+        return 2.0 * y - 1.0
+    return np.equal(y[:, None], np.arange(len(target.values))).astype(np.float64)

@@ -1,0 +1,114 @@
+"""What the fitted polynomial consists of, as the plain data of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.cli.fitting.folds import Prediction, class_numbers
+from sparsact.datasets import Encoding
+from sparsact.datasets.columns import Classes
+from sparsact.hypercube import Subset
+from sparsact.reports import Confusion, Spread, TargetSummary, Term
+
+TERMS_KEPT = 200
+CONFIDENCE = 0.95
+
+
+def terms(model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KEPT) -> tuple[Term, ...]:
+    """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them."""
+    coef, subsets = coefficients(model, target), model.subsets_
+    largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
+    chosen = [subsets[i] for i in largest]
+    bounds = intervals(model, target, chosen)
+    return tuple(
+        Term(tuple(names[i] for i in subset), float(coef[place]), *bound)
+        for subset, place, bound in zip(chosen, largest, bounds, strict=True)
+    )
+
+
+def coefficients(model: Any, target: int) -> NDArray[np.float64]:
+    """Coefficients of one target, in the order of ``subsets_``."""
+    coef: NDArray[np.float64] = np.atleast_2d(model.coef_)[target]
+    return coef
+
+
+def intervals(model: Any, target: int, subsets: list[Subset]) -> list[tuple[float | None, float | None]]:
+    """Confidence intervals of some coefficients; of None where nothing is left to judge by."""
+    try:
+        bounds = np.asarray(model.confidence_intervals(subsets, CONFIDENCE))
+    except ValueError:  # as many parameters as rows
+        return [(None, None)] * len(subsets)
+    of_target = bounds if bounds.ndim == 2 else bounds[target]
+    return [(float(low), float(high)) if np.isfinite(low + high) else (None, None) for low, high in of_target]
+
+
+def shares(model: Any, target: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of squared coefficients: by degree from 1, and by column."""
+    squares, subsets = coefficients(model, target) ** 2, model.subsets_
+    sizes = np.array([len(subset) for subset in subsets])
+    members = np.array([i for subset in subsets for i in subset], dtype=np.intp)
+    by_degree: NDArray[Any] = np.bincount(sizes, squares, minlength=2)[1:]
+    by_column: NDArray[Any] = np.bincount(members, np.repeat(squares, sizes), minlength=n)
+    return by_degree, by_column
+
+
+def target_summary(
+    model: Any,
+    target: int,
+    name: str,
+    names: Sequence[str],
+    held_out: Prediction,
+    r2: tuple[Spread, Spread],
+    *,
+    bits: bool,
+) -> TargetSummary:
+    """One target: its scores, its terms, and its held-out rows."""
+    by_degree, by_column = shares(model, target, len(names))
+    actual = held_out.actual[:, target]
+    return TargetSummary(
+        name=name,
+        r2=r2[0],
+        linear_r2=r2[1],
+        variance=float(actual.var()) or 1.0,
+        weights=tuple(by_degree.tolist()) if bits else (),
+        terms=terms(model, target, names),
+        influences=tuple(zip(names, by_column.tolist(), strict=True)) if bits else (),
+        actual=actual,
+        predicted=None if held_out.predicted is None else held_out.predicted[:, target],
+    )
+
+
+def r2_by_fold(held_out: Prediction, target: int) -> Spread:
+    """R2 of one target in every fold of the sample."""
+    if held_out.predicted is None:
+        raise ValueError("held-out rows were not predicted; learn with at least two folds.")
+    folds = []
+    for fold in np.unique(held_out.fold):
+        rows = held_out.fold == fold
+        actual, predicted = held_out.actual[rows, target], held_out.predicted[rows, target]
+        folds.append(
+            1 - float(((actual - predicted) ** 2).sum()) / (float(((actual - actual.mean()) ** 2).sum()) or 1.0)
+        )
+    return Spread(tuple(folds))
+
+
+def function_names(encoding: Encoding) -> tuple[str, ...]:
+    """Names of the fitted functions: the targets; of two classes the second, which is the positive one; else each."""
+    target = encoding.targets[0]
+    if not isinstance(target, Classes):
+        return encoding.target_names
+    return target.values if len(target.values) > 2 else target.values[1:]
+
+
+def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
+    """Actual against predicted classes, where the target is one of classes."""
+    target = encoding.targets[0]
+    if not isinstance(target, Classes) or held_out.predicted is None:
+        return None
+    n = len(target.values)
+    pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)
+    return Confusion(target.values, np.bincount(pairs, minlength=n * n).reshape(n, n))

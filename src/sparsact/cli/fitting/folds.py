@@ -1,0 +1,113 @@
+"""Models that have not seen a fold, by merging those of the other folds: one pass over the rows, none of it kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.cli.fitting.choice import OnRows
+from sparsact.datasets import Table
+from sparsact.datasets.columns import Classes
+from sparsact.learners.low_degree.cross_validation import dealt
+
+MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
+
+
+@dataclass
+class Sample:
+    """Some rows, each with the fold that it is in."""
+
+    points: list[NDArray[Any]] = field(default_factory=list)
+    answers: list[NDArray[np.float64]] = field(default_factory=list)
+    folds: list[NDArray[np.intp]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Held-out rows: the table's answers (rows, targets), the model's values (rows, functions), the folds (rows,).
+
+    Without folds there are answers only.
+    """
+
+    actual: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
+    fold: NDArray[np.intp]
+
+
+def learn(estimator: Any, table: Table, n_folds: int, seed: int, on_rows: OnRows) -> tuple[list[Any], Sample]:
+    """One model a fold, each learned from its own rows only, and a sample of the rows.
+
+    The folds are those of the cross-validation with this seed.
+    """
+    rng = np.random.default_rng(seed)
+    models = [deepcopy(estimator) for _ in range(n_folds)]
+    sample = Sample()
+    share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
+    first_row = 0
+    for X, y in table.batches():
+        folds = dealt(first_row, len(X), n_folds, seed)
+        for fold, model in enumerate(models):
+            if (folds == fold).any():
+                _see(model, table, X[folds == fold], y[folds == fold])
+        kept = rng.random(len(X)) < share
+        sample.points.append(X[kept])
+        sample.answers.append(y[kept])
+        sample.folds.append(folds[kept])
+        first_row += len(X)
+        on_rows(len(X))
+    return models, sample
+
+
+def _see(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+    target = table.encoding.targets[0]
+    if isinstance(target, Classes):
+        model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
+    else:
+        model.partial_fit(X, y)
+
+
+def merged(models: list[Any]) -> Any:
+    """One model of all their rows; the models stay as they are."""
+    whole = deepcopy(models[0])
+    for model in models[1:]:
+        whole.merge(model)
+    return whole
+
+
+def predictions(models: list[Any], sample: Sample) -> Prediction:
+    """Each row of the sample, predicted by the model of the folds that it is not in."""
+    X, y, folds = np.concatenate(sample.points), np.concatenate(sample.answers), np.concatenate(sample.folds)
+    if len(models) == 1:
+        return Prediction(y.reshape(len(X), -1), None, folds)
+    pieces = [values(model, X[folds == fold]) for fold, model in enumerate(_leaving_one_out(models))]
+    predicted = np.empty((len(X), pieces[0].shape[1]))
+    for fold, piece in enumerate(pieces):
+        predicted[folds == fold] = piece
+    return Prediction(y.reshape(len(X), -1), predicted, folds)
+
+
+def _leaving_one_out(models: list[Any]) -> Iterator[Any]:
+    for fold in range(len(models)):
+        yield merged([model for other, model in enumerate(models) if other != fold])
+
+
+def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
+    """Values of the fitted functions, (m, functions): targets, or what a classifier compares."""
+    value = model.decision_function if hasattr(model, "decision_function") else model.predict
+    return np.asarray(value(X), dtype=np.float64).reshape(len(X), -1) if len(X) else np.empty((0, _n_functions(model)))
+
+
+def _n_functions(model: Any) -> int:
+    return len(np.atleast_2d(model.coef_))
+
+
+def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Class that a classifier's values name, as its place among the classes."""
+    if function_values.shape[1] == 1:
+        return (function_values[:, 0] > 0).astype(np.intp)
+    return np.asarray(function_values.argmax(axis=1))

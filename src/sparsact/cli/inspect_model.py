@@ -1,0 +1,84 @@
+"""``sparsact inspect``: of what a model consists."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def inspect_model(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
+    ],
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="How many of the largest coefficients to show.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show a model's strongest interactions with 95 % intervals, its weight by degree and its influences.
+
+    A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
+
+    Example: sparsact inspect model.sparsact --top 10
+    """
+    from sparsact.cli.model_file import read_model
+
+    learned, encoding = read_model(model)
+    told = description(learned, encoding, top)
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False))
+    else:
+        _tell(told)
+
+
+def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
+    """A model as JSON holds it."""
+    from sparsact.cli.fitting.findings import function_names, shares, terms
+
+    names, described = encoding.feature_names, []
+    for i, name in enumerate(function_names(encoding)):
+        by_degree, by_column = shares(model, i, len(names))
+        described.append(
+            {
+                "name": name,
+                "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in terms(model, i, names, top)],
+                "weight_by_degree": by_degree.tolist(),
+                "influences": dict(zip(names, by_column.tolist(), strict=True)),
+            }
+        )
+    return {
+        "kind": type(model).__name__,
+        "rows": int(model.n_samples_seen_),
+        "columns": list(names),
+        "notes": list(encoding.notes),
+        "degree": int(model.degree),
+        "alpha": float(model.alpha),
+        "solver": str(model.solver_),
+        "solver_reason": str(model.solver_reason_),
+        "targets": described,
+    }
+
+
+def _tell(told: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(
+        f"{told['kind']} of degree {told['degree']}, ridge penalty {told['alpha']:g}, "
+        f"learned from {told['rows']:,} rows of {len(told['columns'])} columns"
+    )
+    console.print(f"solver {told['solver']}: {told['solver_reason']}")
+    for target in told["targets"]:
+        grid = Grid("columns", title=Text(target["name"]), title_justify="left")
+        for heading in ("coefficient", "low (95 %)", "high (95 %)"):
+            grid.add_column(heading, justify="right")
+        for subset, *numbers in target["terms"]:
+            grid.add_row(Text(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
+        console.print(grid)
+        weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
+        console.print(f"weight by degree  {weights}")
+        ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
+        console.print(Text("influence  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))

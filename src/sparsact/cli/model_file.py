@@ -1,0 +1,33 @@
+"""A model on disk together with the encoding of the table that it was learned from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sparsact.datasets import Encoding
+
+
+def read_model(path: Path) -> tuple[Any, Encoding]:
+    """A model and its encoding.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not a model, or holds one that was not learned from a table.
+    """
+    import sparsact
+
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no model {str(path)!r}; make one with sparsact fit TABLE --target COLUMN --out {path.name}"
+        )
+    model = sparsact.load(path)
+    text = getattr(model, "table_encoding_", None)
+    if text is None:
+        raise ValueError(
+            f"{path.name} was not made by sparsact fit, so it knows no columns; load it in Python instead."
+        )
+    return model, Encoding.from_json(text)

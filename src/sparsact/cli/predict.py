@@ -1,0 +1,93 @@
+"""``sparsact predict``: a model's answers for a new table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsact.cli.outputs import check_writable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sparsact.datasets import Encoding
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
+    ],
+    table: Annotated[
+        Path,
+        typer.Argument(metavar="TABLE", help="A .csv, .tsv (also .gz), .parquet or .npz file.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; by default CSV on stdout.")
+    ] = None,
+    progress: Annotated[
+        bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
+    ] = None,
+) -> None:
+    """Predict the target for every row of a table, in the order of the rows.
+
+    Columns are found by name and become bits exactly as they did in the table that was learned from; other columns,
+    the target among them, are not looked at.
+
+    Example: sparsact predict model.sparsact new.csv --out predicted.csv
+    """
+    from sparsact.cli.model_file import read_model
+    from sparsact.cli.progress import stages
+    from sparsact.datasets import encoded_table
+
+    check_writable(out, (".csv", ".parquet"))
+    learned, encoding = read_model(model)
+    opened = encoded_table(table, encoding)
+    shown = False if out is None else progress
+    with stages(shown) as work, work.stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
+        for X in opened.points():
+            write(answers(learned, encoding, X))
+            on_rows(len(X))
+
+
+def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
+    """Predictions as columns: a number for each target, or the name of the class."""
+    import numpy as np
+    import pyarrow as pa
+
+    from sparsact.cli.fitting.folds import class_numbers, values
+    from sparsact.datasets.columns import Classes
+
+    function_values = values(model, X)
+    target = encoding.targets[0]
+    if isinstance(target, Classes):
+        return pa.table({target.name: np.array(target.values)[class_numbers(function_values)]})
+    return pa.table(dict(zip(encoding.target_names, function_values.T, strict=True)))
+
+
+@contextmanager
+def _writer(out: Path | None) -> Iterator[Any]:
+    """Something that takes tables one after the other and writes them as one file."""
+    import sys
+
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    opened: list[Any] = []
+
+    def write(piece: pa.Table) -> None:
+        if not opened:
+            if out is not None and out.suffix.lower() == ".parquet":
+                opened.append(pyarrow.parquet.ParquetWriter(out, piece.schema))
+            else:
+                opened.append(pyarrow.csv.CSVWriter(sys.stdout.buffer if out is None else str(out), piece.schema))
+        opened[0].write_table(piece)
+
+    try:
+        yield write
+    finally:
+        for file in opened:
+            file.close()

@@ -1,0 +1,27 @@
+"""Tables on disk as streams of bits, and the real data sets that tests, examples and benchmarks use."""
+
+from sparsact.datasets.encoding import Encoding
+from sparsact.datasets.landscapes import (
+    Landscape,
+    config_performance,
+    data_folder,
+    iwls2020,
+    moulana_s309,
+    phillips_cr6261,
+    poelwijk,
+)
+from sparsact.datasets.tables import Table, encoded_table, open_table
+
+__all__ = [
+    "Encoding",
+    "Landscape",
+    "Table",
+    "config_performance",
+    "data_folder",
+    "encoded_table",
+    "iwls2020",
+    "moulana_s309",
+    "open_table",
+    "phillips_cr6261",
+    "poelwijk",
+]

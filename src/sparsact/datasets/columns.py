@@ -1,0 +1,223 @@
+"""How one column of a table becomes bits: the kinds of column, and the canonical spelling of their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+def canonical(value: object) -> str:
+    """One spelling for each value, whatever the file format: ``1``, ``"1.0"``, ``" 1"`` and ``True`` are all ``"1"``.
+
+    >>> [canonical(v) for v in (1, "1.0", " 1", True, "TRUE", "0.50", "red ")]
+    ['1', '1', '1', '1', '1', '0.5', 'red']
+    """
+    text = str(value).strip()
+    if text.casefold() in ("true", "false"):
+        return str(int(text.casefold() == "true"))
+    number = as_number(text)
+    return text if number is None else repr(number + 0.0).removesuffix(".0")  # + 0.0 makes -0 plain 0
+
+
+def as_number(text: str) -> float | None:
+    """The finite number that a text spells, or None."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    # "1_0" is a number to Python only.
+    return number if isfinite(number) and "_" not in text else None
+
+
+Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
+
+
+@dataclass(frozen=True)
+class Bit:
+    """A column of two values: bit 0 stands for ``values[0]``, bit 1 for ``values[1]``. A constant has one value."""
+
+    kind: ClassVar[str] = "bit"
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the bits that the column gives."""
+        return (self.name,)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, 1)."""
+        return codes(array, self.values, self.name, first_row)[:, None].astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class BitString:
+    """A column of texts such as ``0010110``, all of one length: one bit a character, from left to right."""
+
+    kind: ClassVar[str] = "bit string"
+    name: str
+    length: int
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the bits that the column gives."""
+        return tuple(f"{self.name}[{i}]" for i in range(self.length))
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, length)."""
+        refuse_missing(array, self.name, first_row)
+        characters = equal_length_bytes(array)
+        if characters is not None and characters.shape[1] == self.length and is_zero_one(characters):
+            bits: NDArray[np.uint8] = characters - np.uint8(ord("0"))
+            return bits
+        wrong = next(i for i, text in enumerate(array.to_pylist()) if not self._holds(str(text)))
+        raise ValueError(
+            f"column {self.name!r}, row {first_row + wrong + 1}: {array[wrong].as_py()!r} is not a string of "
+            f"{self.length} bits, as the table that was learned from had."
+        )
+
+    def _holds(self, text: str) -> bool:
+        return len(text) == self.length and set(text) <= {"0", "1"}
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A column of a few categories: one bit a category, 1 where the row has it."""
+
+    kind: ClassVar[str] = "one-hot"
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the bits that the column gives."""
+        return tuple(f"{self.name}={value}" for value in self.values)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
+        """Bits of a piece of the column, shape (m, categories)."""
+        which = codes(array, self.values, self.name, first_row)
+        return np.equal(which[:, None], np.arange(len(self.values))).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A column of numbers, used as they are: a feature with ``--domain real``, or a target."""
+
+    kind: ClassVar[str] = "real"
+    name: str
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The one name."""
+        return (self.name,)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
+        """Numbers of a piece of the column, shape (m, 1)."""
+        return numbers(array, self.name, first_row)[:, None]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A target of categories: the number of each row's class in ``values``, which are in the order of ``labels``."""
+
+    kind: ClassVar[str] = "classes"
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The one name."""
+        return (self.name,)
+
+    def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
+        """Class numbers of a piece of the column, shape (m, 1)."""
+        return codes(array, self.values, self.name, first_row)[:, None].astype(np.float64)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """What a classifier calls the classes: whole numbers where all are, else texts. Sorted."""
+        if all((number := as_number(value)) is not None and number.is_integer() for value in self.values):
+            return np.array([int(float(value)) for value in self.values])
+        return np.array(self.values)
+
+
+Column = Bit | BitString | OneHot | Real | Classes
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Bit, BitString, OneHot, Real, Classes)}
+
+
+def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -> NDArray[np.intp]:
+    """Place of each entry in ``values``. Only the distinct entries pass through Python."""
+    refuse_missing(array, name, first_row)
+    encoded = pc.dictionary_encode(array)
+    place = {value: i for i, value in enumerate(values)}
+    entries = [canonical(entry) for entry in encoded.dictionary.to_pylist()]
+    found: NDArray[np.intp] = np.array([place.get(e, -1) for e in entries], dtype=np.intp)[encoded.indices.to_numpy()]
+    if (found < 0).any():
+        row = int(np.argmin(found))
+        known = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
+        raise ValueError(
+            f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not among the values "
+            f"of this column in the table that was learned from ({known})."
+        )
+    return found
+
+
+def numbers(array: pa.Array, name: str, first_row: int) -> NDArray[np.float64]:
+    """Finite numbers of a piece of a column, shape (m,)."""
+    refuse_missing(array, name, first_row)
+    try:
+        text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+        values = pc.cast(pc.utf8_trim_whitespace(array) if text else array, pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v)) is None), 0)
+        raise _not_a_number(array, name, first_row, wrong) from None
+    if not np.isfinite(values).all():
+        raise _not_a_number(array, name, first_row, int(np.argmin(np.isfinite(values))))
+    return np.asarray(values)
+
+
+def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
+    fact = f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a finite number"
+    return ValueError(f"{fact}; correct the row, or leave the column out.")
+
+
+def refuse_missing(array: pa.Array, name: str, first_row: int) -> None:
+    """Raise if an entry is empty or NaN."""
+    missing = array.is_null(nan_is_null=True)
+    if pc.any(missing).as_py():
+        row = first_row + missing.index(True).as_py() + 1
+        raise ValueError(
+            f"column {name!r}, row {row}: the value is missing; fill it in, drop the row, or leave the column out "
+            f"with --ignore {name}."
+        )
+
+
+def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:
+    """Characters of a column of texts, shape (m, length), where all have one length in bytes; else None."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or not len(array):
+        return None
+    wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, offset_buffer, data = array.buffers()
+    offsets = np.frombuffer(offset_buffer, dtype=wide)[array.offset : array.offset + len(array) + 1]
+    length = int(offsets[1] - offsets[0])
+    if length == 0 or (np.diff(offsets) != length).any():
+        return None
+    return np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]].reshape(len(array), length)
+
+
+def is_zero_one(characters: NDArray[np.uint8]) -> bool:
+    """Whether every character is ``0`` or ``1``."""
+    return bool(((characters & 0xFE) == ord("0")).all())
+
+
+def column_of(description: dict[str, Any]) -> Column:
+    """A column from its JSON description (see :class:`~sparsact.datasets.encoding.Encoding`)."""
+    fields = {key: tuple(v) if isinstance(v, list) else v for key, v in description.items() if key != "kind"}
+    column: Column = KINDS[description["kind"]](**fields)
+    return column

@@ -1,0 +1,112 @@
+"""Real functions of bits that have been measured: protein and antibody landscapes, configurable software, circuits.
+
+The files are not part of the package. They lie in the folder that the environment variable ``SPARSACT_DATA`` names, by
+default ``sparsact`` in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from sparsact.datasets.tables import open_table
+
+SOFTWARE = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Measured values of a function of bits: X (m, n) uint8, y (m,) or (m, T) float64, a name for every bit."""
+
+    X: NDArray[np.uint8]
+    y: NDArray[np.float64]
+    names: tuple[str, ...]
+    source: str
+    licence: str
+
+
+def data_folder() -> Path:
+    """Folder of the data: ``$SPARSACT_DATA``, else ``sparsact`` in the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("SPARSACT_DATA") or cache / "sparsact")
+
+
+def data_file(name: str) -> Path:
+    """Path of a data file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not there.
+    """
+    path = data_folder() / name
+    if not path.is_file():
+        raise FileNotFoundError(f"no {name} in {data_folder()}; set SPARSACT_DATA to the folder that holds it.")
+    return path
+
+
+def poelwijk() -> Landscape:
+    """Combined brightness of all 2**13 genotypes between two fluorescent proteins."""
+    return _landscape(
+        "landscapes/poelwijk2019_eqfp611_2e13.csv.gz",
+        "brightness_combined",
+        "Poelwijk, Socolich and Ranganathan, Nature Communications 10:4213 (2019)",
+        "CC BY 4.0",
+    )
+
+
+def moulana_s309() -> Landscape:
+    """Affinity, -log10 Kd, of the antibody S309 to all 2**15 genotypes between two SARS-CoV-2 variants."""
+    return _landscape(
+        "landscapes/moulana2023_s309_2e15.csv.gz", "S309", "Moulana et al., eLife 12:e83442 (2023)", "CC BY 4.0"
+    )
+
+
+def phillips_cr6261() -> Landscape:
+    """Affinities of the antibody CR6261 to two antigens, ``y`` of shape (m, 2), for the genotypes measured on both.
+
+    The 2**11 table is incomplete, and values are censored at 7.0 (no binding seen).
+    """
+    path = data_file("landscapes/phillips2021_cr6261_2e11.csv.gz")
+    table = pyarrow.csv.read_csv(
+        path, convert_options=pyarrow.csv.ConvertOptions(column_types={"genotype": pyarrow.string()})
+    )
+    y = np.column_stack([table["h1"].to_numpy(), table["h9"].to_numpy()]).astype(np.float64)
+    measured = np.isfinite(y).all(axis=1)
+    X = np.array([list(genotype) for genotype in table["genotype"].to_pylist()]).astype(np.uint8)
+    names = tuple(f"genotype[{i}]" for i in range(X.shape[1]))
+    return Landscape(X[measured], y[measured], names, "Phillips et al., eLife 10:e71393 (2021)", "CC BY 4.0")
+
+
+def config_performance(system: str) -> Landscape:
+    """Measured cost of configurable software: ``"Apache"``, ``"BDBC"``, ``"BDBJ"``, ``"LLVM"`` or ``"x264"``.
+
+    LLVM is a complete cube of 10 switches; the others obey constraints between switches.
+    """
+    if system not in SOFTWARE:
+        raise ValueError(f"system={system!r} is unknown; choose one of {', '.join(SOFTWARE)}.")
+    source = "Siegmund et al. (SPLConqueror); Ha and Zhang, ICSE 2019"
+    return _landscape(f"config_performance/{system}.csv.gz", "PERF", source, "none stated", every_column=True)
+
+
+def iwls2020(example: int, part: str = "train") -> Landscape:
+    """A Boolean function of the IWLS 2020 contest: ``example`` 0 to 79, ``part`` ``"train"`` or ``"valid"``."""
+    if not 0 <= example < 80 or part not in ("train", "valid"):
+        raise ValueError(f"example={example}, part={part!r}: need 0 <= example < 80 and part 'train' or 'valid'.")
+    with np.load(data_file("iwls2020/iwls2020.npz")) as archive:
+        key = f"ex{example:02d}"
+        n, m = int(archive[f"{key}_n"]), int(archive[f"{key}_{part}_m"])
+        X = np.unpackbits(archive[f"{key}_{part}_X"], axis=1, count=n)
+        y = np.unpackbits(archive[f"{key}_{part}_y"], count=m).astype(np.float64)
+    return Landscape(X, y, tuple(f"x{i}" for i in range(n)), "IWLS 2020 programming contest", "none stated")
+
+
+def _landscape(file: str, target: str, source: str, licence: str, *, every_column: bool = False) -> Landscape:
+    table = open_table(data_file(file), target, None if every_column else ["genotype"])
+    X, y = zip(*table.batches(), strict=True)
+    return Landscape(np.concatenate(X), np.concatenate(y), table.feature_names, source, licence)

@@ -1,0 +1,226 @@
+"""Files as streams of record batches: CSV (every column as text), Parquet, NPZ. Memory does not grow with the file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
+CSV_BLOCK_BYTES = 4 << 20
+
+
+class Source(Protocol):
+    """A table on disk."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the file."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows, where the file says it without being read."""
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Rows in the order of the file, the named columns only."""
+
+
+def open_source(path: str | Path) -> Source:
+    """The reader that the file's name calls for.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the kind of file is unknown, or it cannot be read as that kind.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no table {str(path)!r}; check the path.")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".zst") else path.suffix.lower()
+    try:
+        if kind in (".csv", ".tsv", ".txt"):
+            return CsvSource.open(path, "," if kind == ".csv" else "\t")
+        if kind == ".parquet":
+            return ParquetSource.open(path)
+        if kind == ".npz":
+            return ArraySource.open(path)
+    except (pa.ArrowInvalid, zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(f"cannot read {path.name} as {kind[1:].upper()}: {one_line(error)}") from error
+    raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
+
+
+@dataclass(frozen=True)
+class CsvSource:
+    """Text, one row a line. Every column is read as text, so that ``0010`` keeps its zeros."""
+
+    path: Path
+    delimiter: str
+    names: tuple[str, ...]
+    n_rows: None = None
+
+    @classmethod
+    def open(cls, path: Path, delimiter: str) -> CsvSource:
+        """Read the header."""
+        with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=delimiter)) as reader:
+            return cls(path, delimiter, _distinct(reader.schema.names, path))
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Rows in the order of the file."""
+        options = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.string()), include_columns=list(columns), strings_can_be_null=True
+        )
+        with pa.csv.open_csv(
+            self.path,
+            read_options=pa.csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
+            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter),
+            convert_options=options,
+        ) as reader:
+            for block in reader:
+                yield from _slices(block, batch_rows)
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """A Parquet file, read a batch at a time."""
+
+    path: Path
+    names: tuple[str, ...]
+    n_rows: int
+
+    @classmethod
+    def open(cls, path: Path) -> ParquetSource:
+        """Read the footer."""
+        with pa.parquet.ParquetFile(path) as file:
+            return cls(path, _distinct(file.schema_arrow.names, path), file.metadata.num_rows)
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Rows in the order of the file."""
+        with pa.parquet.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=batch_rows, columns=list(columns)):
+                yield pa.RecordBatch.from_pydict({name: _plain(batch.column(name), name) for name in columns})
+
+
+@dataclass(frozen=True)
+class ArraySource:
+    """An NPZ archive: an array ``y`` of one axis is a column ``y``, a matrix ``X`` is columns ``X[0]``, ``X[1]``..."""
+
+    path: Path
+    widths: dict[str, int | None]
+    n_rows: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns, array by array."""
+        return tuple(name for array, width in self.widths.items() for name in _columns_of(array, width))
+
+    @classmethod
+    def open(cls, path: Path) -> ArraySource:
+        """Read the header of every array."""
+        widths: dict[str, int | None] = {}
+        rows: dict[str, int] = {}
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                name = member.removesuffix(".npy")
+                with archive.open(member) as file:
+                    shape, _, dtype = _header(file)
+                if dtype.hasobject or len(shape) not in (1, 2):
+                    fact = f"array {name!r} has shape {shape} and type {dtype}"
+                    raise ValueError(f"{path.name}: {fact}; need numbers or texts along 1 or 2 axes.")
+                widths[name], rows[name] = (None if len(shape) == 1 else shape[1]), shape[0]
+        if len(set(rows.values())) != 1:
+            found = ", ".join(f"{name} {count}" for name, count in rows.items())
+            raise ValueError(f"{path.name}: arrays need the same number of rows, found {found or 'no array'}.")
+        return cls(path, widths, next(iter(rows.values())))
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Rows in order; the members are read piece by piece."""
+        wanted = set(columns)
+        arrays = [name for name, width in self.widths.items() if wanted & set(_columns_of(name, width))]
+        with ExitStack() as open_files:
+            archive = open_files.enter_context(zipfile.ZipFile(self.path))
+            readers = [_pieces(open_files.enter_context(archive.open(f"{name}.npy")), batch_rows) for name in arrays]
+            for pieces in zip(*readers, strict=True):
+                parts: dict[str, pa.Array] = {}
+                for name, piece in zip(arrays, pieces, strict=True):
+                    columns_here = _columns_of(name, self.widths[name])
+                    vectors = piece[:, None] if piece.ndim == 1 else piece
+                    parts |= {c: _vector(vectors[:, i]) for i, c in enumerate(columns_here) if c in wanted}
+                yield pa.RecordBatch.from_pydict({column: parts[column] for column in columns})
+
+
+def _plain(array: pa.Array, name: str) -> pa.Array:
+    """A column of booleans, numbers or texts; dictionaries (categories of pandas) are decoded."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    kinds = (
+        pa.types.is_boolean,
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_string,
+        pa.types.is_large_string,
+    )
+    if not any(is_kind(array.type) for is_kind in kinds):
+        raise ValueError(
+            f"column {name!r} holds {array.type}, need numbers, booleans or texts; leave it out with --ignore."
+        )
+    return array
+
+
+def _vector(values: NDArray[Any]) -> pa.Array:
+    return pa.array(np.ascontiguousarray(values))
+
+
+def _columns_of(array: str, width: int | None) -> tuple[str, ...]:
+    return (array,) if width is None else tuple(f"{array}[{i}]" for i in range(width))
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(file)
+
+
+def _pieces(file: IO[bytes], batch_rows: int) -> Iterator[NDArray[Any]]:
+    """Blocks of rows of a stored array. Column-major arrays cannot be streamed by rows and are read whole."""
+    shape, column_major, dtype = _header(file)
+    width = shape[1:]
+    if column_major and len(shape) == 2:
+        whole = np.frombuffer(file.read(), dtype=dtype).reshape(shape[::-1]).T
+        yield from (whole[row : row + batch_rows] for row in range(0, shape[0], batch_rows))
+        return
+    row_bytes = dtype.itemsize * int(np.prod(width, dtype=int))
+    for row in range(0, shape[0], batch_rows):
+        count = min(batch_rows, shape[0] - row)
+        yield np.frombuffer(file.read(count * row_bytes), dtype=dtype).reshape(count, *width)
+
+
+def _slices(block: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    for row in range(0, block.num_rows, batch_rows):
+        yield block.slice(row, batch_rows)
+
+
+def _distinct(names: Sequence[str], path: Path) -> tuple[str, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{path.name} has two columns named {name!r}; give each its own name.")
+    return tuple(names)
+
+
+def one_line(error: BaseException) -> str:
+    """First line of an error's message, or its kind where it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,186 @@
+"""What a column holds, learned in one streaming pass, and the kind of column that this makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparsact.datasets.columns import (
+    Bit,
+    BitString,
+    Classes,
+    Column,
+    OneHot,
+    Real,
+    as_number,
+    canonical,
+    equal_length_bytes,
+    is_zero_one,
+    numbers,
+    refuse_missing,
+)
+
+MAX_CATEGORIES = 64
+BIT_SPELLINGS = ("0", "1", "-1")
+
+
+class UnfitError(ValueError):
+    """A column that cannot be a feature. ``fact`` says why; ``remedy`` is an option of the command."""
+
+    def __init__(self, name: str, fact: str, remedy: str) -> None:
+        super().__init__(f"column {name!r}{fact}; {remedy}.")
+        self.name = name
+        self.fact = fact
+
+
+@dataclass
+class ColumnSurvey:
+    """Running summary of a feature column: its distinct values (up to a limit) and whether it holds bit strings."""
+
+    name: str
+    domain: str = "cube"
+    values: dict[str, int] = field(default_factory=dict)  # canonical value -> first row that has it, from 1
+    width: int | None = None  # length of its bit strings; 0 once a value is not one
+    leading_zero: bool = False
+    numeric: bool = True
+
+    def update(self, array: pa.Array, first_row: int) -> None:
+        """Add the next piece of the column."""
+        refuse_missing(array, self.name, first_row)
+        self._see_width(array)
+        if len(self.values) <= MAX_CATEGORIES:
+            self._see_values(array, first_row)
+        if self.domain == "real" and self.numeric and len(self.values) > 2 and not self.width:
+            numbers(array, self.name, first_row)
+
+    def _see_width(self, array: pa.Array) -> None:
+        if self.width == 0 or not len(array):
+            return
+        characters = equal_length_bytes(array)
+        width = 0 if characters is None or not is_zero_one(characters) else characters.shape[1]
+        self.width = width if width > 1 and self.width in (None, width) else 0
+        if self.width and characters is not None:
+            self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
+
+    def _see_values(self, array: pa.Array, first_row: int) -> None:
+        distinct = pc.unique(array)
+        for value in distinct[: 2 * MAX_CATEGORIES].to_pylist():
+            spelled = canonical(value)
+            if spelled not in self.values:
+                self.values[spelled] = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
+                self.numeric &= as_number(spelled) is not None
+
+    def column(self) -> Column:
+        """The kind of column that the values make it.
+
+        Raises
+        ------
+        UnfitError
+            If it is neither bits nor a few categories (nor, with ``domain="real"``, numbers).
+        """
+        if self.width and (self.leading_zero or (len(self.values) > 2 and self.domain != "real")):
+            return BitString(self.name, self.width)
+        if len(self.values) <= 2:
+            return Bit(self.name, two_values(tuple(self.values)))
+        if self.numeric:
+            if self.domain == "real":
+                return Real(self.name)
+            raise self._not_a_bit()
+        if len(self.values) <= MAX_CATEGORIES:
+            return OneHot(self.name, tuple(sorted(self.values)))
+        raise UnfitError(
+            self.name,
+            f" holds more than {MAX_CATEGORIES} different texts, too many to be categories",
+            f"leave it out with --ignore {self.name}",
+        )
+
+    def _not_a_bit(self) -> UnfitError:
+        odd = [value for value in self.values if value not in BIT_SPELLINGS] or [list(self.values)[2]]
+        row = self.values[odd[0]]
+        return UnfitError(
+            self.name,
+            f", row {row}: {odd[0]} is a value that is not a bit",
+            f"leave the column out with --ignore {self.name}, or use numbers as they are with --domain real",
+        )
+
+    def note(self) -> str | None:
+        """A sentence for the report, where a column that varies is not simply 0 and 1."""
+        column = self.column()
+        if isinstance(column, BitString):
+            return f"{self.name}: strings of {column.length} bits, expanded into as many columns."
+        if isinstance(column, OneHot):
+            return f"{self.name}: {len(column.values)} categories, one bit each (one-hot)."
+        if isinstance(column, Real):
+            return f"{self.name}: numbers, used as they are."
+        if set(column.values) == {"0", "1"}:
+            return None
+        return f"{self.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
+
+
+@dataclass
+class TargetSurvey:
+    """Running summary of a target column."""
+
+    name: str
+    task: str = "auto"
+    low: float = np.inf
+    high: float = -np.inf
+    classes: set[str] = field(default_factory=set)
+    numeric: bool | None = None  # decided by the first rows
+
+    def update(self, array: pa.Array, first_row: int) -> None:
+        """Add the next piece of the column."""
+        refuse_missing(array, self.name, first_row)
+        if not len(array):
+            return
+        if self.numeric is None:
+            self.numeric = self.task != "classification" and self._is_number(array)
+        if self.numeric:
+            values = numbers(array, self.name, first_row)
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        else:
+            self._see_classes(array)
+
+    def _is_number(self, array: pa.Array) -> bool:
+        text = str(array[0].as_py())
+        return self.task == "regression" or (as_number(text) is not None and text not in ("True", "False"))
+
+    def _see_classes(self, array: pa.Array) -> None:
+        self.classes |= {canonical(value) for value in pc.unique(array)[: 2 * MAX_CATEGORIES].to_pylist()}
+        if len(self.classes) > MAX_CATEGORIES:
+            raise ValueError(
+                f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
+                "choose a target with fewer, or --task regression if it is a number."
+            )
+
+    def column(self) -> Real | Classes:
+        """The kind of target; a constant one is refused."""
+        constant = self.low == self.high if self.numeric else len(self.classes) == 1
+        if constant:
+            value = f"{self.low:g}" if self.numeric else next(iter(self.classes))
+            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
+        return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(self.classes)))
+
+
+def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Which value is bit 0 and which is bit 1: the smaller is 0, but of the signs 1 and -1, -1 is bit 1.
+
+    Texts go in alphabetical order, so that "no" is 0 and "yes" is 1. A constant 0 or 1 keeps its meaning.
+
+    >>> two_values(("yes", "no")), two_values(("-1", "1")), two_values(("20", "3")), two_values(("1",))
+    (('no', 'yes'), ('1', '-1'), ('3', '20'), ('0', '1'))
+    """
+    if set(values) <= {"0", "1"}:
+        return ("0", "1")
+    if set(values) <= {"-1", "1"}:
+        return ("1", "-1")
+    return tuple(in_order(set(values)))
+
+
+def in_order(values: set[str]) -> list[str]:
+    """Numbers by size; texts, or numbers among texts, by alphabet."""
+    sizes = {value: as_number(value) for value in values}
+    return sorted(values) if None in sizes.values() else sorted(values, key=lambda value: sizes[value] or 0.0)

@@ -1,0 +1,1 @@
+"""One figure a file: ``frame(...)`` gives its numbers, ``plot(frame)`` draws them."""

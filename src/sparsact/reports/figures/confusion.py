@@ -1,0 +1,43 @@
+"""The confusion matrix of held-out rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sparsact.reports.frame import Frame
+from sparsact.reports.style import INK, figure, shortened, styled
+from sparsact.reports.summary import Confusion
+
+SHOWN_COUNTS = 20  # classes beyond which the cells are too small for numbers
+
+
+def frame(confusion: Confusion) -> Frame:
+    """One row an actual class, one column a predicted class, and the share of the row that is right."""
+    counts = confusion.counts
+    right = np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
+    predicted = {f"predicted {name}": counts[:, j].tolist() for j, name in enumerate(confusion.classes)}
+    return {"actual": list(confusion.classes), **predicted, "share right": right.tolist()}
+
+
+@styled
+def plot(frame: Frame) -> Figure:
+    """Cells shaded by share of the actual class, with the counts."""
+    classes = [str(name) for name in frame["actual"]]
+    counts = np.array([frame[f"predicted {name}"] for name in classes]).T
+    side = 2.0 + min(0.46 * len(classes), 8.0)
+    drawing = figure(side + 0.8, side)
+    axes = drawing.subplots()
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    picture = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    for (i, j), count in np.ndenumerate(counts) if len(classes) <= SHOWN_COUNTS else ():
+        if count:
+            axes.text(
+                j, i, str(count), ha="center", va="center", color="white" if share[i, j] > 0.6 else INK, fontsize=9
+            )
+    axes.set_xticks(range(len(classes)), [shortened(name) for name in classes], rotation=0 if len(classes) < 12 else 90)
+    axes.set_yticks(range(len(classes)), [shortened(name) for name in classes])
+    axes.set_xlabel("predicted class")
+    axes.set_ylabel("actual class (held-out rows)")
+    drawing.colorbar(picture, ax=axes, shrink=0.8, label="share of the actual class")
+    return drawing

@@ -1,0 +1,147 @@
+"""One self-contained HTML page of a fit: it loads nothing, and every name from the data is escaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from sparsact.reports.display import Display
+from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
+from sparsact.reports.summary import FitSummary, TargetSummary
+
+SIGNS = (
+    "A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and −1 where its bit is 1. "
+    "Switching one column on, all else averaged, therefore changes the target by −2 times its coefficient."
+)
+NUMBERS = (
+    "A coefficient belongs to a product of columns: numbers as they are, and of a bit its sign, +1 where it is 0 and "
+    "−1 where it is 1. Columns of different units have coefficients of different units."
+)
+UNIFORM = (
+    "Shares are of the target's variance in the table; they are exact parts of it when every combination of bits is "
+    "equally frequent, and may exceed it otherwise."
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The figures of one target (or class)."""
+
+    target: TargetSummary
+    prediction: tuple[Display, ...]
+    structure: tuple[Display, ...]
+
+
+def render(summary: FitSummary) -> str:
+    """The page, as HTML 5."""
+    return _template().render(
+        summary=summary,
+        overview=_overview(summary),
+        sections=[_section(summary, target, f"t{i}") for i, target in enumerate(summary.targets)],
+        signs=SIGNS if summary.domain == "cube" else NUMBERS,
+    )
+
+
+def write(summary: FitSummary, path: str | Path) -> None:
+    """Write the page."""
+    Path(path).write_text(render(summary), encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("sparsact.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "duration": duration, "size": size}
+    environment.globals["trusted"] = Markup  # the drawings are ours; matplotlib escapes the names in them
+    return environment.get_template("page.html.j2")
+
+
+def number(value: object) -> str:
+    """A value of a table, for people.
+
+    >>> number(0.123456), number(None), number(12), number(True), number(123456.7)
+    ('0.1235', '–', '12', 'yes', '1.235e+05')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """Seconds, for people.
+
+    >>> duration(0.0312), duration(2.5), duration(150)
+    ('31 ms', '2.50 s', '2 min 30 s')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def size(n_bytes: int) -> str:
+    """Bytes, for people.
+
+    >>> size(3_250_000), size(2_000_000_000)
+    ('3 MB', '2.00 GB')
+    """
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.2f} GB"
+
+
+def _overview(summary: FitSummary) -> list[Display]:
+    """Figures of the whole fit."""
+    caption = "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation."
+    drawn = [
+        Display.of(degrees, "error-by-degree", "Error by degree", caption, degrees.frame(summary.candidates)),
+    ]
+    if summary.confusion is not None:
+        matrix = confusion.frame(summary.confusion)
+        caption = "Each row of the table was predicted by a model that had not seen it."
+        drawn.insert(0, Display.of(confusion, "confusion", "Confusion of held-out rows", caption, matrix))
+    return drawn
+
+
+def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
+    prediction: list[Display] = []
+    if summary.confusion is None:
+        caption = "Predicting the mean of the target has R² = 0; the linear model uses each column alone."
+        spread = scores.frame(target, summary.choice)
+        prediction.append(Display.of(scores, f"{key}-scores", "Held-out R² against the baselines", caption, spread))
+        if target.predicted is not None:
+            caption = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
+            rows = residuals.frame(target)
+            prediction.append(
+                Display.of(residuals, f"{key}-residuals", "Predicted, actual and residual", caption, rows)
+            )
+    structure = [
+        Display.of(
+            interactions,
+            f"{key}-interactions",
+            "Strongest interactions",
+            "The largest coefficients by absolute value, in units of the target. " + _interval_note(target),
+            interactions.frame(target),
+        )
+    ]
+    if target.weights:
+        shares = Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target))
+        caption = "Sum of the squared coefficients of all products that hold the column. " + UNIFORM
+        ranked = influences.frame(target)
+        named = Display.of(influences, f"{key}-influences", "Influence of each column", caption, ranked)
+        structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
+    return Section(target, tuple(prediction), tuple(structure))
+
+
+def _interval_note(target: TargetSummary) -> str:
+    if any(term.low is None for term in target.terms):
+        return "Intervals are not known for this fit."
+    return "Bars: 95 % confidence intervals of each coefficient by itself, not corrected for how many there are."

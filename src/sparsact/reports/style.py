@@ -1,0 +1,82 @@
+"""How figures look, on a screen and on paper: colours that colour-blind readers tell apart, and that print in grey."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, https://jfly.uni-koeln.de/color: blue and vermilion differ in lightness too.
+BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
+INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
+PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
+LONGEST_LABEL = 60
+
+STYLE: dict[Any, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10.5,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": PALE,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "text.parse_math": False,  # a column may be named "a$b$"
+    "axes.formatter.use_mathtext": False,
+    "svg.fonttype": "path",  # looks alike everywhere, whatever fonts the reader has
+    "svg.hashsalt": "sparsact",
+}
+
+styled = rc_context(STYLE)  # a decorator of every function that draws
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches. It belongs to no global state of matplotlib."""
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def width_for(labels: list[str]) -> float:
+    """Width of a figure with labels down its left side, in inches."""
+    return 5.2 + 0.08 * max((len(shortened(label)) for label in labels), default=0)
+
+
+def shortened(label: str) -> str:
+    """A label that leaves room for the figure; tables keep the whole of it."""
+    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+
+
+def list_axis(axes: Axes, labels: list[str]) -> None:
+    """Labels down the left side, the first on top."""
+    axes.set_yticks(range(len(labels)), [shortened(label) for label in labels])
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=True, axis="x")
+
+
+@styled
+def to_svg(drawing: Figure) -> str:
+    """A figure as one SVG element, the same bytes every time."""
+    text = io.StringIO()
+    with warnings.catch_warnings():
+        # The table beside the figure shows names whose script the figure's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
+        drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return text.getvalue()[text.getvalue().index("<svg") :].strip()
+
+
+def with_own_names(svg: str, prefix: str) -> str:
+    """An SVG whose ids cannot meet those of another on the same page."""
+    return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)

@@ -1,0 +1,180 @@
+"""What a report tells, as plain frozen data: it can be built by hand, stored, or made from any learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A held-out score, one value a fold."""
+
+    folds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the folds."""
+        return fmean(self.folds)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the folds (0 where there is one)."""
+        return stdev(self.folds) if len(self.folds) > 1 else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.deviation:.3f}"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets)."""
+
+    degree: int
+    alpha: float
+    r2: Spread
+
+
+@dataclass(frozen=True)
+class Term:
+    """A coefficient of the fitted polynomial, with its 95 % interval where one is known."""
+
+    subset: tuple[str, ...]
+    coefficient: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def label(self) -> str:
+        """Columns of the product, for people."""
+        return " × ".join(self.subset)
+
+
+@dataclass(frozen=True)
+class TargetSummary:
+    """One target (or one class): how well it is predicted, and of what the polynomial consists.
+
+    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``; ``influences`` are, column by column, the sum
+    of squared coefficients of the subsets that hold it (both are empty where some column is a real number);
+    ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
+    """
+
+    name: str
+    r2: Spread
+    linear_r2: Spread
+    variance: float
+    weights: tuple[float, ...]
+    terms: tuple[Term, ...]
+    influences: tuple[tuple[str, float], ...]
+    actual: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
+
+    @property
+    def learned(self) -> bool:
+        """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
+        return self.r2.mean > self.r2.deviation
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Held-out rows by actual class (rows of ``counts``) and predicted class (columns)."""
+
+    classes: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of rows on the diagonal."""
+        return float(np.trace(self.counts) / self.counts.sum())
+
+    @property
+    def majority(self) -> float:
+        """Accuracy of always naming the most frequent class."""
+        return float(self.counts.sum(axis=1).max() / self.counts.sum())
+
+    @property
+    def learned(self) -> bool:
+        """Whether the accuracy is above the majority's by two standard errors of a share."""
+        error = sqrt(self.majority * (1 - self.majority) / float(self.counts.sum()))
+        return self.accuracy - self.majority > 2 * error
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that was chosen, and why."""
+
+    degree: int
+    alpha: float
+    n_monomials: int
+    solver: str
+    reason: str
+    automatic: tuple[str, ...] = ()  # which of "degree" and "alpha" cross-validation chose
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Seconds of each stage, and the most memory that the process held."""
+
+    stages: tuple[tuple[str, float], ...]
+    peak_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """All stages together."""
+        return sum(seconds for _, seconds in self.stages)
+
+
+@dataclass(frozen=True)
+class FitSummary:
+    """Everything that the report of one fit says."""
+
+    table: str
+    task: str
+    n_rows: int
+    feature_names: tuple[str, ...]
+    notes: tuple[str, ...]
+    choice: Choice
+    candidates: tuple[Candidate, ...]
+    targets: tuple[TargetSummary, ...]
+    resources: Resources
+    versions: tuple[tuple[str, str], ...]
+    command: str
+    confusion: Confusion | None = None
+    domain: str = "cube"
+
+    @property
+    def learned(self) -> bool:
+        """Whether any target is predicted better than by a constant."""
+        if self.confusion is not None:
+            return self.confusion.learned
+        return any(target.learned for target in self.targets)
+
+    @property
+    def highest_tried(self) -> int:
+        """The highest degree among the candidates."""
+        return max(candidate.degree for candidate in self.candidates)
+
+    @property
+    def verdict(self) -> str:
+        """The finding in one or two sentences."""
+        if not self.learned:
+            return f"Nothing of degree ≤ {self.highest_tried} can be learned from these columns: {self._scores()}."
+        return f"Degree {self.choice.degree} predicts rows that it has not seen: {self._scores()}."
+
+    def _scores(self) -> str:
+        if self.confusion is not None:
+            return (
+                f"held-out accuracy {self.confusion.accuracy:.1%}, against {self.confusion.majority:.1%} for always "
+                "naming the most frequent class"
+            )
+        scores = [
+            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.mean:.3f})" for target in self.targets
+        ]
+        return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
+
+    def _of(self, target: TargetSummary) -> str:
+        return f" for {target.name}" if len(self.targets) > 1 else ""

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from sparsact.cli.fitting.choice import degrees_to_try, wish
+from sparsact.cli.fitting.folds import learn, merged
+from sparsact.datasets import open_table
+from sparsact.learners import LowDegreeRegressor
+
+
+@pytest.mark.parametrize(
+    ("n", "n_rows", "degrees"),
+    [(13, 8192, (1, 2, 3, 4)), (20, 100_000, (1, 2, 3)), (100, 10**6, (1, 2)), (500, 10**6, (1,)), (2, 50, (1, 2))],
+)
+def test_automatic_degrees_stop_where_they_cost_too_much(n, n_rows, degrees):
+    assert degrees_to_try(wish("auto", "auto", 5, 0, "cube"), n, n_rows) == degrees
+
+
+def test_a_degree_asked_for_is_compared_with_the_lower_ones():
+    assert degrees_to_try(wish("3", "1", 5, 0, "cube"), 40, 10**6) == (1, 2, 3)
+
+
+def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(0, 2, (203, 5)), rng.normal(size=203)
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    table = open_table(tmp_path / "t.npz", "y", batch_rows=31)
+    models, sample = learn(LowDegreeRegressor(degree=2), table, 4, 1, lambda count: None)
+    assert sorted(model.n_samples_seen_ for model in models) == [50, 51, 51, 51]
+    np.testing.assert_array_equal(merged(models).coef_, LowDegreeRegressor(degree=2).fit(X, y).coef_)
+    assert len(np.concatenate(sample.folds)) == 203

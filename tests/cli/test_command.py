@@ -1,0 +1,296 @@
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import sparsact
+from sparsact.cli import main
+
+NAMES = [f"gene{i}" for i in range(6)]
+
+
+def signal(signs):
+    return 2 * signs[:, 0] * signs[:, 1] + signs[:, 2] + 0.5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables of 301 rows and 6 bits: a number of degree 2, noise, a class, and digits of three classes."""
+    path = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(11)
+    bits = rng.integers(0, 2, (301, 6))
+    signs = 1 - 2 * bits
+    y = signal(signs) + 0.1 * rng.normal(size=301)
+    columns = {name: bits[:, i] for i, name in enumerate(NAMES)}
+    kind = np.where(signs[:, 0] * signs[:, 3] > 0, "even", "odd")
+    three = bits[:, 0] + bits[:, 1]
+    pa.csv.write_csv(pa.table(columns | {"y": y}), path / "t.csv")
+    pa.csv.write_csv(pa.table(columns | {"y": rng.normal(size=301)}), path / "noise.csv")
+    pa.csv.write_csv(pa.table(columns | {"kind": kind}), path / "kinds.csv")
+    pa.csv.write_csv(pa.table(columns | {"three": three}), path / "three.csv")
+    pa.csv.write_csv(pa.table(columns | {"y": y, "z": -3 * y}), path / "two.csv")
+    pa.csv.write_csv(pa.table({"level": rng.normal(size=301), **columns, "y": y}), path / "real.csv")
+    return path
+
+
+def run(capsys, *words):
+    status = main([str(word) for word in words])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def fit_json(capsys, *words):
+    status, out, err = run(capsys, "fit", *words, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, folder, tmp_path):
+    report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
+    status, out, _ = run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", report, "--out", model)
+    assert status == 0
+    assert out.startswith("Degree 2 predicts rows that it has not seen: held-out R² 0.99")
+    assert "gene0 × gene1" in out
+    assert f"report: {report}" in out
+    assert "held-out R²" in report.read_text(encoding="utf-8")
+    assert model.stat().st_size > 0
+
+
+def test_json_is_one_object_and_nothing_else(capsys, folder):
+    told = fit_json(capsys, folder / "t.csv", "--target", "y")
+    assert (told["rows"], told["degree"], told["task"], told["learned"]) == (301, 2, "regression", True)
+    (target,) = told["targets"]
+    assert target["r2"] > 0.99
+    subset, coefficient, low, high = target["terms"][0]
+    assert subset == ["gene0", "gene1"]
+    assert low < 2 < high or abs(coefficient - 2) < 0.05
+    assert sum(target["weight_by_degree"]) == pytest.approx(5, rel=0.05)
+
+
+def test_noise_is_called_noise(capsys, folder, tmp_path):
+    status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y", "--report", tmp_path / "r.html")
+    assert status == 0
+    assert out.startswith("Nothing of degree ≤ 4 can be learned from these columns")
+    assert "Nothing of degree ≤ 4 can be learned" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
+    model = tmp_path / "m.sparsact"
+    run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
+    table = pa.csv.read_csv(folder / "t.csv")
+    shuffled = table.select([*reversed(NAMES)])  # columns are found by name; no target is needed
+    pa.csv.write_csv(shuffled, tmp_path / "new.csv")
+    for out in ("p.csv", "p.parquet"):
+        assert run(capsys, "predict", model, tmp_path / "new.csv", "--out", tmp_path / out)[:2] == (0, "")
+    from_csv = pa.csv.read_csv(tmp_path / "p.csv")["y"].to_numpy()
+    np.testing.assert_array_equal(from_csv, pa.parquet.read_table(tmp_path / "p.parquet")["y"].to_numpy())
+    bits = np.column_stack([table[name].to_numpy() for name in NAMES])
+    np.testing.assert_array_equal(from_csv, sparsact.load(model).predict(bits.astype(np.uint8)))
+    assert np.corrcoef(from_csv, signal(1 - 2 * bits))[0, 1] > 0.99
+    status, out, _ = run(capsys, "inspect", model, "--top", "3")
+    assert status == 0
+    assert "gene0 × gene1" in out
+    told = json.loads(run(capsys, "inspect", model, "--json", "--top", "3")[1])
+    assert (told["degree"], told["rows"], len(told["targets"][0]["terms"])) == (2, 301, 3)
+
+
+@pytest.mark.parametrize(("file", "target", "classes"), [("kinds", "kind", 2), ("three", "three", 3)])
+def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, file, target, classes):
+    model, table = tmp_path / "m.sparsact", folder / f"{file}.csv"
+    report = tmp_path / "r.html"
+    words = (table, "--target", target, "--task", "classification", "--out", model, "--report", report)
+    told = fit_json(capsys, *words)
+    assert told["accuracy"] > 0.97
+    assert len(told["confusion"]["classes"]) == classes
+    assert sum(map(sum, told["confusion"]["counts"])) == 301
+    run(capsys, "predict", model, table, "--out", tmp_path / "p.csv")
+    predicted, actual = (pa.csv.read_csv(path)[target].to_numpy() for path in (tmp_path / "p.csv", table))
+    assert np.mean(predicted == actual) > 0.97
+    assert "Confusion of held-out rows" in report.read_text(encoding="utf-8")
+    assert run(capsys, "inspect", model)[0] == 0
+
+
+def test_text_targets_are_classes_without_being_told(capsys, folder):
+    assert fit_json(capsys, folder / "kinds.csv", "--target", "kind")["task"] == "classification"
+
+
+def test_several_targets_share_a_degree(capsys, folder, tmp_path):
+    words = ("--target", "y", "--target", "z", "--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
+    told = fit_json(capsys, folder / "two.csv", *words)
+    y, z = told["targets"]
+    assert y["r2"] > 0.99
+    assert z["r2"] == pytest.approx(y["r2"])
+    assert z["terms"][0][1] == pytest.approx(-3 * y["terms"][0][1])
+    assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith('"y","z"')
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "How well it predicts: z" in page
+
+
+def test_real_columns_need_to_be_asked_for(capsys, folder, tmp_path):
+    status, _, err = run(capsys, "fit", folder / "real.csv", "--target", "y")
+    assert status == 2
+    assert "column 'level', row 1" in err
+    words = ("--target", "y", "--domain", "real", "--report", tmp_path / "r.html")
+    assert fit_json(capsys, folder / "real.csv", *words)["targets"][0]["r2"] > 0.9
+
+
+def test_a_fixed_degree_and_penalty_are_kept_and_the_lower_degrees_are_compared(capsys, folder):
+    told = fit_json(capsys, folder / "t.csv", "--target", "y", "--degree", "3", "--alpha", "2.5", "--folds", "4")
+    assert (told["degree"], told["alpha"]) == (3, 2.5)
+    assert [c["degree"] for c in told["candidates"]] == [1, 2, 3]
+
+
+def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_path):
+    for seed, folds in ((0, 5), (7, 3)):
+        fixed = ("--degree", "2", "--alpha", "0", "--seed", seed, "--folds", folds)
+        run(capsys, "fit", folder / "t.csv", "--target", "y", *fixed, "--out", tmp_path / f"{seed}.sparsact", "--quiet")
+    one, other = (sparsact.load(tmp_path / f"{seed}.sparsact") for seed in (0, 7))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        (None, [], "no table"),
+        ("a,b\n0,1\n1,2\n", [], "no target 'y' in the table; its columns are a, b"),
+        ("a,yy\n0,1\n1,2\n", [], "did you mean 'yy'"),
+        ("a,y\n0,1\n0.5,2\n1,3\n", [], "column 'a', row 2: 0.5 is a value that is not a bit"),
+        ("a,y\n0,1\n1,nan\n", [], "column 'y', row 2: the value is missing"),
+        ("a,y\n", [], "no rows"),
+        ("a,y\n0,3\n1,3\n", [], "target 'y' is constant"),
+        ("a,y\n0,1\n1,2\n0,3\n", [], "3 rows are fewer than 5 folds; choose --folds 3"),
+        ("a,y\n0,1\n1,2\n0,3\n", ["--degree", "4", "--folds", "2"], "--degree 4 is above the number of columns"),
+        ("a,y\n0,1\n1,2\n", ["--degree", "two"], "--degree two is neither 'auto' nor a whole number"),
+        ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "--alpha -1 is neither 'auto' nor a number"),
+        ("a,y\n0,1\n1,2\n", ["--folds", "1"], "--folds 1: held-out scores need at least 2"),
+        ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "'torus' is not one of 'cube', 'real'"),
+        ("a,y\n0,1\n1,2\n", ["--nonsense"], "No such option"),
+        ("a,y\n0,1\n1,2\n", ["--report", "nowhere/r.html"], "there is no folder 'nowhere'"),
+        ("a,y\n0,1\n1,2\n", ["--report", "report.pdf"], "its name must end in .html"),
+        ("a,y\n0,1\n1,2\n", ["--out", "."], "it is a folder"),
+    ],
+)
+def test_bad_input_ends_with_status_2_and_one_line(capsys, tmp_path, monkeypatch, text, words, message):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / "t.csv").write_text(text)
+    status, out, err = run(capsys, "fit", "t.csv", "--target", "y", *words)
+    assert (status, out) == (2, "")
+    assert err.startswith("sparsact: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_outputs_are_checked_before_the_work(capsys, folder, tmp_path):
+    words = ("--target", "y", "--out", tmp_path / "none" / "m.sparsact")
+    status, _, err = run(capsys, "fit", folder / "missing.csv", *words)
+    assert status == 2
+    assert "there is no folder" in err
+
+
+def test_too_large_a_degree_is_one_line_that_names_the_nearest(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "wide.npz", X=rng.integers(0, 2, (100, 2000)), y=rng.normal(size=100))
+    status, _, err = run(capsys, "fit", tmp_path / "wide.npz", "--target", "y", "--degree", "9", "--alpha", "1")
+    assert status == 2
+    assert err.startswith("sparsact: error: --degree 9 of 2000 columns has ")
+    assert err.endswith("choose --degree 2 or less.\n")
+
+
+def test_model_files_that_are_missing_foreign_or_altered_are_refused(capsys, folder, tmp_path):
+    status, _, err = run(capsys, "inspect", tmp_path / "none.sparsact")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "no model" in err
+    model = tmp_path / "m.sparsact"
+    run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
+    whole = model.read_bytes()
+    middle = bytearray(whole)
+    middle[-5] ^= 1
+    for content in (b"", b"no model", whole[:-7], bytes(middle)):
+        model.write_bytes(content)
+        for words in (("inspect", model), ("predict", model, folder / "t.csv")):
+            status, out, err = run(capsys, *words)
+            assert (status, out, err.count("\n")) == (2, "", 1)
+            assert err.startswith("sparsact: error: ")
+
+
+def test_a_model_made_in_python_knows_no_columns(capsys, folder, tmp_path):
+    X = np.random.default_rng(0).integers(0, 2, (50, 3))
+    sparsact.LowDegreeRegressor(degree=1).fit(X, X[:, 0]).save(tmp_path / "m.sparsact")
+    status, _, err = run(capsys, "predict", tmp_path / "m.sparsact", folder / "t.csv")
+    assert status == 2
+    assert "was not made by sparsact fit" in err
+
+
+def test_debug_lets_errors_pass(monkeypatch):
+    monkeypatch.setenv("SPARSACT_DEBUG", "1")
+    with pytest.raises(FileNotFoundError):
+        main(["fit", "missing.csv", "--target", "y"])
+
+
+def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
+    status, out, err = run(capsys, "fit", folder / "t.csv", "--target", "y", "--json", "--progress")
+    assert status == 0
+    assert json.loads(out)["rows"] == 301
+    assert "choosing" in err
+    assert "learning" in err
+
+
+def test_the_report_holds_no_folder_of_this_machine(capsys, folder, tmp_path):
+    run(capsys, "fit", folder / "t.csv", "--target", "y", "--report", tmp_path / "r.html", "--quiet")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert str(tmp_path) not in page
+    assert str(folder) not in page
+    assert "sparsact fit t.csv --target y --report r.html" in page
+
+
+def sparsact_process(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "sparsact", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+        check=False,
+    )
+
+
+def test_the_installed_program_runs(folder, tmp_path):
+    model = tmp_path / "m.sparsact"
+    done = sparsact_process("fit", folder / "t.csv", "--target", "y", "--out", model, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["degree"] == 2
+    done = sparsact_process("predict", model, folder / "t.csv")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 302
+    done = sparsact_process("fit", "missing.csv", "--target", "y")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "sparsact: error: no table 'missing.csv'; check the path.\n"
+
+
+def test_the_version_names_the_kernels_in_use():
+    done = sparsact_process("--version", SPARSACT_KERNELS="reference")
+    assert re.fullmatch(r"sparsact \S+, kernels: reference \(NumPy\)\n", done.stdout)
+
+
+@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["inspect"]])
+def test_every_command_has_help_with_an_example(capsys, command):
+    status, out, _ = run(capsys, *command, "--help")
+    assert status == 0
+    assert not command or f"Example: sparsact {command[0]}" in out
+
+
+def test_help_loads_no_heavy_library():
+    program = (
+        "import sys; from sparsact.cli import main; main(['--help']); "
+        "heavy = {'matplotlib', 'sklearn', 'scipy', 'pyarrow', 'torch', 'jinja2'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)

@@ -1,0 +1,170 @@
+import base64
+import csv
+import io
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from summaries import classes, summary, target
+
+from sparsact.reports import Spread
+from sparsact.reports.page import render, write
+
+VOID = {"meta", "path", "use", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and collects what a test asks about."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.links, self.text = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        attributes = dict(attrs)
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.links += [(tag, name, value) for name, value in attrs if name in ("href", "src", "xlink:href", "action")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return render(summary())
+
+
+@pytest.fixture(scope="module")
+def classification():
+    return render(classes())
+
+
+@pytest.fixture(params=["regression", "classification"])
+def html(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_the_page_is_well_formed_and_ids_are_unique(html):
+    page = Page(html)
+    assert html.startswith("<!DOCTYPE html>")
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags.count("h1") == 1
+
+
+def test_the_page_loads_nothing(html):
+    for tag, name, value in Page(html).links:
+        assert value.startswith(("#", "data:")), (tag, name, value[:60])
+    assert "@import" not in html
+    assert "<script" not in html
+    assert not re.search(r"url\((?!#)", html)
+    assert not re.search(r"https?://", re.sub(r'xmlns(:\w+)?="[^"]*"', "", html))
+
+
+def test_every_figure_has_a_name_a_caption_a_table_and_two_files(html):
+    page = Page(html)
+    n_figures = page.tags.count("figure")
+    assert n_figures >= 5
+    assert page.tags.count("svg") == page.tags.count("figcaption") == page.tags.count("table") == n_figures
+    for name in re.findall(r'aria-labelledby="([^"]+)"', html):
+        assert name in page.ids
+
+
+def test_saved_figures_are_whole_svg_documents_and_saved_numbers_whole_tables(regression):
+    files = [value for tag, _, value in Page(regression).links if tag == "a"]
+    texts = [base64.b64decode(uri.split("base64,")[1]).decode() for uri in files]
+    drawings = [text for uri, text in zip(files, texts, strict=True) if uri.startswith("data:image/svg+xml")]
+    tables = [text for uri, text in zip(files, texts, strict=True) if uri.startswith("data:text/csv")]
+    assert len(drawings) == len(tables) > 0
+    for drawing in drawings:
+        assert ET.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
+    for table in tables:
+        widths = {len(row) for row in csv.reader(io.StringIO(table))}
+        assert len(widths) == 1
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Held-out R² against the baselines",
+        "Predicted, actual and residual",
+        "Error by degree",
+        "Weight by degree",
+        "Strongest interactions",
+        "Influence of each column",
+        "What was chosen, and why",
+        "The data",
+        "Time and memory",
+        "sparsact fit proteins.csv --target brightness",
+        "8 cells hold every row",
+        "by cross-validation over 0, 1, 10",
+        "210 MB",
+    ],
+)
+def test_a_regression_has_every_section(regression, heading):
+    assert heading in regression
+
+
+def test_a_classification_tells_accuracy_and_every_class(classification):
+    assert "90.96%" in classification
+    assert "Confusion of held-out rows" in classification
+    for name in ("cat", "dog", "eel"):
+        assert f"class {name}" in classification
+
+
+def test_names_from_the_data_are_text_and_never_markup():
+    names = ("<script>alert(1)</script>", "a & b", '"q" $x_1$')
+    html = render(summary([target("<img src=x onerror=alert(1)>", names)], names=names))
+    page = Page(html)
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert '"q" $x_1$' in "".join(page.text)
+
+
+def test_a_page_of_several_targets_names_each():
+    html = render(summary([target("h1"), target("h9")]))
+    Page(html)
+    assert "How well it predicts: h1" in html
+    assert "How well it predicts: h9" in html
+
+
+def test_the_page_says_plainly_when_nothing_was_learned():
+    noise = Spread((-0.002, 0.001, -0.001, 0.0005, -0.003))
+    html = render(summary([target(r2=noise.folds)]))
+    assert "Nothing of degree ≤ 3 can be learned from these columns" in html
+    assert 'class="verdict nothing"' in html
+    assert "Nothing of degree" not in render(summary())
+
+
+def test_the_same_summary_gives_the_same_bytes(tmp_path, regression):
+    write(summary(), tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == regression
+
+
+def test_names_in_any_script_and_few_rows_are_drawn_without_a_warning():
+    names = ("遺伝子", "ген", "γονίδιο")
+    render(summary([target("収量", names, n_held_out=40)], names=names))
+
+
+def test_a_fit_of_one_column_and_one_fold_is_drawn():
+    lonely = target(names=("a",), r2=(0.5,), n_held_out=3)
+    lonely = type(lonely)(**(vars(lonely) | {"linear_r2": Spread((0.4,)), "weights": (0.0,)}))
+    Page(render(summary([lonely], names=("a",))))
+    assert np.isfinite(lonely.r2.deviation)

@@ -1,0 +1,57 @@
+"""Summaries with every part filled, for the tests of reports."""
+
+import numpy as np
+
+from sparsact.reports import Candidate, Choice, Confusion, FitSummary, Resources, Spread, TargetSummary, Term
+
+
+def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 0.85), n_held_out=700):
+    rng = np.random.default_rng(3)
+    actual = rng.normal(size=n_held_out)
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
+    terms = [Term((name,), 0.8 - 0.31 * i, 0.7 - 0.31 * i, 0.9 - 0.31 * i) for i, name in enumerate(names)]
+    terms += [
+        Term(pair, 0.1 * (-1) ** i, 0.1 * (-1) ** i - 0.05, 0.1 * (-1) ** i + 0.05) for i, pair in enumerate(pairs)
+    ]
+    return TargetSummary(
+        name=name,
+        r2=Spread(r2),
+        linear_r2=Spread((0.41, 0.39, 0.44, 0.4, 0.42)),
+        variance=1.2,
+        weights=(0.7, 0.25),
+        terms=tuple(terms),
+        influences=tuple((name, 0.6 / (i + 1)) for i, name in enumerate(names)),
+        actual=actual,
+        predicted=actual + 0.3 * rng.normal(size=n_held_out),
+    )
+
+
+def summary(targets=None, confusion=None, names=("a", "b", "c"), **changes):
+    candidates = tuple(
+        Candidate(d, a, Spread(tuple(0.4 + 0.2 * (d > 1) - 0.01 * a + 0.01 * f for f in range(5))))
+        for d in (1, 2, 3)
+        for a in (0.0, 1.0, 10.0)
+    )
+    fields = {
+        "table": "proteins.csv",
+        "task": "regression" if confusion is None else "classification",
+        "n_rows": 8192,
+        "feature_names": tuple(names),
+        "notes": ("genotype: strings of 3 bits, expanded into as many columns.",),
+        "choice": Choice(
+            2, 1.0, 6, "cells", "8 cells hold every row, and 7 unknowns fit in memory.", ("degree", "alpha")
+        ),
+        "candidates": candidates,
+        "targets": tuple(targets or [target(names=names)]),
+        "resources": Resources((("reading", 0.31), ("fitting", 1.4)), 210_000_000),
+        "versions": (("sparsact", "0.1"), ("kernels", "native (avx2)")),
+        "command": "sparsact fit proteins.csv --target brightness",
+        "confusion": confusion,
+    }
+    return FitSummary(**(fields | changes))
+
+
+def classes(names=("cat", "dog", "eel")):
+    counts = np.array([[50, 3, 1], [4, 61, 2], [0, 5, 40]])
+    targets = [target(name) for name in names]
+    return summary(targets, Confusion(tuple(names), counts))
