@@ -4,7 +4,7 @@ Goal: LowDegreeRegressorCV over degrees 1, 2, 3 and 20 penalties, 5 folds, n = 2
 as GridSearchCV, both on the same float64 signs, the same folds and one thread, the final fit to all rows included; the
 same scores and the same choice. Unit: seconds.
 
-GridSearchCV makes 300 fits, most of an hour of them at full size. With ``--full`` they are all made. Without it a
+GridSearchCV makes 300 fits, half an hour of them at full size. With ``--full`` they are all made. Without it a
 real GridSearchCV runs over a part, two penalties of every degree on ``--folds`` of the folds, and its total is
 EXTRAPOLATED: its mean seconds of fit and score of each degree, times penalties times folds, and one fit of the choice.
 Scores and choice are then compared over that part, which holds our choice.
@@ -97,7 +97,7 @@ def measure(arguments: Any) -> list[Figure]:
 def main() -> int:
     """Measure, print the table, keep the rows."""
     parser = options(__doc__, repeats=3)
-    parser.add_argument("--full", action="store_true", help="run all of GridSearchCV: most of an hour")
+    parser.add_argument("--full", action="store_true", help="run all of GridSearchCV: half an hour")
     parser.add_argument("--folds", type=int, default=1, help="folds of the part that is run (default 1)")
     arguments = parser.parse_args()
     with threadpool_limits(1):
