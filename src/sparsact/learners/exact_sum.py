@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +118,7 @@ class ExactSum:
             empty = np.zeros((below + above, *self.shape), dtype=np.int64)
             self.limbs = np.concatenate([empty[:below], self.limbs, empty[below:]])
             self.base -= below
+            self._canonical = False
 
     def _make_room(self, growth: int) -> None:
         if self._bound + growth > _LARGEST:
@@ -126,6 +128,7 @@ class ExactSum:
                     f"one batch may add {growth:.1e} to a limb, more than int64 holds; pass smaller batches."
                 )
         self._bound += growth
+        self._canonical = False
 
     def normalize(self) -> None:
         """Carry, in place, to the one representation of these sums with the fewest limbs.
@@ -163,7 +166,7 @@ class ExactSum:
 
     def to_fractions(self) -> list[Fraction]:
         """The sums as rationals, in C order; for the few totals that need exact arithmetic."""
-        columns = self.limbs.reshape(len(self.limbs), -1).T.tolist()
+        columns = self.limbs.reshape(len(self.limbs), prod(self.shape)).T.tolist()
         scale = Fraction(2) ** (LIMB_BITS * self.base)
         return [scale * sum(limb << (LIMB_BITS * place) for place, limb in enumerate(column)) for column in columns]
 
