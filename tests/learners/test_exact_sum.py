@@ -261,7 +261,7 @@ def test_a_copy_is_independent(values):
 
 @given(pairs, st.lists(st.integers(0, 3), min_size=23, max_size=23))
 @settings(max_examples=60)
-def test_native_limbs_are_the_reference_limbs(both, places):
+def test_native_sums_are_the_reference_sums(both, places):
     if kernels.dispatch.native is None:
         pytest.skip("the native kernels are not built here")
     a, b = np.array(both, dtype=np.float64).reshape(-1, 2).T.copy()
@@ -273,5 +273,4 @@ def test_native_limbs_are_the_reference_limbs(both, places):
             sums.add(a, b, index)
             sums.add(a, None, index)
         results.append(sums)
-    assert results[0].base == results[1].base
-    np.testing.assert_array_equal(results[0].limbs, results[1].limbs)
+    same(*results)

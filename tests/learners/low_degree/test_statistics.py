@@ -74,7 +74,7 @@ def test_all_forms_agree_to_the_bit(n, m, T, degree, min_degree, weighted, seed)
             same(first, other, family.up_to(fewer))
 
 
-@pytest.mark.parametrize(("n", "m", "degree"), [(65, 301, 2), (130, 77, 2), (70, 3, 1)])
+@pytest.mark.parametrize(("n", "m", "degree"), [(65, 301, 1), (67, 77, 2), (130, 3, 1)])
 def test_rows_and_moments_agree_beyond_a_word(n, m, degree):
     rng = np.random.default_rng(n)
     data = sample(rng, m, n, 2)
