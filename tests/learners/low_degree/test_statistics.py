@@ -1,0 +1,235 @@
+"""Cells, Rows and Moments hold the same exact sums: whatever is asked of them, the answers agree to the bit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from explicit import monomials
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparsact.learners.low_degree import moments
+from sparsact.learners.low_degree.cells import Cells
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.points import pack
+
+pytestmark = pytest.mark.usefixtures("kernels_in_use")
+properties = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+cases = {
+    "n": st.integers(1, 7),
+    "m": st.integers(0, 90),
+    "T": st.integers(1, 3),
+    "degree": st.integers(0, 8),
+    "min_degree": st.integers(0, 3),
+    "weighted": st.booleans(),
+    "seed": st.integers(0, 999),
+}
+
+
+def sample(rng, m, n, T, *, weighted=True):
+    y = rng.normal(size=(m, T)) * 10.0 ** rng.integers(-40, 40, (m, T))
+    weights = rng.random(m) * 2.0 ** rng.integers(-30, 30, m) if weighted else None
+    return rng.integers(0, 2, (m, n)), y, weights
+
+
+def filled(statistic, bits, y, weights):
+    statistic.update(pack(bits, "bits"), y, weights)
+    return statistic
+
+
+def forms(family, T):
+    made = [Rows(family.n, T), Moments(family, T)]
+    return made if family.n > 20 else [Cells(family.n, T), *made]
+
+
+def answers(statistic, family):
+    return (
+        statistic.totals.n_rows,
+        statistic.totals.total_weight(),
+        statistic.gram(family),
+        statistic.correlations(family),
+        statistic.totals.squares_about(np.full(statistic.n_targets, 0.3)),
+    )
+
+
+def same(a, b, family):
+    for mine, theirs in zip(answers(a, family), answers(b, family), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@properties
+@given(**cases)
+def test_all_forms_agree_to_the_bit(n, m, T, degree, min_degree, weighted, seed):
+    data = sample(np.random.default_rng(seed), m, n, T, weighted=weighted)
+    family = Family.full(n, degree, min_degree)
+    first, *others = [filled(form, *data) for form in forms(family, T)]
+    for other in others:
+        same(first, other, family)
+    for fewer in range(degree):
+        for other in others:
+            same(first, other, family.up_to(fewer))
+
+
+@pytest.mark.parametrize(("n", "m", "degree"), [(65, 301, 1), (67, 77, 2), (130, 3, 1)])
+def test_rows_and_moments_agree_beyond_a_word(n, m, degree):
+    rng = np.random.default_rng(n)
+    data = sample(rng, m, n, 2)
+    data[0][m // 2 :] = data[0][rng.integers(0, m // 2 + 1, m - m // 2)]
+    family = Family.full(n, degree)
+    same(*(filled(form, *data) for form in forms(family, 2)), family)
+
+
+def test_a_listed_family():
+    data = sample(np.random.default_rng(5), 83, 6, 2)
+    family = Family.listed(6, [(5, 0, 2), (1,), (3, 4), (1,), ()])
+    assert family.subsets == [(1,), (3, 4), (0, 2, 5)]
+    first, *others = [filled(form, *data) for form in forms(family, 2)]
+    for other in others:
+        same(first, other, family)
+
+
+@properties
+@given(**cases)
+def test_the_answers_are_the_rational_ones(n, m, T, degree, min_degree, weighted, seed):
+    """Gram and correlations by brute force in fractions, to 2 units in the last place."""
+    bits, y, weights = sample(np.random.default_rng(seed), min(m, 11), n, T, weighted=weighted)
+    family = Family.full(n, min(degree, 3), min_degree)
+    characters = monomials(1 - 2 * bits, [(), *family.subsets]).astype(int).tolist()
+    ones = np.ones(len(bits)) if weights is None else weights
+    w = [Fraction(value) for value in ones.tolist()]
+    size = len(family) + 1
+    gram = [[sum(wi * c[a] * c[b] for wi, c in zip(w, characters, strict=True)) for b in range(size)] for a in range(size)]
+    sums = [
+        [sum(wi * Fraction(yi) * c[a] for wi, yi, c in zip(w, column, characters, strict=True)) for a in range(size)]
+        for column in y.T.tolist()
+    ]
+    for form in forms(family, T):
+        statistic = filled(form, bits, y, weights)
+        np.testing.assert_array_max_ulp(statistic.gram(family), np.array(gram, dtype=float).reshape(size, size), 2)
+        np.testing.assert_array_max_ulp(statistic.correlations(family), np.array(sums, dtype=float).reshape(T, size), 2)
+
+
+@properties
+@given(st.integers(1, 70), st.integers(0, 6), st.integers(1, 5), st.integers(0, 999))
+def test_merge_adds_and_takes_away(m, n_parts, T, seed):
+    rng = np.random.default_rng(seed)
+    bits, y, weights = sample(rng, m, 5, T)
+    family = Family.full(5, 3)
+    part = rng.integers(0, n_parts + 1, m)
+    for make in (lambda: Cells(5, T), lambda: Rows(5, T), lambda: Moments(family, T)):
+        whole, merged = filled(make(), bits, y, weights), make()
+        for k in rng.permutation(n_parts + 1):
+            merged.merge(filled(make(), bits[part == k], y[part == k], weights[part == k]))
+        same(merged, whole, family)
+        gone = filled(make(), bits[part == 0], y[part == 0], weights[part == 0])
+        merged.merge(gone, -1)
+        whole.forget(pack(bits[part == 0], "bits"), y[part == 0], weights[part == 0])
+        kept = filled(make(), bits[part != 0], y[part != 0], weights[part != 0])
+        same(merged, kept, family)
+        same(whole, kept, family)
+
+
+def test_forms_turn_into_each_other():
+    data = sample(np.random.default_rng(8), 61, 4, 2)
+    family = Family.full(4, 2)
+    by_rows = filled(Rows(4, 2), *data)
+    cells, sums = Cells(4, 2), Moments(family, 2)
+    cells.absorb(by_rows)
+    sums.absorb(by_rows)
+    for other in (cells, sums, cells.rows()):
+        same(by_rows, other, family)
+    assert len(cells.rows().codes) <= 16
+    cells.absorb(filled(Rows(4, 2), *data))
+    twice = filled(filled(Cells(4, 2), *data), *data)
+    same(cells, twice, family)
+
+
+def test_a_copy_is_independent():
+    data, more = sample(np.random.default_rng(9), 41, 5, 1), sample(np.random.default_rng(10), 7, 5, 1)
+    family = Family.full(5, 2)
+    for form in forms(family, 1):
+        original = filled(form, *data)
+        twin = original.copy()
+        same(twin, original, family)
+        filled(twin, *more)
+        same(original, filled(original._empty(), *data), family)
+        filled(original, *more)
+        same(twin, original, family)
+
+
+def test_what_is_given_is_left_unchanged():
+    bits, y, weights = sample(np.random.default_rng(11), 37, 5, 2)
+    points, family = pack(bits, "bits"), Family.full(5, 2)
+    before = [array.copy() for array in (points.columns, y, weights)]
+    for form in forms(family, 2):
+        form.update(points, y, weights)
+        form.gram(family)
+        form.correlations(family)
+        form.forget(points, y, weights)
+    for array, copy in zip((points.columns, y, weights), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_rows_join_repeated_points():
+    bits = np.repeat(np.eye(3, dtype=int), [5, 1, 4], axis=0)
+    statistic = filled(Rows(3, 1), bits, np.arange(10.0)[:, None], None)
+    statistic.join()
+    np.testing.assert_array_equal(statistic.codes, [[1], [2], [4]])
+    np.testing.assert_array_equal(statistic.weights.to_float(), [5, 1, 4])
+    np.testing.assert_array_equal(statistic.sums.to_float(), [[10, 5, 30]])
+    assert statistic.totals.n_rows == 10
+
+
+def test_forgotten_points_leave_no_trace():
+    bits, y, weights = sample(np.random.default_rng(12), 29, 4, 1)
+    for statistic in (Rows(4, 1), Cells(4, 1)):
+        filled(statistic, bits, y, weights)
+        statistic.forget(pack(bits, "bits"), y, weights)
+        left = statistic.rows() if isinstance(statistic, Cells) else statistic
+        left.join()
+        assert len(left.codes) == 0
+        assert left.totals.n_rows == 0
+        assert left.totals.total_weight() == 0
+    with pytest.raises(ValueError, match="cannot forget 29 rows of 0"):
+        statistic.forget(pack(bits, "bits"), y, weights)
+
+
+def test_moments_digest_when_enough_rows_wait(monkeypatch):
+    monkeypatch.setattr(moments, "_ROWS_AT_ONCE", 16)
+    family = Family.full(6, 2)
+    bits, y, weights = sample(np.random.default_rng(13), 83, 6, 2)
+    sums = Moments(family, 2)
+    for start in range(0, 83, 7):
+        part = slice(start, start + 7)
+        filled(sums, bits[part], y[part], weights[part])
+        assert sums._waiting.totals.n_rows < 16
+    same(sums, filled(Rows(6, 2), bits, y, weights), family)
+
+
+def test_moments_of_different_families_do_not_add():
+    data = sample(np.random.default_rng(14), 17, 4, 1)
+    with pytest.raises(ValueError):  # noqa: PT011 - any refusal will do
+        filled(Moments(Family.full(4, 2), 1), *data).merge(filled(Moments(Family.full(4, 1), 1), *data))
+
+
+def test_n_threads_do_not_show():
+    data = sample(np.random.default_rng(15), 211, 9, 2)
+    family = Family.full(9, 3)
+    for form in forms(family, 2):
+        statistic = filled(form, *data)
+        for n_threads in (2, 3):
+            np.testing.assert_array_equal(statistic.gram(family, n_threads=n_threads), statistic.gram(family))
+            correlations = statistic.correlations(family, n_threads=n_threads)
+            np.testing.assert_array_equal(correlations, statistic.correlations(family))
+
+
+def test_bytes_are_counted():
+    data = sample(np.random.default_rng(16), 19, 6, 1)
+    for form in forms(Family.full(6, 2), 1):
+        empty = form.nbytes
+        assert filled(form, *data).nbytes > empty
+    assert Rows(6, 1).nbytes == 0

@@ -1,0 +1,24 @@
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+
+
+@parametrize_with_checks(
+    [
+        LowDegreeRegressor(),
+        LowDegreeRegressor(degree=1, alpha=0.3, domain="real", fit_intercept=False),
+        LowDegreeClassifier(),
+        LowDegreeClassifier(degree=1, alpha=2.0),
+        LowDegreeRegressorCV(degrees=(0, 1, 2), alphas=(0.0, 3.0), cv=3),
+    ]
+)
+def test_scikit_learn_finds_nothing_to_say(estimator, check):
+    """No expected failures. scikit-learn itself skips its array-API check unless SCIPY_ARRAY_API is set."""
+    check(estimator)
+
+
+@pytest.mark.slow  # one check has 30 real columns, so 4,525 monomials of degree 3
+@parametrize_with_checks([LowDegreeRegressorCV(), LowDegreeRegressor(degree=3, domain="real")])
+def test_scikit_learn_finds_nothing_to_say_at_degree_three(estimator, check):
+    check(estimator)
