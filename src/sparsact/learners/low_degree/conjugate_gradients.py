@@ -13,7 +13,7 @@ from sparsact import kernels
 from sparsact.learners.low_degree.cells import Cells
 from sparsact.learners.low_degree.family import Family
 
-_TOLERANCE = 1e-13
+_TOLERANCE = 1e-12
 _MOST_ITERATIONS = 2000
 
 
@@ -25,71 +25,82 @@ class CellEquations:
     """
 
     def __init__(self, cells: Cells, family: Family, *, fit_intercept: bool, n_threads: int) -> None:
-        self._chosen = family.masks[:, 0].astype(np.intp)
+        codes = family.masks[:, 0].astype(np.intp)
+        order = codes.argsort()  # vectors in here follow the table, so that a product reads memory in order
+        self._graded = order.argsort()
+        self._chosen = codes[order]
+        self._fit_intercept = fit_intercept
+        self._n_threads = n_threads
         self._weights = cells.weights.to_float()
         self._table = np.empty_like(self._weights)
-        self._n_threads = n_threads
         self.weight = cells.totals.total_weight()
+        self.n_points = int(np.count_nonzero(self._weights))
         correlations = cells.correlations(family, n_threads=n_threads)
-        self._sums = np.zeros(len(family))
-        self.target_mean = np.zeros(cells.n_targets)
+        self._sums, self.target_mean = np.zeros(len(family)), np.zeros(cells.n_targets)
         if fit_intercept:
             self._sums = cells.weights.walsh_hadamard(self._chosen, n_threads=n_threads).to_float()
             self.target_mean = correlations[:, 0] / self.weight
-        self.rhs = (correlations[:, 1:] - np.outer(self.target_mean, self._sums)).T
-        self.feature_mean = self._sums / self.weight
+        self._mean = self._sums / self.weight
+        self._rhs = (correlations[:, 1:][:, order] - np.outer(self.target_mean, self._sums)).T
 
-    def product(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def solve(self, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+        """Coefficients (D, T), of least norm if singular, intercepts (T,), and the iterations it took.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the residual is not below 1e-12 of the right-hand side after 2000 iterations.
+        """
+        columns, taken = zip(*(self._solved(column, alpha) for column in self._rhs.T), strict=True)
+        coef = np.stack(columns, axis=1)
+        return coef[self._graded], self.target_mean - self._mean @ coef, sum(taken)
+
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
+        """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,)."""
+        variances = np.empty(len(places))
+        for i, place in enumerate(places.tolist()):
+            unit = np.zeros(len(self._chosen))
+            if place:
+                unit[self._graded[place - 1]] = 1.0
+            else:
+                unit[:] = self._mean
+            solution, _ = self._solved(unit, alpha)
+            variances[i] = solution @ self._product(solution)
+            if place == 0:
+                variances[i] += self._fit_intercept / self.weight
+        return variances
+
+    def _product(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """The centred Gram matrix times a vector (D,)."""
-        coef = coef.ravel()
         self._table[:] = 0.0
         self._table[self._chosen] = coef
         self._transform()
         self._table *= self._weights
         self._transform()
-        return np.asarray(self._table[self._chosen] - self._sums * (self.feature_mean @ coef))
+        product = self._table[self._chosen]
+        product -= self._sums * (self._mean @ coef)
+        return product
 
     def _transform(self) -> None:
         kernels.walsh_hadamard(self._table[None, :], n_threads=self._n_threads)
 
-    def solve(self, rhs: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], int]:
-        """Solution (D, T) of ``(G + alpha) beta = rhs``, of least norm if singular, and the iterations it took.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the residual is not below 1e-13 of the right-hand side after 2000 iterations.
-        """
+    def _solved(self, rhs: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], int]:
         size, iterations = len(rhs), 0
 
         def count(_: NDArray[np.float64]) -> None:
             nonlocal iterations
             iterations += 1
 
-        operator = LinearOperator((size, size), matvec=lambda v: self.product(v) + alpha * v.ravel(), dtype=np.float64)
-        solution = np.zeros_like(rhs)
-        for target in range(rhs.shape[1]):
-            solution[:, target], left = cg(
-                operator, rhs[:, target], rtol=_TOLERANCE, maxiter=_MOST_ITERATIONS, callback=count
-            )
-            if left:
-                warnings.warn(
-                    f"conjugate gradients stopped after {_MOST_ITERATIONS} iterations: the rows hardly determine the "
-                    f"{size} coefficients; pass alpha > 0, a lower degree, or more rows.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-        return solution, iterations
+        def shifted(v: NDArray[np.float64]) -> NDArray[np.float64]:
+            return self._product(v) + alpha * v if alpha else self._product(v)
 
-    def unscaled_variances(self, places: NDArray[np.intp], alpha: float, *, fit_intercept: bool) -> NDArray[np.float64]:
-        """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,)."""
-        variances = np.empty(len(places))
-        for i, place in enumerate(places.tolist()):
-            unit = np.zeros((len(self._chosen), 1))
-            if place == 0:
-                unit[:, 0] = self.feature_mean
-            else:
-                unit[place - 1] = 1.0
-            solution = self.solve(unit, alpha)[0]
-            variances[i] = solution[:, 0] @ self.product(solution) + (place == 0) * fit_intercept / self.weight
-        return variances
+        operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
+        solution, left = cg(operator, rhs, rtol=_TOLERANCE, maxiter=_MOST_ITERATIONS, callback=count)
+        if left:
+            warnings.warn(
+                f"conjugate gradients stopped after {_MOST_ITERATIONS} iterations: the rows hardly determine the "
+                f"{size} coefficients; pass alpha > 0, a lower degree, or more rows.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return np.asarray(solution), iterations

@@ -72,5 +72,7 @@ def _signed_sums(
     step = max(1, _COUNTS_AT_ONCE // len(planes))
     for start in range(0, len(masks), step):
         odd = kernels.parity_counts(points.columns, planes, masks[start : start + step], n_threads=n_threads)
-        sums[start : start + step] = worth @ ones - 2 * (worth @ odd)
+        for plane, each in zip(odd, worth.tolist(), strict=True):
+            plane *= -2 * each
+        sums[start : start + step] = odd.sum(axis=0) + int(worth @ ones)
     return sums

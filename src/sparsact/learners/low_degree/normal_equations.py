@@ -14,10 +14,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack
+from scipy.linalg import eigh, lapack, norm
 
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.statistic import Statistic
+
+_ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +73,12 @@ def normal_equations(
     correlations = statistic.correlations(family, n_threads=n_threads)
     weight = float(gram[0, 0])
     if fit_intercept and weight > 0:
-        feature_mean, target_mean = gram[0, 1:] / weight, correlations[:, 0] / weight
-        centred = gram[1:, 1:] - np.outer(gram[0, 1:], feature_mean)
-        rhs = correlations[:, 1:] - np.outer(target_mean, gram[0, 1:])
+        sums = gram[0, 1:]
+        feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
+        rhs = correlations[:, 1:] - np.outer(target_mean, sums)
+        centred = gram[1:, 1:]
+        for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
+            centred[start : start + _ROWS_AT_ONCE] -= np.outer(sums[start : start + _ROWS_AT_ONCE], feature_mean)
     else:
         feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
         centred, rhs = gram[1:, 1:], correlations[:, 1:]
@@ -100,14 +105,14 @@ class Factor:
         self._values: NDArray[np.float64]
         size = self.rank = len(gram)
         diagonal = gram.diagonal()
-        if np.count_nonzero(gram) == np.count_nonzero(diagonal) == size:
+        if size == 0 or (not gram[0, 1:].any() and np.count_nonzero(gram) == np.count_nonzero(diagonal) == size):
             self.method, self._values = "division", diagonal
             return
-        shifted = gram.copy(order="F")
+        shifted = gram.T.copy(order="F")  # symmetric: its rows are its columns
         shifted.ravel(order="K")[:: size + 1] += alpha
-        norm = float(np.abs(shifted).sum(axis=0).max())
-        self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1)
-        accurate = not failed and lapack.dpocon(self._cholesky, norm, uplo="L")[0] > size * 2e-15
+        one_norm = float(norm(shifted, 1, check_finite=False))
+        self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
+        accurate = not failed and lapack.dpocon(self._cholesky, one_norm, uplo="L")[0] > size * 2e-15
         self.method = "Cholesky" if accurate else "eigenvectors"
         if not accurate:
             values, vectors = eigh(gram)

@@ -16,6 +16,7 @@ from sparsact.learners.points import Points
 
 _MAX_TABLE_N = 20
 _MAX_TABLE = 1 << 22
+_MAX_WALK = 1 << 16  # monomials; beyond, a dual answers without its coefficients
 
 
 class Polynomial:
@@ -55,13 +56,13 @@ class Polynomial:
         return coef
 
     def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Values (m, T) at packed points: by a table, the dual, or a walk over the monomials.
+        """Values (m, T) at packed points: by a table, a walk over the monomials, or the dual if there are very many.
 
-        The choice does not depend on the points, so a row has the same value in every batch.
+        The choice does not depend on the points: by table and by walk a row has the same bits in every batch.
         """
         if self._tabulated:
             return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])
-        if self.dual is not None and self.dual.points.n_rows * points.n < 8 * len(self.family):
+        if self.dual is not None and len(self.family) > _MAX_WALK:
             return self.dual.values(points) + self.intercept
         walk = kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
         return np.asarray(walk + self.intercept)

@@ -70,7 +70,11 @@ class Solution:
 
     @cached_property
     def residual_degrees_of_freedom(self) -> float:
-        """Rows less effective parameters (the intercept is one)."""
+        """Rows less effective parameters (the intercept is one).
+
+        Conjugate gradients do not tell the rank or the trace, so there every monomial counts, up to the number of
+        points: residual variances and errors are then too large rather than too small.
+        """
         if self.parameters is None:
             size = float(len(self.polynomial.family))
             self.parameters = size if self.factor is None else self.factor.effective_parameters
@@ -100,7 +104,7 @@ class Solution:
                 f"{len(places):,} standard errors would take as many solutions by conjugate gradients; "
                 f"name at most {_MOST_VARIANCES} subsets."
             )
-        return self.cells.unscaled_variances(places, self.penalty.alpha, fit_intercept=self.penalty.fit_intercept)
+        return self.cells.unscaled_variances(places, self.penalty.alpha)
 
 
 def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *, n_threads: int = 1) -> Solution:
@@ -150,8 +154,7 @@ def _remark(factor: Factor | None) -> str:
 
 def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
     equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
-    coef, iterations = equations.solve(equations.rhs, penalty.alpha)
-    intercept = equations.target_mean - equations.feature_mean @ coef
+    coef, intercept, iterations = equations.solve(penalty.alpha)
     polynomial = Polynomial(family, coef, intercept)
     return Solution(
         polynomial,
@@ -163,6 +166,7 @@ def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_thre
         equations.weight,
         penalty,
         cells=equations,
+        parameters=float(min(len(family), equations.n_points - penalty.fit_intercept)),
     )
 
 
