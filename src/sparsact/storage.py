@@ -118,5 +118,5 @@ def load(path: str | Path) -> Any:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
     try:
         return LOADERS[kind](state, arrays)
-    except (KeyError, TypeError, IndexError, ValueError, OverflowError) as error:
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError, AttributeError, MemoryError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

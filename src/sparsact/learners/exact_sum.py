@@ -25,6 +25,8 @@ LIMB_BITS = 32
 _RADIX = 1 << LIMB_BITS
 _DIGITS_OF_ONE_ROW = 1 << (LIMB_BITS + 1)  # the most that one product adds to any limb
 _LARGEST = 1 << 62
+MOST_DIGIT = _RADIX  # of a normalised sum, in magnitude
+MOST_PLACES = 160  # limbs that products of doubles, and sums of them, can reach
 
 
 class ExactSum:
@@ -78,6 +80,10 @@ class ExactSum:
     def nbytes(self) -> int:
         """Bytes of the limbs."""
         return self.limbs.nbytes
+
+    def replace(self, base: int, limbs: NDArray[np.int64]) -> None:
+        """Become other sums, given by normalised limbs."""
+        self.base, self.limbs, self._bound, self._canonical = base, limbs, MOST_DIGIT, False
 
     def copy(self) -> ExactSum:
         """An independent copy."""

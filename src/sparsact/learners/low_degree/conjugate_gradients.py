@@ -15,6 +15,7 @@ from sparsact.learners.low_degree.family import Family
 
 _TOLERANCE = 1e-12
 _MOST_ITERATIONS = 2000
+_PROBE_ENTRIES = 200_000
 
 
 class CellEquations:
@@ -34,7 +35,6 @@ class CellEquations:
         self._weights = cells.weights.to_float()
         self._table = np.empty_like(self._weights)
         self.weight = cells.totals.total_weight()
-        self.n_points = int(np.count_nonzero(self._weights))
         correlations = cells.correlations(family, n_threads=n_threads)
         self._sums, self.target_mean = np.zeros(len(family)), np.zeros(cells.n_targets)
         if fit_intercept:
@@ -55,8 +55,25 @@ class CellEquations:
         coef = np.stack(columns, axis=1)
         return coef[self._graded], self.target_mean - self._mean @ coef, sum(taken)
 
+    def effective_parameters(self, alpha: float) -> float:
+        """Trace of ``(G + alpha)^-1 G``, the rank when alpha is 0, by Hutchinson's estimate from fixed random signs.
+
+        A probe v gives ``<v, (G + alpha)^-1 G v>``, one solution each; the standard error of the mean is below
+        ``sqrt(D / (2 * probes))``, small beside any number of rows that calls for conjugate gradients.
+        """
+        size = len(self._chosen)
+        probes = int(np.clip(_PROBE_ENTRIES / max(1, size), 2, 64))
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (probes, size))
+        return float(np.mean([v @ self._solved(self._product(v), alpha)[0] for v in signs]))
+
     def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
-        """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,)."""
+        """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,).
+
+        Raises
+        ------
+        ValueError
+            If the rows do not determine one of these coefficients.
+        """
         variances = np.empty(len(places))
         for i, place in enumerate(places.tolist()):
             unit = np.zeros(len(self._chosen))
@@ -64,7 +81,12 @@ class CellEquations:
                 unit[self._graded[place - 1]] = 1.0
             else:
                 unit[:] = self._mean
-            solution, _ = self._solved(unit, alpha)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                solution, _ = self._solved(unit, alpha)
+            miss = self._product(solution) + alpha * solution - unit
+            if not np.linalg.norm(miss) <= 1e-6 * np.linalg.norm(unit):
+                raise ValueError("the rows do not determine this coefficient; pass alpha > 0 or more rows.")
             variances[i] = solution @ self._product(solution)
             if place == 0:
                 variances[i] += self._fit_intercept / self.weight

@@ -143,7 +143,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         return dealt(first, n_rows, self._n_folds(), self.random_state)
 
     def _largest_degree(self) -> int:
-        return max(int(degree) for degree in self.degrees)
+        degrees = [int(degree) for degree in self.degrees]
+        if not degrees or min(degrees) < 0 or not len(self.alphas) or min(self.alphas) < 0:
+            raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
+        return max(degrees)
 
     def _penalty(self) -> Penalty:
         return Penalty("ridge", self.alpha_, self.fit_intercept)
@@ -152,8 +155,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         request = self._request()
         stream = self.stream_.settled(request)
         degrees, alphas = sorted({int(d) for d in self.degrees}), sorted({float(a) for a in self.alphas})
-        if not degrees or not alphas or degrees[0] < 0 or alphas[0] < 0:
-            raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
         if stream.n_rows < stream.n_folds:
             raise ValueError(
                 f"cross-validation by {stream.n_folds} folds needs as many rows; got n_samples={stream.n_rows}. "
@@ -188,7 +189,7 @@ def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
 def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """SplitMix64 (Steele, Lea, Flood 2014): random-looking words that depend on the number and the seed alone."""
     with np.errstate(over="ignore"):
-        z = (numbers + np.uint64(seed % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+        z = (numbers + np.uint64(int(seed) % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return np.asarray(z ^ (z >> np.uint64(31)))

@@ -84,11 +84,14 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out."""
         if "stream_" not in self.__dict__ and "_solution" in self.__dict__:
             raise ValueError(_NO_STATISTIC)
-        if "stream_" not in self.__dict__:
-            self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            fitting = not self._begun()  # a batch of a stream may have no weight at all; the first rows may not
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not fitting
+            )
+        if "stream_" not in self.__dict__:
+            self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
         batch = Batch(y, weights, self._folds_of(len(y), sign) if self._n_folds() > 1 else None, sign)
         self.stream_.add(self._request(), X, batch, getattr(self, "feature_names_in_", None))
         self.__dict__.pop("_solution", None)

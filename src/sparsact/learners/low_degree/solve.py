@@ -70,11 +70,9 @@ class Solution:
 
     @cached_property
     def residual_degrees_of_freedom(self) -> float:
-        """Rows less effective parameters (the intercept is one).
-
-        Conjugate gradients do not tell the rank or the trace, so there every monomial counts, up to the number of
-        points: residual variances and errors are then too large rather than too small.
-        """
+        """Rows less effective parameters (the intercept is one)."""
+        if self.parameters is None and self.cells is not None:
+            self.parameters = self.cells.effective_parameters(self.penalty.alpha)
         if self.parameters is None:
             size = float(len(self.polynomial.family))
             self.parameters = size if self.factor is None else self.factor.effective_parameters
@@ -166,7 +164,6 @@ def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_thre
         equations.weight,
         penalty,
         cells=equations,
-        parameters=float(min(len(family), equations.n_points - penalty.fit_intercept)),
     )
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import storage
-from sparsact.learners.exact_sum import ExactSum
-from sparsact.learners.low_degree.cells import Cells
+from sparsact.hypercube import WORD, n_words
+from sparsact.learners.exact_sum import MOST_DIGIT, MOST_PLACES, ExactSum
+from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
@@ -125,25 +127,30 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
 
 def _solution_in(state: State, arrays: Arrays) -> Solution:
     n, span = int(state["n"]), state["span"]
-    dual = None
+    intercept = expect(arrays, "intercept", np.float64, (None,))
+    shape = intercept.shape
+    dual, coef = None, None
     if "dual_rows" in state:
-        points = Points(arrays["dual.columns"], int(state["dual_rows"]))
-        dual = Dual(points, arrays["dual.weights"], arrays["dual.kernel"])
-    coef = None if dual else arrays["coef"]
-    family = Family(n, arrays["masks"], None) if span is None else _spanned(n, span, coef)
+        rows = int(state["dual_rows"])
+        columns = expect(arrays, "dual.columns", np.uint64, (n, -(-rows // WORD)))
+        weights = expect(arrays, "dual.weights", np.float64, (rows, *shape))
+        dual = Dual(Points(columns, rows), weights, expect(arrays, "dual.kernel", np.float64, (n + 1,)))
+    else:
+        coef = expect(arrays, "coef", np.float64, (None, *shape))
+    family = _listed(n, expect(arrays, "masks", np.uint64, (None, n_words(n)))) if span is None else _spanned(n, span)
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
     return Solution(
-        Polynomial(family, coef, arrays["intercept"], dual),
+        Polynomial(family, coef, intercept, dual),
         str(state["solver"]),
         str(state["reason"]),
-        arrays["squared_error"],
-        arrays["target_squares"],
+        expect(arrays, "squared_error", np.float64, shape),
+        expect(arrays, "target_squares", np.float64, shape),
         int(state["n_rows"]),
         float(state["total_weight"]),
         Penalty(*state["penalty"]),
         encoding=_encoding(state["encoding"]),
-        variances=arrays.get("variances"),
+        variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
         parameters=state["parameters"],
     )
 
@@ -154,11 +161,31 @@ def _encoding(name: Any) -> Encoding | None:
     return cast("Encoding | None", name)
 
 
-def _spanned(n: int, span: tuple[int, int], coef: NDArray[np.float64] | None) -> Family:
-    low, high = span
-    if coef is not None and Family.count(n, high, low) != len(coef):  # before building what may be absurdly large
-        raise ValueError(f"{len(coef)} coefficients do not span degrees {low} to {high} of {n} coordinates")
+def _spanned(n: int, span: tuple[int, int]) -> Family:
+    low, high = (int(size) for size in span)
+    if not 0 <= low <= n or not high <= n or Family.count(n, high, low) * 8.0 * n_words(n) > available_memory():
+        raise ValueError(f"degrees {low} to {high} of {n} coordinates, more than memory holds")
     return Family.full(n, high, low)
+
+
+def _listed(n: int, masks: NDArray[np.uint64]) -> Family:
+    _check_bits(masks, n)
+    return Family(n, masks, None)
+
+
+def _check_bits(words: NDArray[np.uint64], n: int) -> None:
+    """Refuse packed words that name coordinates beyond the n there are."""
+    if n % WORD and (words[:, -1] >> np.uint64(n % WORD)).any():
+        raise ValueError(f"coordinates beyond the {n} there are")
+
+
+def expect(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """An array of a file, of the dtype and shape (None: any length) that it must have."""
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(due in (None, is_) for due, is_ in zip(shape, array.shape, strict=True))
+    if array.dtype != dtype or not fits:
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+    return array
 
 
 def _stream_out(stream: Stream, arrays: Arrays) -> State:
@@ -174,13 +201,13 @@ def _stream_out(stream: Stream, arrays: Arrays) -> State:
 
 
 def _stream_in(state: State, arrays: Arrays) -> Stream:
+    n, n_targets, n_folds = int(state["n"]), int(state["n_targets"]), int(state["n_folds"])
+    if state["domain"] not in ("cube", "real", None) or len(state["statistics"]) not in (0, n_folds):
+        raise ValueError("a statistic of no known kind")
     statistics = [
-        _statistic_in(one, f"statistic.{fold}", int(state["n"]), int(state["n_targets"]), arrays)
-        for fold, one in enumerate(state["statistics"])
+        _statistic_in(one, f"statistic.{fold}", n, n_targets, arrays) for fold, one in enumerate(state["statistics"])
     ]
-    return Stream(
-        int(state["n"]), int(state["n_targets"]), int(state["n_folds"]), state["domain"], state["encoding"], statistics
-    )
+    return Stream(n, n_targets, n_folds, state["domain"], _encoding(state["encoding"]), statistics)
 
 
 _REAL = ("feature_mean", "target_mean", "gram", "rhs", "target_squares")
@@ -211,27 +238,44 @@ def _statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
 
 def _statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Any:
     if state["kind"] == "real":
-        real = RealStatistic(Family(n, arrays[f"{name}.masks"], None), n_targets)
-        for part in _REAL:
-            setattr(real, part, arrays[f"{name}.{part}"])
-        real.weight, real.n_rows = float(state["weight"]), int(state["n_rows"])
-        return real
+        return _real_in(state, name, n, n_targets, arrays)
     statistic: Cells | Rows | Moments
     if state["kind"] == "rows":
         statistic = Rows(n, n_targets)
-        statistic.codes = arrays[f"{name}.codes"]
+        statistic.codes = expect(arrays, f"{name}.codes", np.uint64, (None, n_words(n)))
+        _check_bits(statistic.codes, n)
     elif state["kind"] == "moments":
+        family = _listed(n, expect(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
         span = None if state["span"] is None else (int(state["span"][0]), int(state["span"][1]))
-        statistic = Moments(Family(n, arrays[f"{name}.masks"], span), n_targets)
+        if span is not None and not np.array_equal(_spanned(n, span).masks, family.masks):
+            raise ValueError(f"masks that are not all subsets of sizes {span}")
+        statistic = Moments(Family(n, family.masks, span), n_targets)
     else:
+        if n > MAX_N:
+            raise ValueError(f"cells of {n} coordinates")
         statistic = Cells(n, n_targets)
     statistic.totals.n_rows = int(state["n_rows"])
     for part, sums in _sums(statistic).items():
-        limbs = arrays[f"{name}.{part}"]
-        if state["kind"] != "rows" and limbs.shape[1:] != sums.shape:
-            raise ValueError(f"{part} has shape {limbs.shape[1:]} where {sums.shape} is due")
-        sums.base, sums.limbs = int(state["base"][part]), limbs
+        shape = (
+            (*sums.shape[:-1], len(statistic.codes)) if isinstance(statistic, Rows) and "." not in part else sums.shape
+        )
+        limbs = expect(arrays, f"{name}.{part}", np.int64, (None, *shape))
+        if limbs.size and (limbs.max() > MOST_DIGIT or limbs.min() < -MOST_DIGIT):
+            raise ValueError(f"{part} is not a normalised sum")
+        base = int(state["base"][part])
+        if abs(base) > MOST_PLACES or len(limbs) > MOST_PLACES:
+            raise ValueError(f"{part} is beyond any double")
+        sums.replace(base, limbs)
     return statistic
+
+
+def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> RealStatistic:
+    family = _listed(n, expect(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
+    real = RealStatistic(family, n_targets)
+    for part in _REAL:
+        setattr(real, part, expect(arrays, f"{name}.{part}", np.float64, getattr(real, part).shape))
+    real.weight, real.n_rows = float(state["weight"]), int(state["n_rows"])
+    return real
 
 
 def _sums(statistic: Cells | Rows | Moments) -> Mapping[str, ExactSum]:

@@ -113,34 +113,31 @@ class Stream:
         """
         if batch.y.shape[1] != self.n_targets:
             raise ValueError(f"`y` has {batch.y.shape[1]} targets, the rows before had {self.n_targets}; pass as many.")
-        if batch.sign < 0 and self.n_rows < len(batch.y):
-            raise ValueError(f"cannot forget {len(batch.y)} rows of {self.n_rows}; forget only rows that were fitted.")
+        if batch.sign < 0 and self.n_rows < len(batch.positive().y):
+            gone = len(batch.positive().y)
+            raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
         if self.domain is None:
             self._decide(request, X, names)
         if self.domain is None:  # all values are 1: they may be bits or signs, and a later row will tell
             self.undecided.append(batch.positive().copy())
             return
-        if self.encoding is not None:
-            points = pack(X, self.encoding, names)
-            waiting, self.undecided = self.undecided, []
-            for earlier in waiting:
-                self._digest(request, self._ones(len(earlier.y)), earlier)
-            self._digest(request, points, batch)
-        else:
-            self._digest(request, X.astype(np.float64, copy=False), batch)
+        rows = X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+        self._digest_waiting(request)
+        self._digest(request, rows, batch)
 
-    def _ones(self, n_rows: int) -> Points:
-        assert self.encoding is not None  # noqa: S101 - called once it is known
-        return pack(np.ones((n_rows, self.n), dtype=np.int8), self.encoding)
+    def _digest_waiting(self, request: Request) -> None:
+        waiting, self.undecided = self.undecided, []
+        for batch in waiting:
+            ones = np.ones((len(batch.y), self.n))
+            self._digest(request, ones if self.encoding is None else pack(ones, self.encoding), batch)
 
     def settled(self, request: Request) -> Stream:
         """The stream itself or, while all values are 1, a copy in which they are signs."""
         if self.domain is not None:
             return self
-        twin = replace(self, statistics=[], undecided=[])
+        twin = replace(self, statistics=[])
         twin._begin(request, "cube", "signs")
-        for batch in self.undecided:
-            twin._digest(request, twin._ones(len(batch.y)), batch)
+        twin._digest_waiting(request)
         return twin
 
     def _decide(self, request: Request, X: NDArray[Any], names: NDArray[Any] | None) -> None:
@@ -178,6 +175,8 @@ class Stream:
             positive = batch.weights > 0
             rows = rows.take(positive) if isinstance(rows, Points) else rows[positive]
             batch = batch.positive()
+        if not len(batch.y):
+            return
         if self.domain == "cube":
             self._adapt(request, self.n_rows + batch.sign * len(batch.y))
         for fold, statistic in enumerate(self.statistics):
@@ -232,9 +231,7 @@ class Stream:
         self._adapt(request, self.n_rows + other.n_rows)
         for fold, theirs in enumerate(other.statistics):
             self.statistics[fold] = joined(self.statistics[fold], theirs)
-        waiting, self.undecided = self.undecided, []
-        for batch in waiting:
-            self._digest(request, self._ones(len(batch.y)), batch)
+        self._digest_waiting(request)
 
     def total(self, without: int | None = None) -> Any:
         """The statistic of all rows, or of all but one fold."""
