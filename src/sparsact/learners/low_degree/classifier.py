@@ -50,7 +50,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n) and labels y (m,), forgetting what was seen before."""
         self._restart()
-        self._take(X, y, sample_weight, None, reset=True)
+        self._take(X, y, sample_weight, None, reset=True, streamed=False)
         _ = self._fitted
         return self
 
@@ -80,6 +80,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         *,
         reset: bool,
         sign: int = 1,
+        streamed: bool = True,
     ) -> None:
         rows, labels = self._checked_with_targets(X, y, reset=reset)
         check_classification_targets(labels)
@@ -97,7 +98,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
                 f"label {labels[unknown][0]!r} is not among the classes {list(self.classes_)}; "
                 "name all classes in the first partial_fit."
             )
-        self._see(rows, self._targets(place), weight, sign)
+        self._see(rows, self._targets(place), weight, sign=sign, streamed=streamed)
 
     def _targets(self, place: NDArray[np.intp]) -> NDArray[np.float64]:
         if len(self.classes_) == 2:

@@ -25,7 +25,7 @@ from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.storage import save_learner
-from sparsact.learners.low_degree.stream import Batch, Request, Stream
+from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
 from sparsact.learners.points import Encoding, pack
 
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
@@ -80,15 +80,25 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
 
     # ---- rows in ----
 
-    def _see(self, X: NDArray[Any], y: NDArray[np.float64], sample_weight: ArrayLike | None, sign: int = 1) -> None:
-        """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out."""
+    def _see(
+        self,
+        X: NDArray[Any],
+        y: NDArray[np.float64],
+        sample_weight: ArrayLike | None,
+        *,
+        sign: int = 1,
+        streamed: bool = True,
+    ) -> None:
+        """Add validated rows to the statistic, (m, n) and (m, T); rows of weight zero are left out.
+
+        A batch of a stream may be all weight zero, the rows of one fit may not.
+        """
         if "stream_" not in self.__dict__ and "_solution" in self.__dict__:
             raise ValueError(_NO_STATISTIC)
         weights = None
         if sample_weight is not None:
-            fitting = not self._begun()  # a batch of a stream may have no weight at all; the first rows may not
             weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not fitting
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=streamed
             )
         if "stream_" not in self.__dict__:
             self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
@@ -109,15 +119,17 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def _begun(self) -> bool:
         return "stream_" in self.__dict__
 
-    def _checked(self, X: ArrayLike, *, reset: bool = False) -> NDArray[Any]:
-        return _kernel_dtype(validate_data(self, X, reset=reset, dtype="numeric"))
+    def _checked(self, X: ArrayLike) -> NDArray[Any]:
+        finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
+        return _kernel_dtype(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
 
     def _checked_with_targets(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, **checks: bool
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Parameters, X and y as scikit-learn checks them."""
         self._validate_params()
-        rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", **checks)
+        finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
+        rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
         return _kernel_dtype(rows), targets
 
     def _request(self) -> Request:
@@ -185,6 +197,8 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         return Penalty(kind, float(self.alpha), self.fit_intercept)
 
     def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
+        if not count_rows(statistic):
+            raise ValueError("no row of positive weight has been seen; fit some.")
         if isinstance(statistic, RealStatistic):
             family = statistic.family.up_to(request.degree)
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))

@@ -100,7 +100,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
         self._restart()
-        self._take(X, y, sample_weight, reset=True)
+        self._take(X, y, sample_weight, reset=True, streamed=False)
         _ = self._fitted
         return self
 
@@ -115,12 +115,21 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         self._take(X, y, sample_weight, reset=False, sign=-1)
         return self
 
-    def _take(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None, *, reset: bool, sign: int = 1) -> None:
+    def _take(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        weight: ArrayLike | None,
+        *,
+        reset: bool,
+        sign: int = 1,
+        streamed: bool = True,
+    ) -> None:
         rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._single_target = targets.ndim == 1
         columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
-        self._see(rows, columns, weight, sign)
+        self._see(rows, columns, weight, sign=sign, streamed=streamed)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,) or (m, T)."""
