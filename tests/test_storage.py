@@ -63,10 +63,10 @@ def test_every_truncation_is_refused(file):
     content = file.read_bytes()
     for length in sorted({0, 1, 7, 8, 9, 64, len(content) // 2, *range(len(content) - 70, len(content))}):
         file.write_bytes(content[:length])
-        with pytest.raises(ModelFileError, match="model.sparsact"):
+        with pytest.raises(ModelFileError, match=r"model.sparsact"):
             storage.read(file)
     file.write_bytes(content + b"\0")
-    with pytest.raises(ModelFileError, match="model.sparsact"):
+    with pytest.raises(ModelFileError, match=r"model.sparsact"):
         storage.read(file)
 
 
@@ -110,7 +110,7 @@ def test_what_is_no_model(tmp_path, content):
     path = tmp_path / "thing.bin"
     path.write_bytes(content)
     for open_it in (storage.read, sparsact.load):
-        with pytest.raises(ModelFileError, match="thing.bin"):
+        with pytest.raises(ModelFileError, match=r"thing.bin"):
             open_it(path)
 
 
@@ -119,17 +119,17 @@ def test_a_header_that_claims_more_than_there_is(tmp_path):
     for shape, end in [([2**40, 2**20], 2**63 - 1), ([2**40], 8 * 2**40), ([-1], 8), ([2**63, 4], 0), ([3], 8)]:
         header = json.dumps({"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, end]}}).encode()
         path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
-        with pytest.raises(ModelFileError, match="huge.bin"):
+        with pytest.raises(ModelFileError, match=r"huge.bin"):
             storage.read(path)
 
 
 def test_another_schema_or_kind(tmp_path):
     path = tmp_path / "other.bin"
     forged(path, {}, {}, "LowDegreeRegressor", schema=99)
-    with pytest.raises(ModelFileError, match="other.bin has schema 99, this version reads 1"):
+    with pytest.raises(ModelFileError, match=r"other.bin has schema 99, this version reads 1"):
         sparsact.load(path)
     forged(path, {}, {}, "Perceptron")
-    with pytest.raises(ModelFileError, match="other.bin holds a 'Perceptron'"):
+    with pytest.raises(ModelFileError, match=r"other.bin holds a 'Perceptron'"):
         sparsact.load(path)
 
 
@@ -154,7 +154,7 @@ def test_a_failed_write_leaves_the_old_file(file, monkeypatch, step):
             storage.write(file, "Kind", {"new": 1}, {})
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
-    with pytest.raises(ValueError, match="JSON|float"):
+    with pytest.raises(ValueError, match=r"JSON|float"):
         storage.write(file, "Kind", {"x": float("nan")}, {})
     assert file.read_bytes() == before
 

@@ -64,8 +64,8 @@ def test_the_error_is_the_tail_and_the_price_of_learning():
 
 @pytest.mark.parametrize("degree", [1, 3, 6])
 def test_parity_defeats_every_lower_degree(degree):
-    """Held-out R2 is at most 0 on average: N coefficients fitted to noise. A value above 0.01 for 4000 uniform test rows
-    means a correlation of 0.1 with an independent sign, a chance below 1e-9 (Hoeffding: exp(-4000 * 0.01 / 2))."""
+    """Held-out R2 is at most 0 on average: N coefficients fitted to noise. A value above 0.01 for 4000 uniform rows
+    means a correlation of 0.1 with an independent sign, a chance below 1e-8 (Hoeffding: exp(-4000 * 0.01 / 2))."""
     n = 7 if degree == 6 else 16
     rng = np.random.default_rng(degree)
     X = rng.choice([1, -1], (8000, n))

@@ -48,7 +48,11 @@ def llvm():
 
 @pytest.mark.parametrize(
     ("read", "shares"),
-    [(poelwijk, (0.137, 0.736, 0.064, 0.036)), (s309, (0.732, 0.132, 0.061, 0.016)), (llvm, (0.780, 0.112, 0.054, 0.026))],
+    [
+        (poelwijk, (0.137, 0.736, 0.064, 0.036)),
+        (s309, (0.732, 0.132, 0.061, 0.016)),
+        (llvm, (0.780, 0.112, 0.054, 0.026)),
+    ],
     ids=["Poelwijk 2019", "S309", "LLVM"],
 )
 def test_variance_by_degree(read, shares):

@@ -20,6 +20,7 @@ from sparsact.learners.low_degree.dual import between, krawtchouk_sums
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
+FLOATS, INTEGERS = ["f2", "f4", "f8", ">f8"], ["i1", "i2", "i4", "i8", ">i4"]
 
 
 def assert_is(model, X_signs, y, coef, intercept, **close):
@@ -34,7 +35,9 @@ def assert_is(model, X_signs, y, coef, intercept, **close):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("m", "n", "degree", "min_degree"), [(83, 6, 2, 1), (29, 7, 3, 1), (151, 5, 9, 2), (3, 8, 2, 1)])
+@pytest.mark.parametrize(
+    ("m", "n", "degree", "min_degree"), [(83, 6, 2, 1), (29, 7, 3, 1), (151, 5, 9, 2), (3, 8, 2, 1)]
+)
 def test_least_norm_of_any_table(solver, kind, m, n, degree, min_degree):
     rng = np.random.default_rng([m, n, len(kind)])
     X = 1 - 2 * tables(rng, kind, m, n)
@@ -69,7 +72,9 @@ def test_ridge_of_any_table(solver, kind, alpha):
 def test_linear_regression_of_scikit_learn():
     rng = np.random.default_rng(3)
     X, y = rng.choice([1, -1], (301, 9)), rng.normal(size=301)
-    theirs = make_pipeline(PolynomialFeatures(2, interaction_only=True, include_bias=False), LinearRegression()).fit(X, y)
+    theirs = make_pipeline(PolynomialFeatures(2, interaction_only=True, include_bias=False), LinearRegression()).fit(
+        X, y
+    )
     ours = LowDegreeRegressor(degree=2).fit(X, y)
     assert_allclose(ours.coef_, theirs[-1].coef_, rtol=1e-9, atol=1e-12)
     assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
@@ -241,15 +246,15 @@ class TestEncodings:
         assert_array_equal(other.coef_, self.model.coef_)
         assert_array_equal(other.predict(X), self.model.predict(self.bits))
 
-    @pytest.mark.parametrize("dtype", "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ? O >f8 >i4".split())
+    @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "u1", "u2", "u4", "u8", "?", "O"])
     def test_every_dtype_of_bits(self, dtype):
         self.same(self.bits.astype(dtype), "bits")
 
-    @pytest.mark.parametrize("dtype", "f2 f4 f8 i1 i2 i4 i8 O >f8 >i4".split())
+    @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "O"])
     def test_every_dtype_of_signs(self, dtype):
         self.same((1 - 2 * self.bits).astype(dtype), "signs")
 
-    @pytest.mark.parametrize("dtype", "f4 f8 i1 i8 u1 ?".split())
+    @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i8", "u1", "?"])
     def test_every_layout(self, dtype):
         X = self.bits.astype(dtype)
         wide = np.zeros((134, 11), dtype=dtype)
@@ -280,7 +285,9 @@ class TestEncodings:
         products = LowDegreeRegressor(2, domain="real").fit(self.bits, self.y[:, None])
         expected = least_norm(monomials(self.bits, products.subsets_), self.y[:, None])
         assert_allclose(products.coef_, expected[0].T, atol=1e-9)
-        assert_allclose(products.predict(self.bits), monomials(self.bits, products.subsets_) @ expected[0] + expected[1])
+        assert_allclose(
+            products.predict(self.bits), monomials(self.bits, products.subsets_) @ expected[0] + expected[1]
+        )
 
     @pytest.mark.parametrize("fit_intercept", [True, False])
     @pytest.mark.parametrize("alpha", [0.0, 0.8])

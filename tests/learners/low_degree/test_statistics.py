@@ -102,7 +102,9 @@ def test_the_answers_are_the_rational_ones(n, m, T, degree, min_degree, weighted
     ones = np.ones(len(bits)) if weights is None else weights
     w = [Fraction(value) for value in ones.tolist()]
     size = len(family) + 1
-    gram = [[sum(wi * c[a] * c[b] for wi, c in zip(w, characters, strict=True)) for b in range(size)] for a in range(size)]
+    gram = [
+        [sum(wi * c[a] * c[b] for wi, c in zip(w, characters, strict=True)) for b in range(size)] for a in range(size)
+    ]
     sums = [
         [sum(wi * Fraction(yi) * c[a] for wi, yi, c in zip(w, column, characters, strict=True)) for a in range(size)]
         for column in y.T.tolist()
