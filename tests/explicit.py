@@ -1,4 +1,4 @@
-"""The road that the library never takes: write the matrix of monomials out, and ask NumPy. The oracle of every learner."""
+"""The road that the library never takes, and the oracle of every learner: write the matrix out, and ask NumPy."""
 
 from itertools import combinations
 

@@ -15,22 +15,8 @@ from sparsact.learners.exact_sum import ExactSum
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 properties = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-EDGES = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    2.0**32,
-    -(2.0**32),
-    2.0**-32,
-    5e-324,
-    -5e-324,
-    2.2e-308,
-    1e300,
-    -1e300,
-    1e-300,
-    2.0**53 - 1,
-]
+EDGES = [0.0, 1.0, 2.0**32, 2.0**-32, 5e-324, 2.2e-308, 1e300, 1e-300, 2.0**53 - 1]
+EDGES += [-edge for edge in EDGES]
 doubles = st.sampled_from(EDGES) | st.floats(-1e300, 1e300) | st.integers(-5, 5).map(float)
 lists = st.lists(doubles, min_size=0, max_size=23)
 pairs = st.lists(st.tuples(doubles, doubles), min_size=0, max_size=23)

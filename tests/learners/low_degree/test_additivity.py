@@ -63,9 +63,7 @@ def test_any_tree_of_merges(m, n, solver, data):
     X, y, weights = sample(rng, m, n, magnitudes=0 if solver == "lasso" else 9)
     make = LowDegreeRegressor(2, 0.1, solver)
     cuts = sorted(data.draw(st.lists(st.integers(1, m - 1), max_size=5, unique=True)))
-    leaves = [
-        clone(make).partial_fit(X[rows], y[rows], weights[rows]) for rows in np.split(rng.permutation(m), cuts)
-    ]
+    leaves = [clone(make).partial_fit(X[rows], y[rows], weights[rows]) for rows in np.split(rng.permutation(m), cuts)]
     while len(leaves) > 1:
         other = leaves.pop(data.draw(st.integers(0, len(leaves) - 1)))
         before = copy.deepcopy(other)
@@ -248,7 +246,7 @@ def test_a_failed_batch_leaves_no_trace():
     bad[69_000, 1] = 2
     for make in (LowDegreeRegressor(1), LowDegreeRegressorCV((1,), (0.0,), 3)):
         model = clone(make).partial_fit(X[:12], y[:12])
-        with pytest.raises(ValueError, match="holds 2.0"):
+        with pytest.raises(ValueError, match=r"holds 2.0"):
             model.partial_fit(bad, y)
         assert model.n_samples_seen_ == 12
         same(model.partial_fit(X[12:90], y[12:90]), clone(make).fit(X[:90], y[:90]))

@@ -42,7 +42,9 @@ def test_grid_search(monkeypatch, route):
     ours = LowDegreeRegressorCV(DEGREES, ALPHAS, split, solver).fit(X, Y)
     for fold in range(4):
         for name, sign in (("r2", 1), ("mse", -1)):
-            assert_allclose(ours.cv_results_[f"fold_{name}"][:, fold], sign * theirs.cv_results_[f"split{fold}_test_{name}"])
+            assert_allclose(
+                ours.cv_results_[f"fold_{name}"][:, fold], sign * theirs.cv_results_[f"split{fold}_test_{name}"]
+            )
     assert ours.degree_ == theirs.best_params_["polynomialfeatures__degree"] == 2
     assert ours.alpha_ == theirs.best_params_["ridge__alpha"]
     assert_allclose(ours.best_score_, theirs.cv_results_["mean_test_r2"][theirs.best_index_])
@@ -61,7 +63,7 @@ def test_weights_and_targets(route, fit_intercept):
         [2], [0.7], PredefinedSplit(FOLDS), "auto" if route == "real" else route, fit_intercept
     ).fit(X, y, weights)
     for fold in range(4):
-        train, test = FOLDS != fold, FOLDS == fold
+        train, test = fold != FOLDS, fold == FOLDS
         features = monomials(X, subsets_of_size(6, 2))
         coef, intercept = least_norm(features[train], y[train], weights[train], alpha=0.7, fit_intercept=fit_intercept)
         share = weights[test] / weights[test].sum()
@@ -135,7 +137,7 @@ def test_dealt(first, n_rows, n_folds, seed):
 
 
 def test_dealing_looks_random():
-    """Each fold follows each in 1/5 of 20,000 blocks: off by more than 0.02 has a chance below 1e-9 (normal, 7 sigma)."""
+    """Each fold stands at each place in 1/5 of 20,000 blocks; off by 0.02 (7 sigma) has a chance below 1e-9."""
     folds = dealt(0, 100_000, 5, 1).reshape(-1, 5)
     for place in range(5):
         assert_allclose(np.bincount(folds[:, place]) / 20_000, 0.2, atol=0.02)

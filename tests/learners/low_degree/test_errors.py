@@ -66,7 +66,7 @@ class TestPointsOfTheCube:
             make().predict(BITS)
 
     def test_negative_weights(self, make):
-        with pytest.raises(ValueError, match="[Nn]egative"):
+        with pytest.raises(ValueError, match=r"[Nn]egative"):
             make().fit(BITS, target(make), np.arange(43) - 3.0)
 
     def test_weights_that_are_all_zero(self, make):
@@ -132,7 +132,7 @@ class TestMemory:
 
 def test_real_columns_on_a_route_of_the_cube():
     for solver in ("cells", "moments", "kernel"):
-        with pytest.raises(ValueError, match='real columns.*solver="auto"'):
+        with pytest.raises(ValueError, match=r'real columns.*solver="auto"'):
             LowDegreeRegressor(solver=solver).fit(BITS + 0.5, Y)
 
 
@@ -152,7 +152,7 @@ def test_an_unknown_subset():
 def test_no_freedom_left():
     X = np.unpackbits(np.arange(9, dtype=np.uint8)[:, None] * 3, axis=1)[:, 3:]
     model = LowDegreeRegressor(2, solver="cells").fit(X, Y[:9])
-    with pytest.raises(ValueError, match="9 rows do not exceed 16 parameters.*lower degree"):
+    with pytest.raises(ValueError, match=r"9 rows do not exceed 16 parameters.*lower degree"):
         model.standard_errors()
     assert np.isnan(model.residual_variance_)
 
@@ -172,7 +172,7 @@ def test_rows_that_were_summed_into_moments():
     X, y = rng.integers(0, 2, (65_600, 5)), rng.normal(size=65_600)
     model = LowDegreeRegressor(2, solver="moments").fit(X, y)
     model.set_params(solver="kernel").forget(X[9:], y[9:])
-    with pytest.raises(ValueError, match='gone.*solver="kernel"'):
+    with pytest.raises(ValueError, match=r'gone.*solver="kernel"'):
         _ = model.coef_
 
 
@@ -194,7 +194,7 @@ class TestMerge:
     def test_other_columns(self):
         pandas = pytest.importorskip("pandas")
         a, b = (pandas.DataFrame(BITS, columns=list(names)) for names in ("abcde", "abced"))
-        with pytest.raises(ValueError, match="column|feature"):
+        with pytest.raises(ValueError, match=r"column|feature"):
             LowDegreeRegressor().fit(a, Y).merge(LowDegreeRegressor().fit(b, Y))
 
     def test_other_classes(self):
@@ -205,7 +205,7 @@ class TestMerge:
     def test_other_monomials(self):
         X, y = rng.integers(0, 2, (70_000, 4)), rng.normal(size=70_000)
         mine, other = (LowDegreeRegressor(degree, solver="moments").fit(X, y) for degree in (1, 2))
-        with pytest.raises(ValueError, match="merge|degree|monomials"):
+        with pytest.raises(ValueError, match=r"merge|degree|monomials"):
             mine.merge(other)
 
     def test_not_fitted(self):
@@ -224,7 +224,7 @@ class TestTargets:
 
     def test_not_finite(self):
         for bad in (np.nan, np.inf):
-            with pytest.raises(ValueError, match="NaN|infinity"):
+            with pytest.raises(ValueError, match=r"NaN|infinity"):
                 LowDegreeRegressor().fit(BITS, np.where(Y > 1, bad, Y))
 
     def test_an_unknown_label(self):
@@ -235,7 +235,7 @@ class TestTargets:
         assert model.n_samples_seen_ == 43
 
     def test_one_class(self):
-        with pytest.raises(ValueError, match="at least 2 classes.*partial_fit"):
+        with pytest.raises(ValueError, match=r"at least 2 classes.*partial_fit"):
             LowDegreeClassifier().fit(BITS, np.zeros(43, int))
 
 
@@ -250,7 +250,7 @@ class TestFolds:
 
     def test_a_single_fold(self):
         for cv in (1, 0, [([0], range(43))]):
-            with pytest.raises(ValueError, match="fold|cv"):
+            with pytest.raises(ValueError, match=r"fold|cv"):
                 LowDegreeRegressorCV(cv=cv).fit(BITS, Y)
 
     def test_a_fold_without_weight(self):

@@ -131,15 +131,20 @@ class TestHeredity:
     X = rng.choice([1, -1], (2000, 7))
     # Main effects 0 and 1 with their interaction; (2, 3) of parents that do nothing; (0, 4) of one parent; (0, 1, 4).
     y = (
-        3 * X[:, 0] + 2 * X[:, 1] + X[:, 0] * X[:, 1] + 2 * X[:, 2] * X[:, 3] + X[:, 0] * X[:, 4]
-        + X[:, 0] * X[:, 1] * X[:, 4] + 0.5 * rng.normal(size=2000)
+        3 * X[:, 0]
+        + 2 * X[:, 1]
+        + X[:, 0] * X[:, 1]
+        + 2 * X[:, 2] * X[:, 3]
+        + X[:, 0] * X[:, 4]
+        + X[:, 0] * X[:, 1] * X[:, 4]
+        + 0.5 * rng.normal(size=2000)
     )
 
     def chosen(self, rule, degree):
         return set(LowDegreeRegressor(degree, heredity=rule).fit(self.X, self.y).subsets_)
 
     def test_strong(self):
-        """All parts of one coordinate less must stand. A null term stays with a chance of 5 % a size; the seed is fixed."""
+        """All parts of one coordinate less must stand. A null term stays with a chance of 5 % a size; fixed seed."""
         kept = self.chosen("strong", 3)
         assert {(0,), (1,), (0, 1)} <= kept
         assert not {(2, 3), (0, 4), (0, 1, 4)} & kept
@@ -162,7 +167,7 @@ class TestHeredity:
         assert_allclose(model.standard_errors(), again.standard_errors(), rtol=1e-12)
 
     def test_noise_keeps_hardly_anything(self):
-        """Of 200 targets of noise, each keeps a term with a chance of at most 5 %: more than 28 have 1e-6 (binomial)."""
+        """Each of 200 targets of noise keeps a term with a chance of at most 5 %; the bound fails with 1e-6 (binomial)."""
         y = np.random.default_rng(9).normal(size=(2000, 200))
         kept = [len(LowDegreeRegressor(2, heredity="strong").fit(self.X, column).subsets_) for column in y.T]
         assert np.count_nonzero(kept) <= binom.isf(1e-6, 200, 0.05)

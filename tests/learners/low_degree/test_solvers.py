@@ -20,6 +20,7 @@ from sparsact.learners.low_degree.dual import between, krawtchouk_sums
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
+FLOATS, INTEGERS = ["f2", "f4", "f8", ">f8"], ["i1", "i2", "i4", "i8", ">i4"]
 
 
 def assert_is(model, X_signs, y, coef, intercept, **close):
@@ -245,13 +246,11 @@ class TestEncodings:
         assert_array_equal(other.coef_, self.model.coef_)
         assert_array_equal(other.predict(X), self.model.predict(self.bits))
 
-    @pytest.mark.parametrize(
-        "dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "O", ">f8", ">i4"]
-    )
+    @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "u1", "u2", "u4", "u8", "?", "O"])
     def test_every_dtype_of_bits(self, dtype):
         self.same(self.bits.astype(dtype), "bits")
 
-    @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "O", ">f8", ">i4"])
+    @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "O"])
     def test_every_dtype_of_signs(self, dtype):
         self.same((1 - 2 * self.bits).astype(dtype), "signs")
 

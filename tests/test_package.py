@@ -1,0 +1,145 @@
+"""The package as a whole: quick to import, layered one way, with the names it promises."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sparsact
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "sparsact"
+HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
+
+# Each folder or module, and what it may import of the package besides itself.
+GROUND = {"hypercube", "kernels", "storage", "_version"}
+MAY_IMPORT = {
+    "_version": set(),
+    "hypercube": set(),
+    "kernels": {"hypercube"},
+    "storage": {"_version", "learners"},
+    "fourier": {"hypercube", "kernels"},
+    "learners": GROUND | {"fourier"},
+    "datasets": GROUND | {"fourier"},
+    "tables": GROUND | {"datasets"},
+}
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_import_loads_nothing_heavy():
+    code = f"import sys, sparsact; print([name for name in {HEAVY} if name in sys.modules])"
+    assert python(code).strip() == "[]"
+
+
+def test_the_import_is_quick():
+    """Median of three fresh interpreters, less the same without the import: under half a second."""
+    took = {"import sparsact": [], "pass": []}
+    for _ in range(3):
+        for code, seconds in took.items():
+            start = time.perf_counter()
+            python(code)
+            seconds.append(time.perf_counter() - start)
+    assert statistics.median(took["import sparsact"]) - statistics.median(took["pass"]) < 0.5
+
+
+def test_learners_need_neither_torch_nor_matplotlib():
+    heavy = ("torch", "matplotlib", "dask")
+    code = f"import sys, sparsact; sparsact.LowDegreeRegressor; print([n for n in {heavy} if n in sys.modules])"
+    assert python(code).strip() == "[]"
+
+
+def imports():
+    """(importing part, imported part, where) of every import inside the package that is not for type hints alone."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        inside = path.relative_to(SOURCE)
+        if inside.name == "__init__.py" and len(inside.parts) == 1:
+            continue
+        part = inside.parts[0].removesuffix(".py")
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{inside}:{node.lineno}: a relative import"
+                module = node.module or ""
+                names = [f"sparsact.{a.name}" for a in node.names] if module == "sparsact" else [module]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            for name in names:
+                if name.startswith("sparsact."):
+                    yield part, name.split(".")[1], f"{inside}:{node.lineno}"
+
+
+def test_imports_point_one_way():
+    for part, imported, where in imports():
+        if imported == part:
+            continue
+        if imported in ("cli", "reports"):
+            assert part in ("cli", "__main__"), f"{where}: only the command may import {imported}"
+        if part in MAY_IMPORT:
+            assert imported in MAY_IMPORT[part], f"{where}: {part} must not import {imported}"
+
+
+def test_storage_imports_learners_only_to_load():
+    tree = ast.parse((SOURCE / "storage.py").read_text())
+    top = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    assert not [node for node in top if (node.module or "").startswith("sparsact.learners")]
+
+
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.name == "__main__.py":
+            continue
+        yield ".".join(("sparsact", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_names_that_are_promised_exist(name):
+    module = __import__(name, fromlist=["_"])
+    promised = getattr(module, "__all__", [])
+    assert list(promised) == sorted(promised)
+    assert len(set(promised)) == len(promised)
+    for promise in promised:
+        assert getattr(module, promise) is not None
+        if name == "sparsact":
+            assert promise in dir(module)
+
+
+def test_the_public_contract():
+    for name in ("LowDegreeRegressor", "LowDegreeClassifier", "LowDegreeRegressorCV", "load", "fourier", "__version__"):
+        assert hasattr(sparsact, name)
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", sparsact.__version__)
+    with pytest.raises(AttributeError, match="no attribute 'Perceptron'"):
+        _ = sparsact.Perceptron
+
+
+def tracked():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout of the repository")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_no_file_names_a_machine():
+    """No absolute path of anybody's machine in a tracked file."""
+    machine = re.compile(rb"(?<![\w.])/(?:work|home|Users|mnt|root|data|workspace)/[\w.-]+")
+    for path in tracked():
+        content = path.read_bytes()
+        if b"\0" not in content:
+            found = machine.search(content)
+            assert not found, f"{path.relative_to(ROOT)} names {found[0].decode()}"
+
+
+def test_no_tracked_file_is_large():
+    for path in tracked():
+        assert path.stat().st_size < 1 << 20, f"{path.relative_to(ROOT)} has over a megabyte"
