@@ -30,8 +30,8 @@ def least_norm(features, y, weights=None, *, alpha=0.0, fit_intercept=True):
     """Coefficients (D, T) and intercepts (T,) of weighted ridge; of least norm where the rows leave a choice."""
     F, Y, feature_mean, target_mean = centred(features, y, weights, fit_intercept=fit_intercept)
     root = np.ones((len(y), 1)) if weights is None else np.sqrt(weights)[:, None]
-    D = features.shape[1]
-    above = np.vstack([F * root, np.sqrt(alpha) * np.eye(D)])
+    D = features.shape[1] if alpha else 0
+    above = np.vstack([F * root, np.sqrt(alpha) * np.eye(D, features.shape[1])])
     coef = np.linalg.lstsq(above, np.vstack([Y * root, np.zeros((D, y.shape[1]))]), rcond=1e-9)[0]
     return coef, target_mean - feature_mean @ coef
 

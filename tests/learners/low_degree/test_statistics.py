@@ -74,13 +74,14 @@ def test_all_forms_agree_to_the_bit(n, m, T, degree, min_degree, weighted, seed)
             same(first, other, family.up_to(fewer))
 
 
-@pytest.mark.parametrize(("n", "m", "degree"), [(65, 301, 1), (67, 77, 2), (130, 3, 1)])
-def test_rows_and_moments_agree_beyond_a_word(n, m, degree):
+@pytest.mark.parametrize(("n", "m", "n_subsets"), [(65, 301, 40), (130, 77, 60), (70, 3, 11)])
+def test_rows_and_moments_agree_beyond_a_word(n, m, n_subsets):
     rng = np.random.default_rng(n)
     data = sample(rng, m, n, 2)
-    data[0][m // 2 :] = data[0][rng.integers(0, m // 2 + 1, m - m // 2)]
-    family = Family.full(n, degree)
-    same(*(filled(form, *data) for form in forms(family, 2)), family)
+    data[0][m // 2 :] = data[0][rng.integers(0, m // 2 + 1, m - m // 2)]  # repeated rows
+    subsets = [rng.choice(n, size, replace=False) for size in rng.integers(1, 5, n_subsets)]
+    for family in (Family.full(n, 1), Family.listed(n, [*subsets, (0, n - 1)])):
+        same(*(filled(form, *data) for form in forms(family, 2)), family)
 
 
 def test_a_listed_family():
