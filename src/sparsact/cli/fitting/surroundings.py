@@ -35,7 +35,7 @@ def versions() -> tuple[tuple[str, str], ...]:
 def command_line(words: Sequence[str]) -> str:
     """The command as typed, with the folders of absolute paths left out.
 
-    >>> command_line(["fit", "/home/ada/my table.csv", "--out=/tmp/m.sparsact"])
+    >>> command_line(["fit", "/tables/my table.csv", "--out=/tmp/m.sparsact"])
     "sparsact fit 'my table.csv' --out=m.sparsact"
     """
     return shlex.join(["sparsact", *map(_without_folder, words)])

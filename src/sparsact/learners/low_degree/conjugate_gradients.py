@@ -81,8 +81,8 @@ class CellEquations:
                 unit[self._graded[place - 1]] = 1.0
             else:
                 unit[:] = self._mean
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the residual below is the judge
                 solution, _ = self._solved(unit, alpha)
             miss = self._product(solution) + alpha * solution - unit
             if not np.linalg.norm(miss) <= 1e-6 * np.linalg.norm(unit):

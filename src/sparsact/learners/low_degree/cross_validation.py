@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.folds import fold_scores
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solve import Penalty, Solution
+from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
 from sparsact.learners.low_degree.stream import count_rows
 
 
@@ -148,8 +148,31 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
         return max(degrees)
 
-    def _penalty(self) -> Penalty:
-        return Penalty("ridge", self.alpha_, self.fit_intercept)
+    @property
+    def _choice(self) -> Choice:
+        choice = self._fitted.choice
+        assert choice is not None  # noqa: S101 - every solution of this class has one
+        return choice
+
+    @property
+    def degree_(self) -> int:
+        """The degree chosen."""
+        return self._choice.degree
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty chosen."""
+        return self._choice.alpha
+
+    @property
+    def best_score_(self) -> float:
+        """Mean over folds of the held-out R2 of the choice."""
+        return self._choice.score
+
+    @property
+    def cv_results_(self) -> dict[str, NDArray[Any]]:
+        """Held-out errors of every candidate."""
+        return self._choice.results
 
     def _solve(self) -> Solution:
         request = self._request()
@@ -164,13 +187,14 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             if not count_rows(statistic):
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         squared, variance = fold_scores(stream, request, degrees, alphas, fit_intercept=self.fit_intercept)
-        self.cv_results_ = _summary(degrees, alphas, squared, variance)
-        order = np.lexsort((-self.cv_results_["alpha"], self.cv_results_["degree"], self.cv_results_["mean_mse"]))
-        best = int(order[0])
-        self.degree_, self.alpha_ = int(self.cv_results_["degree"][best]), float(self.cv_results_["alpha"][best])
-        self.best_score_ = float(self.cv_results_["mean_r2"][best])
-        solution = self._solve_for(stream.total(), request.of_degree(self.degree_), self._penalty())
+        results = _summary(degrees, alphas, squared, variance)
+        best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])
+        degree, alpha = int(results["degree"][best]), float(results["alpha"][best])
+        solution = self._solve_for(
+            stream.total(), request.of_degree(degree), Penalty("ridge", alpha, self.fit_intercept)
+        )
         solution.encoding = stream.encoding
+        solution.choice = Choice(degree, alpha, float(results["mean_r2"][best]), results)
         return solution
 
 

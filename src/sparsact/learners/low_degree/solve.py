@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,16 @@ class Penalty:
     kind: str
     alpha: float
     fit_intercept: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates."""
+
+    degree: int
+    alpha: float
+    score: float
+    results: dict[str, NDArray[Any]]
 
 
 @dataclass(eq=False)
@@ -62,6 +73,7 @@ class Solution:
     encoding: Encoding | None = None
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
+    choice: Choice | None = None
 
     @cached_property
     def factor(self) -> Factor | None:

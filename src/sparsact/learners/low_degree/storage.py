@@ -20,7 +20,7 @@ from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
-from sparsact.learners.low_degree.solve import Penalty, Solution
+from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
 from sparsact.learners.low_degree.stream import Stream
 from sparsact.learners.points import Encoding, Points
 
@@ -29,9 +29,6 @@ Arrays = dict[str, NDArray[Any]]
 _LEARNED = (
     "n_features_in_",
     "_single_target",
-    "degree_",
-    "alpha_",
-    "best_score_",
     "rows_dealt_",
     "table_encoding_",  # how the command encoded the columns of a table
 )
@@ -42,9 +39,8 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     solution = learner._fitted
     state, arrays = _solution_out(solution)
     state["params"] = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
-    if hasattr(learner, "cv_results_"):
-        state["params"]["cv"] = learner.cv_results_["fold_mse"].shape[1]  # whatever split them: so many folds
-        arrays |= {f"cv.{name}": values for name, values in learner.cv_results_.items()}
+    if solution.choice is not None:
+        state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: so many folds
     state["learned"] = {name: _plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
@@ -68,9 +64,6 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         if name not in _LEARNED:
             raise ValueError(f"unknown attribute {name!r}")
         setattr(learner, name, value)
-    results = {name.removeprefix("cv."): values for name, values in arrays.items() if name.startswith("cv.")}
-    if results:
-        learner.cv_results_ = results
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     if "classes" in state or "classes" in arrays:
@@ -112,6 +105,9 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
         "parameters": solution.parameters,
         "encoding": solution.encoding,
     }
+    if solution.choice is not None:
+        state["choice"] = [solution.choice.degree, solution.choice.alpha, solution.choice.score]
+        arrays |= {f"cv.{name}": values for name, values in solution.choice.results.items()}
     if family.span is None:
         arrays["masks"] = family.masks
     if polynomial.dual is not None:
@@ -151,8 +147,15 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         Penalty(*state["penalty"]),
         encoding=_encoding(state["encoding"]),
         variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
-        parameters=state["parameters"],
+        parameters=None if state["parameters"] is None else float(state["parameters"]),
+        choice=_choice(state["choice"], arrays) if "choice" in state else None,
     )
+
+
+def _choice(state: list[Any], arrays: Arrays) -> Choice:
+    degree, alpha, score = state
+    results = {name.removeprefix("cv."): values for name, values in arrays.items() if name.startswith("cv.")}
+    return Choice(int(degree), float(alpha), float(score), results)
 
 
 def _encoding(name: Any) -> Encoding | None:
