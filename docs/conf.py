@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import sys
 from pathlib import Path
 
@@ -27,9 +28,15 @@ extensions = [
 exclude_patterns = ["_build", "decisions"]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
+html_title = f"sparsact {release}"
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}
 html_show_sourcelink = False
-html_sidebars = {"index": []}
+html_sidebars = {"[!a]*": []}  # only the API has pages below it
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
@@ -38,8 +45,14 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # fitted attributes that are properties stand in the index once
 napoleon_custom_sections = [("Warns", "params_style")]
+doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+# What pytest gives the examples of a docstring: the names of its module, and a folder of its own.
 doctest_global_setup = """
 import os, tempfile
+import numpy as np
+from sparsact.datasets import *
+from sparsact.fourier import *
+from sparsact.hypercube import *
 os.chdir(tempfile.mkdtemp())
 """
 
