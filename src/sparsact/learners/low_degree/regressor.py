@@ -15,12 +15,12 @@ from sparsact.learners.low_degree.estimator import LowDegree
 
 
 class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
-    r"""Least squares on the monomials of degree at most d: the low-degree algorithm of Lemma 7 [1]_.
+    r"""Least squares on the monomials of degree at most d: the low-degree algorithm.
 
     .. math:: f(x) = \hat f(\emptyset) + \sum_{1 \le |S| \le d} \hat f(S)\, \chi_S(x), \qquad
               \chi_S(x) = \prod_{i \in S} x_i,
 
-    fitted by least squares or ridge, exactly, and without the m x D matrix of monomials. In the realizable and in the
+    fitted by least squares or ridge, exactly, and without the m x D matrix of monomials [1]_. In the realizable and the
     agnostic case, error eps above the best is reached with :math:`O(n^d / \varepsilon)` rows.
 
     Parameters

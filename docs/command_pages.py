@@ -1,0 +1,48 @@
+"""Pages of the command's options, from the command itself, so that they cannot grow old."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from sparsact.cli.app import app
+
+
+def command_pages(path: Path) -> None:
+    """Write one section a command, to be included by ``cli.rst``."""
+    group: Any = get_command(app)
+    sections = [_section(name, command) for name, command in group.commands.items()]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(":orphan:\n\n" + "\n".join(sections), encoding="utf-8")
+
+
+def _section(name: str, command: Any) -> str:
+    title = f"sparsact {name}"
+    text, _, example = cleandoc(command.help).partition("Example: ")
+    lines = [title, "-" * len(title), "", text.strip(), "", ".. code-block:: sh", "", f"   {example.strip()}", ""]
+    lines += [".. list-table::", "   :widths: 35 65", ""]
+    for parameter in command.params:
+        lines += [f"   * - ``{_spelling(parameter)}``", f"     - {_meaning(parameter)}"]
+    return "\n".join([*lines, ""])
+
+
+def _spelling(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar)
+    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    if parameter.is_flag:
+        return names
+    return f"{names} {parameter.metavar or '|'.join(type(parameter.default))}"  # without one it is a choice: an enum
+
+
+def _meaning(parameter: Any) -> str:
+    default = parameter.default
+    told = parameter.help
+    if parameter.required:
+        return f"{told} Required." if parameter.param_type_name == "option" else told
+    if default is None or parameter.is_flag:
+        return str(told)
+    return f"{told} Default: ``{getattr(default, 'value', default)}``."

@@ -1,0 +1,62 @@
+"""How Sphinx builds the documentation: `make docs`."""
+
+from __future__ import annotations
+
+import doctest
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import sparsact
+
+sys.path.insert(0, str(Path(__file__).parent))
+from command_pages import command_pages
+
+project = "sparsact"
+author = "the sparsact developers"
+copyright = "2026, the sparsact developers"  # noqa: A001 - Sphinx gives the name
+version = release = sparsact.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.doctest",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+]
+exclude_patterns = ["_build", "decisions"]
+templates_path = ["_templates"]
+html_theme = "pydata_sphinx_theme"
+html_title = f"sparsact {release}"
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}
+html_show_sourcelink = False
+html_sidebars = {"[!a]*": []}  # only the API has pages below it
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True  # fitted attributes that are properties stand in the index once
+napoleon_custom_sections = [("Warns", "params_style")]
+doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+# What pytest gives the examples of a docstring: the names of its module, and a folder of its own.
+doctest_global_setup = """
+import os, tempfile
+import numpy as np
+from sparsact.datasets import *
+from sparsact.fourier import *
+from sparsact.hypercube import *
+os.chdir(tempfile.mkdtemp())
+"""
+
+
+def setup(app: Sphinx) -> None:
+    """Write the pages that are made from the command itself."""
+    app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))

@@ -1,0 +1,83 @@
+"""What the prose says: its examples run and print what they claim, and every path that it names is there."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from sparsact.cli import main
+
+ROOT = Path(__file__).parents[1]
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/decisions/*.md")]
+PAGES = sorted(ROOT.glob("docs/*.rst"))
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+FOLDERS = "src|tests|docs|benchmarks|examples"
+NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
+SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
+
+
+def fenced(language, path):
+    """The fenced blocks of one language, each with the block of text that follows it (its output) or None."""
+    blocks = FENCED.findall(path.read_text(encoding="utf-8"))
+    following = [*blocks[1:], ("", "")]
+    return [
+        (body, after if kind == "text" else None)
+        for (spoken, body), (kind, after) in zip(blocks, following, strict=True)
+        if spoken == language
+    ]
+
+
+def without_cost(text):
+    """All lines but the one with seconds and memory, which differ from run to run."""
+    return [line for line in text.splitlines() if "peak memory" not in line]
+
+
+def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    """One after another, in one folder: the command reads the file that the Python before it has written."""
+    monkeypatch.chdir(tmp_path)
+    pythons, shells = fenced("python", ROOT / "README.md"), fenced("sh", ROOT / "README.md")
+    assert pythons
+    assert shells
+    names: dict[str, object] = {}
+    for code, output in pythons:
+        exec(compile(code, "README.md", "exec"), names)
+        assert capsys.readouterr().out == (output or "")
+    for commands, output in shells:
+        for line in commands.splitlines():
+            program, *words = shlex.split(line)
+            assert program == "sparsact"
+            assert main(words) == 0
+        assert without_cost(capsys.readouterr().out) == without_cost(output or "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_a_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.testfile(str(page), module_relative=False, optionflags=options).failed == 0
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    targets = LINK.findall(path.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", [*PROSE, *PAGES], ids=lambda path: path.name)
+def test_paths_named_in_prose_exist(path):
+    """Paths from the root, from the package, or (a bare file name) from anywhere below src."""
+    text = "\n".join(part for part in re.findall(r"`([^`\n]+)`", path.read_text(encoding="utf-8")))
+    named = {name for name in NAMED.findall(text) if "NAME" not in name}
+    made = {"docs/_build", "docs/api"}  # by `make docs`
+    assert {name for name in named - made if not any((folder / name).exists() for folder in SOURCES)} == set()
+
+
+def test_anchors_of_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    headings = {line.lstrip("# ").lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")}
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
