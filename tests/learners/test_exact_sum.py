@@ -235,6 +235,25 @@ def test_take_and_scatter(values, order, count):
 
 
 @properties
+@given(arrays(np.float64, (2, 6), elements=doubles), st.sampled_from([1, -1]), st.integers(0, 6))
+def test_what_is_derived_shares_nothing(values, sign, count):
+    """Carrying in a part, or in a sum made from another, does not touch the whole."""
+    whole = ExactSum.of(values).times(sign)
+    whole.merge(ExactSum.of(values[:, ::-1].copy()), -sign)
+    expected = whole.copy().to_fractions()
+    parts = [whole.take(slice(count)), whole.take(np.arange(count)), whole.copy(), whole.times(1), whole.times(-1)]
+    parts += [whole.scattered(np.arange(6), 7), ExactSum.concatenated([whole])]
+    for part in parts:
+        part.to_float()
+        part.merge(part.copy())
+        part.to_float()
+    assert whole.to_fractions() == expected
+    whole.total().to_float()
+    whole.nonzero()
+    assert whole.to_fractions() == expected
+
+
+@properties
 @given(arrays(np.float64, (3, 4), elements=doubles))
 def test_totals_of_the_last_axis(values):
     assert ExactSum.of(values).total().to_fractions() == [exact(row) for row in values.tolist()]
