@@ -130,7 +130,9 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         points = Points(arrays["dual.columns"], int(state["dual_rows"]))
         dual = Dual(points, arrays["dual.weights"], arrays["dual.kernel"])
     coef = None if dual else arrays["coef"]
-    family = Family(n, arrays["masks"], None) if span is None else _spanned(n, span, coef)
+    family = (
+        Family(n, arrays["masks"], None) if span is None else _spanned(n, span, None if coef is None else len(coef))
+    )
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
     return Solution(
@@ -154,10 +156,10 @@ def _encoding(name: Any) -> Encoding | None:
     return cast("Encoding | None", name)
 
 
-def _spanned(n: int, span: tuple[int, int], coef: NDArray[np.float64] | None) -> Family:
+def _spanned(n: int, span: tuple[int, int], size: int | None) -> Family:
     low, high = span
-    if coef is not None and Family.count(n, high, low) != len(coef):  # before building what may be absurdly large
-        raise ValueError(f"{len(coef)} coefficients do not span degrees {low} to {high} of {n} coordinates")
+    if size is not None and Family.count(n, high, low) != size:  # before building what may be absurdly large
+        raise ValueError(f"{size} monomials do not span degrees {low} to {high} of {n} coordinates")
     return Family.full(n, high, low)
 
 
@@ -221,8 +223,8 @@ def _statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Array
         statistic = Rows(n, n_targets)
         statistic.codes = arrays[f"{name}.codes"]
     elif state["kind"] == "moments":
-        span = None if state["span"] is None else (int(state["span"][0]), int(state["span"][1]))
-        statistic = Moments(Family(n, arrays[f"{name}.masks"], span), n_targets)
+        masks, span = arrays[f"{name}.masks"], state["span"]
+        statistic = Moments(Family(n, masks, None) if span is None else _spanned(n, span, len(masks)), n_targets)
     else:
         statistic = Cells(n, n_targets)
     statistic.totals.n_rows = int(state["n_rows"])
