@@ -9,6 +9,8 @@ Each kernel has a goal for the widest set (AVX-512) and a floor beside it:
 - ``evaluate``: goal 25 ms for 100,000 rows and about 1,300 monomials. Roofline: for each 8 values a product for the
   monomial, shared by all T polynomials, and a product and a sum for each; at two a cycle, 1 + 0.5 / T cycles.
 - ``symmetric_differences``: goals 50 ms (1,276 subsets) and 1.5 s (5,051). Floor: ``position`` written once.
+- ``subsets_in_order`` and ``ranked_gram``, which serve the same subsets when they are all of those sizes: goals 5 and
+  100 ms, 10 and 200 ms. Floor: the result written once.
 
 Rooflines in time take the clock of ``--ghz``. Unit: milliseconds, the least of repeats taken in turns, and picoseconds
 per piece of work on the widest set.
@@ -163,6 +165,36 @@ def differences() -> list[Work]:
     return works
 
 
+def ranked(rng: np.random.Generator) -> list[Work]:
+    """All subsets of at most four coordinates, and their moments arranged by pairs of subsets of at most two."""
+    works = []
+    for n, subsets_ms, gram_ms, repeats in ((50, 5.0, 10.0, 5), (100, 100.0, 200.0, 3)):
+        masks, subsets = subset_masks(n, 2), kernels.subsets_in_order(n, 4)
+        moments = rng.normal(size=len(subsets))
+        shape, square = subsets.shape, (len(masks), len(masks))
+        works += [
+            Work(
+                f"subsets_in_order, n = {n}, <= 4",
+                lambda n=n: kernels.subsets_in_order(n, 4),
+                len(subsets),
+                "subset",
+                subsets_ms,
+                lambda shape=shape: np.empty(shape, dtype=np.uint64).fill(1),
+                repeats,
+            ),
+            Work(
+                f"ranked_gram, n = {n}, <= 2",
+                lambda n=n, masks=masks, moments=moments: kernels.ranked_gram(masks, moments, n, 4),
+                len(masks) * (len(masks) + 1) // 2,
+                "pair",
+                gram_ms,
+                lambda square=square: np.empty(square).fill(1),
+                repeats,
+            ),
+        ]
+    return works
+
+
 def measure(work: Work, isas: list[str], ghz: float) -> dict[str, object]:
     """One row: least milliseconds on each instruction set and of the floor, and what share of the goal was needed."""
 
@@ -202,7 +234,7 @@ def main() -> None:
     columns = ("work", *(f"{isa}_ms" for isa in isas), "floor_ms", "goal_ms", "met", "ps_per_piece", "piece")
     report = Table(*columns, title=f"{described['processor']}, {described['kernels']}, {described['commit']}")
     rng = np.random.default_rng(2024)
-    for work in (*packing(rng), *parities(rng), *polynomials(rng), *differences()):
+    for work in (*packing(rng), *parities(rng), *polynomials(rng), *differences(), *ranked(rng)):
         if arguments.only not in work.name:
             continue
         row = measure(work, isas, arguments.ghz)

@@ -10,6 +10,7 @@ void bind_walsh_hadamard(nanobind::module_& module);
 void bind_packed_bits(nanobind::module_& module);
 void bind_parity_counts(nanobind::module_& module);
 void bind_polynomial(nanobind::module_& module);
+void bind_subset_rank(nanobind::module_& module);
 void bind_symmetric_differences(nanobind::module_& module);
 
 }  // namespace sparsact

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import WORD, Masks
+from sparsact.hypercube import WORD, Masks, n_subsets, n_words
 from sparsact.kernels import reference
 
 native: Any
@@ -157,6 +157,33 @@ def symmetric_differences(masks: Masks) -> tuple[Masks, NDArray[np.int32]]:
     """
     position = np.empty((len(masks), len(masks)), dtype=np.int32)
     return _chosen.symmetric_differences(masks, position), position
+
+
+def subsets_in_order(n: int, size: int) -> Masks:
+    """All subsets of n coordinates with at most ``size`` members, in the order of the numbers they spell, (N, W).
+
+    They are the ``unique`` of :func:`symmetric_differences` for the family of all subsets with at most ``size / 2``.
+    """
+    masks = np.empty((n_subsets(n, size), n_words(n)), dtype=np.uint64)
+    _chosen.subsets_in_order(n, size, masks)
+    return masks
+
+
+def ranked_gram(
+    masks: Masks, moments: NDArray[np.float64], n: int, size: int, *, n_threads: int = 1
+) -> NDArray[np.float64]:
+    """The moment of every pair's symmetric difference: (D, D), symmetric.
+
+    Parameters
+    ----------
+    masks : ndarray of shape (D, W), uint64
+        Subsets, C-contiguous; no two differ in more than ``size`` coordinates.
+    moments : ndarray of shape (N,), float64
+        One for each subset of :func:`subsets_in_order`.
+    """
+    gram = np.empty((len(masks), len(masks)))
+    _chosen.ranked_gram(masks, moments, n, size, gram, n_threads)
+    return gram
 
 
 def exponent_range(values: NDArray[np.float64]) -> tuple[int, int]:

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import kernels
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
+from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.statistic import Statistic
@@ -27,8 +27,8 @@ class Moments(Statistic):
     ----------
     family : Family
         The monomials, D of them.
-    differences : ndarray of shape (N, words), uint64
-        The distinct ``S xor T``.
+    differences : Differences
+        The distinct ``S xor T``, N of them.
     weights, sums : ExactSum of shape (N,), (T, D + 1)
         The moments, and the correlations of the targets.
     """
@@ -37,23 +37,22 @@ class Moments(Statistic):
         super().__init__(family.n, n_targets)
         self.family = family
         self.n_threads = n_threads
-        self.differences, self.position = kernels.symmetric_differences(family.with_empty)
+        self.differences = Differences.of(family)
         self._clear()
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        own = self.differences.nbytes + self.position.nbytes + self.weights.nbytes + self.sums.nbytes
-        return own + self._waiting.nbytes
+        return self.differences.nbytes + self.weights.nbytes + self.sums.nbytes + self._waiting.nbytes
 
     def _empty(self) -> Self:
-        twin = copy(self)  # shares the differences and their places, which never change
+        twin = copy(self)  # shares the differences, which never change
         twin._clear()
         return twin
 
     def _clear(self) -> None:
         self.totals = Totals(self.n_targets)
-        self.weights = ExactSum.zeros((len(self.differences),))
+        self.weights = ExactSum.zeros((len(self.differences.masks),))
         self.sums = ExactSum.zeros((self.n_targets, len(self.family) + 1))
         self._waiting = Rows(self.n, self.n_targets)
 
@@ -72,7 +71,7 @@ class Moments(Statistic):
         """Turn the waiting rows into moments."""
         points, waiting = self._waiting.points, self._waiting
         if points.n_rows:
-            self.weights.merge(correlations(points, waiting.weights, self.differences, n_threads=self.n_threads))
+            self.weights.merge(correlations(points, waiting.weights, self.differences.masks, n_threads=self.n_threads))
             masks = self.family.with_empty
             self.sums.merge(correlations(points, waiting.sums, masks, n_threads=self.n_threads))
             self._waiting = Rows(self.n, self.n_targets)
@@ -98,8 +97,7 @@ class Moments(Statistic):
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), for the family or a leading part of it."""
         self.digest()
-        size = len(family) + 1
-        return np.asarray(self.weights.to_float()[self.position[:size, :size]])
+        return self.differences.gram(family, self.weights.to_float(), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""

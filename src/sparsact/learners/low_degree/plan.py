@@ -117,7 +117,9 @@ def _route(size: Size, solver: str, written: bool) -> Plan:
         )
         return Plan("cells", iterative, reason, table + own + (0.0 if iterative else 28.0 * d * d))
     differences = min(d * (d + 1) / 2.0, float(n_subsets(n, 2 * size.span[1])) if size.span else float("inf"))
-    nbytes = differences * (24.0 * n_words(n) + 40) + 32.0 * d * d + own + 48.0 * min(m, 1 << 18)
+    ranked = size.span is not None and size.span[0] == 1  # no search for the differences, no place of every pair
+    nbytes = differences * ((8.0 if ranked else 24.0) * n_words(n) + 40) + (28.0 if ranked else 32.0) * d * d
+    nbytes += own + 48.0 * min(m, 1 << 18)
     reason = f"n = {n} with {m:,} rows: the Gram matrix of {d:,} monomials from popcount moments of their differences"
     return Plan("moments", False, reason, nbytes)
 

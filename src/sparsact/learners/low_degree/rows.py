@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import kernels
 from sparsact.hypercube import n_words
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
+from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.statistic import Statistic, row_sums
 from sparsact.learners.points import Points
@@ -87,9 +87,9 @@ class Rows(Statistic):
 
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), from the unique symmetric differences."""
-        differences, position = kernels.symmetric_differences(family.with_empty)
-        moments = correlations(self.points, self.weights, differences, n_threads=n_threads)
-        return np.asarray(moments.to_float()[position])
+        differences = Differences.of(family)
+        moments = correlations(self.points, self.weights, differences.masks, n_threads=n_threads)
+        return differences.gram(family, moments.to_float(), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
