@@ -183,7 +183,7 @@ class ExactSum:
 
     def take(self, index: NDArray[np.intp] | slice) -> ExactSum:
         """The entries at ``index`` of the last axis."""
-        return ExactSum(self.base, np.ascontiguousarray(self.limbs[..., index]), self._bound)
+        return ExactSum(self.base, np.array(self.limbs[..., index], order="C"), self._bound)
 
     def times(self, sign: int) -> ExactSum:
         """The sums times 1 or -1."""

@@ -54,15 +54,20 @@ class Points:
         return cls(kernels.transpose_bits(codes, n), len(codes))
 
 
-def encoding_of(X: NDArray[Any]) -> Encoding | Literal["real", "ones"]:
-    """How the rows of X are written: as bits, as signs, as other real numbers, or all 1, which may be either."""
-    if X.dtype == bool:
-        return "bits"
-    columns, bad = kernels.pack_columns(X, *_SYMBOLS["bits"])
-    if bad < 0:
-        ones = int(np.bitwise_count(columns).sum())
-        return "ones" if ones == X.size else "bits"
-    return "signs" if kernels.pack_columns(X, *_SYMBOLS["signs"])[1] < 0 else "real"
+def recognized(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
+    """How the rows of X are written, and the points packed while finding out.
+
+    As bits, as signs, as other real numbers, or all 1, which may be bits or signs (then nothing is packed yet).
+    """
+    order: tuple[Encoding, ...] = ("bits", "signs")
+    if X.dtype != bool and (X[:1] == -1).any():
+        order = ("signs",)  # spares a pass over rows that cannot be bits
+    for encoding in order:
+        columns, bad = kernels.pack_columns(X, *_SYMBOLS[encoding])
+        if bad < 0:
+            ones = encoding == "bits" and X.dtype != bool and int(np.bitwise_count(columns).sum()) == X.size
+            return ("ones", None) if ones else (encoding, Points(columns, len(X)))
+    return "real", None
 
 
 def pack(X: NDArray[Any], encoding: Encoding, names: NDArray[Any] | None = None) -> Points:

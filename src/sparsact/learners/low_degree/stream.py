@@ -16,7 +16,7 @@ from sparsact.learners.low_degree.plan import MAX_CELLS_N, Size, plan, prefers_c
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.statistic import Statistic
-from sparsact.learners.points import Encoding, Points, encoding_of, pack
+from sparsact.learners.points import Encoding, Points, pack, recognized
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -116,12 +116,14 @@ class Stream:
         if batch.sign < 0 and self.n_rows < len(batch.positive().y):
             gone = len(batch.positive().y)
             raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
-        if self.domain is None:
-            self._decide(request, X, names)
+        points = self._decide(request, X, names) if self.domain is None else None
         if self.domain is None:  # all values are 1: they may be bits or signs, and a later row will tell
             self.undecided.append(batch.positive().copy())
             return
-        rows = X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+        if self.encoding is not None:
+            rows: Points | NDArray[np.float64] = points or pack(X, self.encoding, names)
+        else:
+            rows = X.astype(np.float64, copy=False)
         self._digest_waiting(request)
         self._digest(request, rows, batch)
 
@@ -140,17 +142,19 @@ class Stream:
         twin._digest_waiting(request)
         return twin
 
-    def _decide(self, request: Request, X: NDArray[Any], names: NDArray[Any] | None) -> None:
+    def _decide(self, request: Request, X: NDArray[Any], names: NDArray[Any] | None) -> Points | None:
+        """Tell the domain from the first rows, if they tell; the points, where they were packed on the way."""
         if request.domain == "real":
-            return self._begin(request, "real", None)
-        encoding = encoding_of(X)
+            self._begin(request, "real", None)
+            return None
+        encoding, points = recognized(X)
         if encoding == "real":
             if request.domain == "cube":
                 pack(X, "signs" if (X == -1).any() else "bits", names)  # raises, naming the column and row
-            return self._begin(request, "real", None)
-        if encoding != "ones":
+            self._begin(request, "real", None)
+        elif encoding != "ones":
             self._begin(request, "cube", encoding)
-        return None
+        return points
 
     def _begin(self, request: Request, domain: str, encoding: Encoding | None) -> None:
         self.domain, self.encoding = domain, encoding
