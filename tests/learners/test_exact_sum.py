@@ -253,6 +253,14 @@ def test_what_is_derived_shares_nothing(values, sign, count):
     assert whole.to_fractions() == expected
 
 
+def test_a_part_that_is_the_whole_is_still_a_copy():
+    """A top limb that only holds signs is folded into the one below: in the part, not in the whole."""
+    whole = ExactSum(0, np.array([[7, 5], [-1, -1]]))
+    expected = whole.to_fractions()
+    whole.take(slice(2)).to_float()
+    assert whole.to_fractions() == expected
+
+
 @properties
 @given(arrays(np.float64, (3, 4), elements=doubles))
 def test_totals_of_the_last_axis(values):
