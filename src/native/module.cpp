@@ -2,6 +2,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "bind.hpp"
 #include "isa.hpp"
 
@@ -38,6 +42,13 @@ NB_MODULE(_native, module) {
     module.def("isa", [] { return std::string(sparsact::isa_name(sparsact::current_isa())); });
     module.def("widest_isa", [] { return std::string(sparsact::isa_name(sparsact::widest_isa())); });
     module.def("use_isa", &sparsact::use_isa);
+    module.def("max_threads", [] {
+#ifdef _OPENMP
+        return omp_get_max_threads();
+#else
+        return 1;
+#endif
+    });
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
     sparsact::bind_packed_bits(module);

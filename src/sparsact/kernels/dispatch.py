@@ -28,6 +28,11 @@ def backend() -> str:
     return "reference" if _chosen is reference else "native"
 
 
+def max_threads() -> int:
+    """Threads that a kernel takes when it is left to OpenMP; the reference has one."""
+    return 1 if _chosen is reference else int(native.max_threads())
+
+
 def description() -> str:
     """Kernels in use and the instruction set they run on, for people."""
     return "reference (NumPy)" if _chosen is reference else f"native ({native.isa()})"

@@ -31,8 +31,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
         the penalty on scikit-learn's ``Lasso`` scale.
     solver : {"auto", "cells", "moments", "kernel", "correlation", "lasso"}, default="auto"
-        The first four give the same least squares (ridge) solution, of least norm where rows do not determine it:
-        ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26); ``"moments"``
+        Cells, moments and kernel give the same least squares (ridge) solution, of least norm where rows do not
+        determine it: ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26); ``"moments"``
         takes the Gram matrix from popcount moments of symmetric differences (any n); ``"kernel"`` solves an N x N
         system over the N distinct rows (more monomials than rows). ``"auto"`` chooses, and says what and why in
         ``solver_`` and ``solver_reason_``. ``"correlation"`` is the textbook average of ``y * chi_S``, right for
