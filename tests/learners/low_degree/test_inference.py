@@ -32,8 +32,7 @@ def textbook(features, y, weights, alpha, fit_intercept):
 @pytest.mark.parametrize("solver", ["cells", "moments", "kernel", "conjugate gradients"])
 @pytest.mark.parametrize(("alpha", "fit_intercept"), [(0.0, True), (0.0, False), (2.5, True)])
 def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
-    """By the kernel they are right or refused. Conjugate gradients know neither rank nor trace, so that every monomial
-    counts as a parameter: then errors are right (to 0.1 %), refused, or too large by that factor."""
+    """By the kernel, or by conjugate gradients where rows leave a choice, they are right or refused."""
     rng = np.random.default_rng([1, len(kind)])
     X, y, weights = tables(rng, kind, 151, 5), rng.normal(size=(151, 2)), rng.random(151) + 0.2
     features = monomials(1 - 2 * X, subsets_of_size(5, 2))
@@ -49,14 +48,10 @@ def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
             assert solver in ("kernel", "conjugate gradients")
             assert kind != "uniform" or solver == "kernel"
             continue
-        if solver == "conjugate gradients":
-            too_large = freedom / (151 - 15 - fit_intercept)
-            assert (model.residual_variance_ >= variance * 0.999).all()
-            assert (model.residual_variance_ <= variance * too_large * 1.001).all()
-            errors *= np.sqrt(model.residual_variance_ / variance)[:, None]
-        else:
-            assert_allclose(model.residual_variance_, variance, rtol=1e-6)
-        assert_allclose(ours, errors, rtol=1e-6, atol=1e-9)
+        # Conjugate gradients estimate the effective parameters, by Hutchinson's method, where they are not D.
+        near = 0.02 if solver == "conjugate gradients" else 1e-6
+        assert_allclose(ours, errors, rtol=near, atol=1e-9)
+        assert_allclose(model.residual_variance_, variance, rtol=near)
         if solver != "conjugate gradients":
             reach = t.ppf(0.95, freedom) * errors
             centre = np.concatenate([np.atleast_1d(model.intercept_)[:, None], model.coef_], axis=1)
