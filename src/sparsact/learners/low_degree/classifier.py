@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.fourier import Spectrum
 from sparsact.learners.low_degree.estimator import LowDegree
 
 
@@ -100,15 +98,19 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
             )
         self._see(rows, self._targets(place), weight, sign=sign, streamed=streamed)
 
+    @property
+    def _single(self) -> bool:
+        return len(self.classes_) == 2
+
     def _targets(self, place: NDArray[np.intp]) -> NDArray[np.float64]:
-        if len(self.classes_) == 2:
+        if self._single:
             return np.where(place[:, None] == 1, 1.0, -1.0)
         return np.equal(place[:, None], np.arange(len(self.classes_)), dtype=bool).astype(np.float64)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values of the regressed functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""
         values = self._values(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
+        return values[:, 0] if self._single else values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predicted labels, (m,)."""
@@ -122,7 +124,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         Where every estimate of a row is at most 0, the classes of the largest share it.
         """
         values = self._values(X)
-        if len(self.classes_) == 2:
+        if self._single:
             share = np.clip((1 + values[:, 0]) / 2, 0.0, 1.0)
             return np.column_stack([1 - share, share])
         shares = np.clip(values, 0.0, 1.0)
@@ -130,32 +132,3 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         best = (values == values.max(axis=1, keepdims=True)).astype(np.float64)
         shares = np.where(total > 0, shares, best)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-    def _per_class(self, values: NDArray[np.float64]) -> Any:
-        return values[0] if len(self.classes_) == 2 else values
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Coefficients of ``subsets_``, (D,) or (n_classes, D)."""
-        return np.asarray(self._per_class(self._polynomial.coef.T))
-
-    @property
-    def intercept_(self) -> Any:
-        """Coefficient of the empty subset, a float or (n_classes,)."""
-        return self._per_class(self._polynomial.intercept)
-
-    @property
-    def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum of the regressed function, one a class when there are more than two."""
-        spectra = self._spectra()
-        return spectra[0] if len(self.classes_) == 2 else spectra
-
-    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.float64]:
-        """Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,) or (n_classes, N)."""
-        return np.asarray(self._per_class(self._standard_errors(subsets)))
-
-    def confidence_intervals(
-        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
-    ) -> NDArray[np.float64]:
-        """Student-t intervals of the coefficients of ``subsets`` (default: all), (N, 2) or (n_classes, N, 2)."""
-        return np.asarray(self._per_class(self._intervals(subsets, confidence)))

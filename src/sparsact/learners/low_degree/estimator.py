@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,26 +12,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sparsact.fourier import Spectrum
-from sparsact.hypercube import Subset
 from sparsact.kernels.threads import threads
+from sparsact.learners.low_degree.fitted import FittedLowDegree, kernel_dtype
 from sparsact.learners.low_degree.heredity import select
-from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.plan import Plan, available_memory, plan
-from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
-from sparsact.learners.low_degree.storage import save_learner
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
-from sparsact.learners.points import Encoding, pack
 
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
-_EXACT_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
 
-class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -76,8 +69,6 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    n_features_in_: int
-
     # ---- rows in ----
 
     def _see(
@@ -119,10 +110,6 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
     def _begun(self) -> bool:
         return "stream_" in self.__dict__
 
-    def _checked(self, X: ArrayLike) -> NDArray[Any]:
-        finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
-        return _kernel_dtype(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
-
     def _checked_with_targets(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, **checks: bool
     ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -130,7 +117,7 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
         rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
-        return _kernel_dtype(rows), targets
+        return kernel_dtype(rows), targets
 
     def _request(self) -> Request:
         limit = available_memory() if self.max_memory is None else float(self.max_memory)
@@ -221,90 +208,3 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         if isinstance(statistic, RealStatistic):
             solution.solver = "dense" if penalty.kind == "ridge" else penalty.kind
         return solution
-
-    @property
-    def domain_(self) -> str:
-        """``"cube"`` or ``"real"``: what the fitted rows are."""
-        return "real" if self.encoding_ is None else "cube"
-
-    @property
-    def encoding_(self) -> Encoding | None:
-        """``"signs"`` or ``"bits"``: how points of the cube were written when the model was fitted; None for reals."""
-        return self._fitted.encoding
-
-    @property
-    def _polynomial(self) -> Polynomial:
-        return self._fitted.polynomial
-
-    @property
-    def solver_(self) -> str:
-        """The route taken: ``"cells"``, ``"moments"``, ``"kernel"``, ``"dense"``, ``"correlation"`` or ``"lasso"``."""
-        return self._fitted.solver
-
-    @property
-    def solver_reason_(self) -> str:
-        """One sentence: what was chosen and why."""
-        return self._fitted.reason
-
-    @property
-    def subsets_(self) -> list[Subset]:
-        """The monomials, in the order of ``coef_``: by size, then lexicographic."""
-        return self._polynomial.family.subsets
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows of non-zero weight seen so far."""
-        return self.stream_.n_rows if "stream_" in self.__dict__ else self._fitted.n_rows
-
-    def _values(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values (m, T) of the polynomials at the rows of X."""
-        check_is_fitted(self)
-        rows = self._checked(X)
-        encoding = self.encoding_
-        if encoding is None:
-            return self._polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
-        points = pack(rows, encoding, getattr(self, "feature_names_in_", None))
-        return self._polynomial.values(points, n_threads=threads(self.n_jobs))
-
-    def _spectra(self) -> list[Spectrum]:
-        if self.domain_ == "real":
-            raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
-        family, intercept = self._polynomial.family, self._polynomial.intercept
-        return [
-            Spectrum.from_coefficients(np.concatenate([intercept[t : t + 1], column]), family.with_empty, family.n)
-            for t, column in enumerate(self._polynomial.coef.T)
-        ]
-
-    def _standard_errors(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.float64]:
-        return standard_errors(self._fitted, self._places(subsets))
-
-    def _intervals(self, subsets: Iterable[Iterable[int]] | None, confidence: float) -> NDArray[np.float64]:
-        return confidence_intervals(self._fitted, self._places(subsets), confidence)
-
-    def _places(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.intp] | None:
-        """Places in ``[(), *subsets_]`` of the subsets asked for; None for all but the empty one."""
-        if subsets is None:
-            return None
-        place = {subset: i + 1 for i, subset in enumerate(self.subsets_)} | {(): 0}
-        asked = [tuple(sorted(subset)) for subset in subsets]
-        missing = [subset for subset in asked if subset not in place]
-        if missing:
-            raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
-        return np.array([place[subset] for subset in asked], dtype=np.intp)
-
-    def save(self, path: str | Path, *, statistic: bool = False) -> None:
-        """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; it is replaced whole or not at all.
-        statistic : bool, default=False
-            Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
-        """
-        save_learner(self, path, statistic=statistic)
-
-
-def _kernel_dtype(X: Any) -> NDArray[Any]:
-    """X in a type that the packing kernel reads."""
-    return np.asarray(X if X.dtype in _EXACT_DTYPES else X.astype(np.float64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.fourier import Spectrum
 from sparsact.learners.low_degree.estimator import LowDegree
 
 
@@ -32,10 +30,10 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         the penalty on scikit-learn's ``Lasso`` scale.
     solver : {"auto", "cells", "moments", "kernel", "correlation", "lasso"}, default="auto"
         Cells, moments and kernel give the same least squares (ridge) solution, of least norm where rows do not
-        determine it: ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26); ``"moments"``
-        takes the Gram matrix from popcount moments of symmetric differences (any n); ``"kernel"`` solves an N x N
-        system over the N distinct rows (more monomials than rows). ``"auto"`` chooses, and says what and why in
-        ``solver_`` and ``solver_reason_``. ``"correlation"`` is the textbook average of ``y * chi_S``, right for
+        determine it: ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26);
+        ``"moments"`` takes the Gram matrix from popcount moments of symmetric differences (any n); ``"kernel"`` solves
+        an N x N system over the N distinct rows (more monomials than rows). ``"auto"`` chooses, and says what and why
+        in ``solver_`` and ``solver_reason_``. ``"correlation"`` is the textbook average of ``y * chi_S``, right for
         uniform inputs only; ``"lasso"`` gives sparse coefficients.
     fit_intercept : bool, default=True
         Fit the coefficient of the empty subset, unpenalised.
@@ -136,31 +134,15 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         values = self._values(X)
         return values[:, 0] if self._single_target else values
 
-    def _per_target(self, values: NDArray[np.float64]) -> Any:
-        """Values with targets first, without that axis for a single target."""
-        return values[0] if self._single_target else values
-
     @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Coefficients of ``subsets_``, (D,) or (T, D)."""
-        return np.asarray(self._per_target(self._polynomial.coef.T))
-
-    @property
-    def intercept_(self) -> Any:
-        """Coefficient of the empty subset, a float or (T,)."""
-        return self._per_target(self._polynomial.intercept)
-
-    @property
-    def spectrum_(self) -> Spectrum | list[Spectrum]:
-        """Fourier spectrum of the fitted function, one a target."""
-        spectra = self._spectra()
-        return spectra[0] if self._single_target else spectra
+    def _single(self) -> bool:
+        return self._single_target
 
     @property
     def residual_variance_(self) -> Any:
         """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left."""
         freedom = self._fitted.residual_degrees_of_freedom
-        return self._per_target(
+        return self._squeezed(
             self._fitted.squared_error / freedom if freedom > 0 else self._fitted.squared_error * np.nan
         )
 
@@ -168,20 +150,4 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def r2_(self) -> Any:
         """Share of the variance of the fitted rows that is explained, a float or (T,); NaN for a constant target."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self._per_target(1 - self._fitted.squared_error / self._fitted.target_squares)
-
-    def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.float64]:
-        """Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,) or (T, N).
-
-        Raises
-        ------
-        ValueError
-            If the rows do not exceed the parameters, so that the noise cannot be told from the function.
-        """
-        return np.asarray(self._per_target(self._standard_errors(subsets)))
-
-    def confidence_intervals(
-        self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
-    ) -> NDArray[np.float64]:
-        """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2) or (T, N, 2)."""
-        return np.asarray(self._per_target(self._intervals(subsets, confidence)))
+            return self._squeezed(1 - self._fitted.squared_error / self._fitted.target_squares)
