@@ -98,19 +98,32 @@ SPARSACT_INLINE void sweep_in(Rows<T> rows, std::size_t width) {
         columns<radix, V>(rows, rows, width);
 }
 
-// Butterflies between `radix` rows, in place.
+template <class T>
+struct Block {
+    Rows<T> rows;
+    std::size_t width;
+};
+
+// The first and last few columns of a sweep; returns the block between them, for wide vectors.
 template <int radix, class T>
-void sweep(Rows<T> rows, std::size_t width) {
+Block<T> sweep_edges(Rows<T> rows, std::size_t width) {
     using Wide = Vector<T>;
     using Narrow = Vector<T, 16>;
     const std::size_t past = reinterpret_cast<std::size_t>(rows.data) % sizeof(Wide);
-    if (past == 0 || past % sizeof(Narrow) != 0) return sweep_in<radix, Wide>(rows, width);
+    if (past == 0 || past % sizeof(Narrow) != 0) return {rows, width};
     // Off a cache line every wide access would touch two: narrow ones at both ends put the wide ones on it.
     const std::size_t head = (sizeof(Wide) - past) / sizeof(T), tail = past / sizeof(T),
                       body = width - head - tail;
     sweep_in<radix, Narrow, T>(rows, head);
-    sweep_in<radix, Wide, T>({rows.data + head, rows.stride}, body);
     sweep_in<radix, Narrow, T>({rows.data + head + body, rows.stride}, tail);
+    return {{rows.data + head, rows.stride}, body};
+}
+
+// Butterflies between `radix` rows, in place.
+template <int radix, class T>
+void sweep(Rows<T> rows, std::size_t width) {
+    const Block<T> body = sweep_edges<radix>(rows, width);
+    sweep_in<radix, Vector<T>>(body.rows, body.width);
 }
 
 }  // namespace sparsact::SPARSACT_ISA

@@ -4,10 +4,12 @@
 // The order matters only along the path to each entry. So we go depth first and finish a block in the nearest
 // cache before its neighbour is touched, and every visit to memory joins several coordinates in registers:
 //   tile   the lowest 6 to 8 coordinates: between the lanes of a vector, then between 16 vectors;
-//   sweep  3 coordinates (6 in memory beyond the caches) in one pass over a block.
+//   sweep  3 coordinates (6 in memory beyond the caches) in one pass over a block. Of the smallest blocks
+//          beyond the first cache it is deferred, to run between the tiles of the next such block.
 #include "walsh_hadamard.hpp"
 
 #include "butterflies.hpp"
+#include "deferred_sweep.hpp"
 #include "threads.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -30,16 +32,38 @@ std::size_t top_radix(std::size_t length) {
     return tiles <= 16 ? tiles : 8;
 }
 
+// Far beyond the first cache. Less would be partly in it still, and gain nothing from waiting.
 template <class T>
-void transform(T* data, std::size_t length) {
-    if (length == tile_length<T>) return tile<tile_vectors>(data);
+bool in_second_cache(std::size_t length) {
+    return length * sizeof(T) >= std::size_t{1} << 17;
+}
+
+// May leave its last sweep in `deferred`.
+template <class T>
+void transform(T* data, std::size_t length, DeferredSweep<T>& deferred) {
+    if (length == tile_length<T>) {
+        tile<tile_vectors>(data);
+        return deferred.advance();
+    }
     if (length < tile_length<T>)
         return with_radix(length / lanes<T>, [&](auto vectors) {
             if constexpr (vectors < tile_vectors) tile<vectors>(data);
         });
     const std::size_t radix = top_radix<T>(length), part = length / radix;
-    for (std::size_t i = 0; i < radix; ++i) transform(data + i * part, part);
-    with_radix(radix, [&](auto constant) { sweep<constant>(Rows<T>{data, part}, part); });
+    for (std::size_t i = 0; i < radix; ++i) transform(data + i * part, part, deferred);
+    const Rows<T> rows{data, part};
+    if (in_second_cache<T>(length)) {
+        if (radix == deferred.radix && !in_second_cache<T>(part)) return deferred.defer(rows, part);
+        deferred.finish();
+    }
+    with_radix(radix, [&](auto constant) { sweep<constant>(rows, part); });
+}
+
+template <class T>
+void transform(T* data, std::size_t length) {
+    DeferredSweep<T> deferred;
+    transform(data, length, deferred);
+    deferred.finish();
 }
 
 // Rows shorter than a vector: several to a vector, and the last few alone.
