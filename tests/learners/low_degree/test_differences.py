@@ -41,5 +41,5 @@ def test_a_stored_span_must_be_that_of_its_masks():
     twin = storage._statistic_in(state, "s", 6, 1, arrays)
     np.testing.assert_array_equal(twin.gram(family), moments.gram(family))
     arrays["s.masks"] = arrays["s.masks"][:-1]
-    with pytest.raises(ValueError, match="20 monomials do not span degrees 1 to 2 of 6 coordinates"):
+    with pytest.raises(ValueError, match="do not span|not all subsets"):
         storage._statistic_in(state, "s", 6, 1, arrays)
