@@ -68,8 +68,10 @@ void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::u
             add_scaled(cell, cells, base, x.mantissa, x.exponent, x.negative);
         } else {
             const Scaled y = scaled(b[i]);
-            add_scaled(cell, cells, base, static_cast<unsigned __int128>(x.mantissa) * y.mantissa,
-                       x.exponent + y.exponent, x.negative != y.negative);
+            // A power of two, most often a weight of 1, only shifts: the product stays short.
+            const int zeros = y.mantissa == std::uint64_t{1} << 52 ? 52 : 0;
+            add_scaled(cell, cells, base, static_cast<unsigned __int128>(x.mantissa) * (y.mantissa >> zeros),
+                       x.exponent + y.exponent + zeros, x.negative != y.negative);
         }
     }
 }

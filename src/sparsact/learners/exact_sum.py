@@ -147,10 +147,9 @@ class ExactSum:
         while len(self.limbs) > 1 and _only_signs(self.limbs[-1], self.limbs[-2]):
             self.limbs[-2] += self.limbs[-1] * _RADIX
             self.limbs = self.limbs[:-1]
-        some = [place for place, limb in enumerate(self.limbs) if limb.any()]
-        first, end = (some[0], len(self.limbs)) if some else (0, 0)
-        self.base = self.base + first if some else 0
-        self.limbs = self.limbs[first:end]
+        first = next((place for place, limb in enumerate(self.limbs) if limb.any()), len(self.limbs))
+        self.limbs = self.limbs[first:]
+        self.base = self.base + first if len(self.limbs) else 0
         self._bound, self._canonical = _RADIX, True
 
     def _carry(self) -> None:
@@ -165,10 +164,15 @@ class ExactSum:
     def to_float(self) -> NDArray[np.float64]:
         """The sums as float64: a fixed function of their exact values, within 2 units in the last place."""
         self.normalize()
-        total = np.zeros(self.shape)
-        for place in range(len(self.limbs) - 1, -1, -1):
-            total += np.ldexp(self.limbs[place].astype(np.float64), LIMB_BITS * (self.base + place))
+        total = np.zeros(self.shape) if not len(self.limbs) else self._limb_to_float(len(self.limbs) - 1)
+        for place in range(len(self.limbs) - 2, -1, -1):
+            total += self._limb_to_float(place)
         return total
+
+    def _limb_to_float(self, place: int) -> NDArray[np.float64]:
+        digits = self.limbs[place].astype(np.float64)
+        exponent = LIMB_BITS * (self.base + place)
+        return np.asarray(np.ldexp(digits, exponent, out=digits)) if exponent else digits
 
     def to_fractions(self) -> list[Fraction]:
         """The sums as rationals, in C order; for the few totals that need exact arithmetic."""

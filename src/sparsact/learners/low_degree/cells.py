@@ -36,7 +36,8 @@ class Cells(Statistic):
         """Bytes held."""
         return self.weights.nbytes + self.sums.nbytes
 
-    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+    def add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
         code = np.ascontiguousarray(points.codes()[:, 0])
         self.weights.add(weights, None, code)
         size = np.uint64(2**self.n)

@@ -56,9 +56,10 @@ class Moments(Statistic):
         self.sums = ExactSum.zeros((self.n_targets, len(self.family) + 1))
         self._waiting = Rows(self.n, self.n_targets)
 
-    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        self._waiting.update(points, y, weights)
-        if self._waiting.totals.n_rows >= _ROWS_AT_ONCE:
+    def add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
+        self._waiting.add(points, y, weights)
+        if self._waiting.n_points >= _ROWS_AT_ONCE:
             self.digest()
 
     def absorb(self, rows: Rows) -> None:

@@ -112,7 +112,10 @@ class Factor:
         shifted.ravel(order="K")[:: size + 1] += alpha
         one_norm = float(norm(shifted, 1, check_finite=False))
         self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
-        accurate = not failed and lapack.dpocon(self._cholesky, one_norm, uplo="L")[0] > size * 2e-15
+        # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
+        accurate = not failed and (
+            alpha > size * 2e-15 * one_norm or lapack.dpocon(self._cholesky, one_norm, uplo="L")[0] > size * 2e-15
+        )
         self.method = "Cholesky" if accurate else "eigenvectors"
         if not accurate:
             values, vectors = eigh(gram)

@@ -47,7 +47,13 @@ class Rows(Statistic):
         self._gather()
         return Points.from_codes(self.codes, self.n)
 
-    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+    @property
+    def n_points(self) -> int:
+        """Points held, repeated ones counted as often as they stand."""
+        return len(self.codes) + sum(len(codes) for codes, _, _ in self._appended)
+
+    def add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
         self._append(points.codes(), *row_sums(y, weights))
 
     def merge(self, other: Self, sign: int = 1) -> None:
@@ -58,8 +64,7 @@ class Rows(Statistic):
 
     def _append(self, codes: NDArray[np.uint64], weights: ExactSum, sums: ExactSum) -> None:
         self._appended.append((codes, weights, sums))
-        waiting = sum(len(codes) for codes, _, _ in self._appended)
-        if waiting > max(1 << 18, 2 * self._n_joined):  # amortised: each row is sorted a few times at the most
+        if self.n_points > max(1 << 18, 3 * self._n_joined):  # amortised: each row is sorted a few times at the most
             self.join()
 
     def _gather(self) -> None:

@@ -58,7 +58,7 @@ class Statistic(ABC):
 
     def _change(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64], sign: int) -> None:
         self.totals.update(y, weights, sign)
-        self._add(points, y, weights)
+        self.add(points, y, weights)
 
     @property
     @abstractmethod
@@ -79,8 +79,8 @@ class Statistic(ABC):
         return type(self)(self.n, self.n_targets)
 
     @abstractmethod
-    def _add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        """Add ``w`` and ``w * y_t`` of every row at its point."""
+    def add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
 
     @abstractmethod
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
