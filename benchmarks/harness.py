@@ -88,7 +88,7 @@ def machine() -> dict[str, Any]:
         "processor": _processor(),
         "cores": psutil.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 1e9),
-        "system": platform.platform(terse=True),
+        "system": f"{platform.system()} {platform.machine()}",
         "kernels": kernels.description(),
         "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "-uno") else ""),
         "sparsact": __version__,

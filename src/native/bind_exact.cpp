@@ -26,7 +26,7 @@ void bind_exact(nb::module_& module) {
             const std::uint64_t* at = index ? index->data() : nullptr;
             const double* times = b ? b->data() : nullptr;
             nb::gil_scoped_release unlocked;
-            add_products(limbs.data(), limbs.shape(1), base, at, a.data(), times, a.shape(0));
+            add_products(limbs.data(), limbs.shape(0), limbs.shape(1), base, at, a.data(), times, a.shape(0));
         },
         nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"),
         nb::arg("b").none());

@@ -59,9 +59,13 @@ Exponents exponent_range(const double* values, std::size_t count) {
     return low <= high ? Exponents{low, high} : Exponents{0, 0};
 }
 
-void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index,
-                  const double* a, const double* b, std::size_t count) {
+void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, int base,
+                  const std::uint64_t* index, const double* a, const double* b, std::size_t count) {
+    constexpr std::size_t ahead = 16;  // cells are visited at random: fetch those of a few rows at a time
     for (std::size_t i = 0; i < count; ++i) {
+        if (index && i + ahead < count)
+            for (std::size_t place = 0; place < places; ++place)
+                __builtin_prefetch(limbs + place * cells + index[i + ahead], 1);
         const Scaled x = scaled(a[i]);
         std::int64_t* cell = limbs + (index ? index[i] : i);
         if (b == nullptr) {

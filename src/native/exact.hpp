@@ -14,7 +14,7 @@ struct Exponents {
 Exponents exponent_range(const double* values, std::size_t count);
 // limbs[l * cells + index[i]] += digit l, in base 2^32 and from 2^(32 base) on, of a[i] * b[i].
 // index == nullptr means index[i] = i; b == nullptr means b[i] = 1.
-void add_products(std::int64_t* limbs, std::size_t cells, int base, const std::uint64_t* index,
-                  const double* a, const double* b, std::size_t count);
+void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, int base,
+                  const std::uint64_t* index, const double* a, const double* b, std::size_t count);
 
 }  // namespace sparsact

@@ -110,18 +110,19 @@ class Factor:
             return
         shifted = gram.T.copy(order="F")  # symmetric: its rows are its columns
         shifted.ravel(order="K")[:: size + 1] += alpha
-        one_norm = float(norm(shifted, 1, check_finite=False))
+        bound = float(shifted.trace())  # of the 2-norm
         self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
         # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
-        accurate = not failed and (
-            alpha > size * 2e-15 * one_norm or lapack.dpocon(self._cholesky, one_norm, uplo="L")[0] > size * 2e-15
-        )
+        accurate = not failed and (alpha > size * 2e-15 * bound or self._reciprocal_condition(gram) > size * 2e-15)
         self.method = "Cholesky" if accurate else "eigenvectors"
         if not accurate:
             values, vectors = eigh(gram)
             kept = values > size * np.finfo(float).eps * max(values[-1], 0.0)
             self._values, self._vectors = values[kept], vectors[:, kept]
             self.rank = int(kept.sum())
+
+    def _reciprocal_condition(self, gram: NDArray[np.float64]) -> float:
+        return float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
 
     def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solution (D, T); of least norm where G is singular."""
