@@ -47,6 +47,11 @@ def prefers_cells(n: int, n_rows: int) -> bool:
     return n <= MAX_CELLS_N and 32 * n_rows >= 2**n
 
 
+def cells_bytes(n: int, n_targets: int) -> float:
+    """Bytes of the sums of 2**n cells, with what one transform of them needs."""
+    return 8.0 * 2**n * (2 * _LIMBS * (1 + n_targets) + 3)
+
+
 def prefers_moments(size: Size) -> bool:
     """Whether moments are the cheaper statistic: many more rows than monomials."""
     return size.n_rows >= max(4 * size.n_monomials, 1 << 16) and size.n_monomials <= 4 * _MAX_CHOLESKY
@@ -108,7 +113,7 @@ def _route(size: Size, solver: str, written: bool) -> Plan:
     if solver == "kernel":
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
         return Plan("kernel", False, reason, 28.0 * m * m + own)
-    table = 8.0 * 2**n * (2 * _LIMBS * (1 + size.n_targets) + 3)
+    table = cells_bytes(n, size.n_targets)
     iterative = not written and d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
     if solver == "cells":
         how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
@@ -127,7 +132,7 @@ def _route(size: Size, solver: str, written: bool) -> Plan:
 def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
     need = (
         f"{size.n_monomials:,} monomials of {size.n} coordinates over {size.n_rows:,} rows need about "
-        f"{cheapest.nbytes / 2**30:,.1f} GiB ({cheapest.solver}), and {limit / 2**30:,.1f} GiB may be used"
+        f"{_amount(cheapest.nbytes)} ({cheapest.solver}), and {_amount(limit)} may be used"
     )
     if size.span is None:
         return f"{need}; pass fewer subsets, or a larger max_memory."
@@ -138,3 +143,7 @@ def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
         if any(route.nbytes <= limit for route in _candidates(smaller, solver)):
             return f"{need}; degree={degree} fits, or pass a larger max_memory."
     return f"{need}; no lower degree fits either: pass a larger max_memory."
+
+
+def _amount(nbytes: float) -> str:
+    return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"
