@@ -151,9 +151,8 @@ def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     from sparsact.reports.page import duration, size
 
     typer.echo(summary.verdict)
-    typer.echo(
-        f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{' of bits' * (summary.domain == 'cube')}"
-    )
+    of_bits = " of bits" if summary.domain == "cube" else ""
+    typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
     for note in summary.notes:
         typer.echo(f"  note: {note}")
     choice = summary.choice

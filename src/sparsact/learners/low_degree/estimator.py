@@ -20,7 +20,7 @@ from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
-from sparsact.learners.low_degree.plan import Plan, available_memory, plan
+from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
@@ -202,7 +202,8 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         if isinstance(statistic, RealStatistic):
             family = statistic.family.up_to(request.degree)
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
-            route = Plan("moments", False, f"real columns: {len(family):,} monomials by matrix products", 0.0)
+            size = request.size(family.n, statistic.n_rows, statistic.n_targets)
+            route = plan(size, "dense", request.max_memory)
         else:
             size = request.size(statistic.n, statistic.totals.n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"
@@ -217,10 +218,7 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         if self.heredity is not None:
             chosen = select(equations, family, self.heredity)
             family, equations = family.part(chosen), equations.part(chosen)
-        solution = from_equations(equations, family, route, penalty)
-        if isinstance(statistic, RealStatistic):
-            solution.solver = "dense" if penalty.kind == "ridge" else penalty.kind
-        return solution
+        return from_equations(equations, family, route, penalty)
 
     @property
     def domain_(self) -> str:

@@ -157,7 +157,6 @@ class Stream:
         return points
 
     def _begin(self, request: Request, domain: str, encoding: Encoding | None) -> None:
-        self.domain, self.encoding = domain, encoding
         if domain == "real" and request.solver in ("cells", "moments", "kernel"):
             raise ValueError(
                 f'`X` holds real columns, and solver="{request.solver}" needs points of the cube: '
@@ -165,6 +164,9 @@ class Stream:
             )
         if request.solver == "cells" and domain == "cube" and self.n > MAX_N:
             raise ValueError(f'solver="cells" serves up to {MAX_N} coordinates; `X` has {self.n}: pass solver="auto".')
+        if domain == "real":
+            plan(request.size(self.n, 0, self.n_targets), "dense", request.max_memory)
+        self.domain, self.encoding = domain, encoding
         self.statistics = [self._empty(request) for _ in range(self.n_folds)]
 
     def _empty(self, request: Request) -> Statistic | RealStatistic:
