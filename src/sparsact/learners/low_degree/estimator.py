@@ -200,6 +200,11 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
         if not count_rows(statistic):
             raise ValueError("no row of positive weight has been seen; fit some.")
         if isinstance(statistic, RealStatistic):
+            if penalty.kind == "correlation":
+                raise ValueError(
+                    'solver="correlation" needs points of the cube, and `X` holds real columns: pass bits or signs, or '
+                    'solver="auto".'
+                )
             family = statistic.family.up_to(request.degree)
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
             size = request.size(family.n, statistic.n_rows, statistic.n_targets)
