@@ -205,10 +205,10 @@ class LowDegree(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no ty
                     'solver="correlation" needs points of the cube, and `X` holds real columns: pass bits or signs, or '
                     'solver="auto".'
                 )
-            family = statistic.family.up_to(request.degree)
-            equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
-            size = request.size(family.n, statistic.n_rows, statistic.n_targets)
+            size = request.size(statistic.family.n, statistic.n_rows, statistic.n_targets)
             route = plan(size, "dense", request.max_memory)
+            family = statistic.family.leading(request.family(size.n))
+            equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
         else:
             size = request.size(statistic.n, statistic.totals.n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"
