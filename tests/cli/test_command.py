@@ -343,3 +343,13 @@ def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
     assert told["learned"]
     assert told["accuracy"] == told["majority"]
     assert "where their frequencies give 0" in told["verdict"]
+
+
+def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
+    rng = np.random.default_rng(2)
+    bits = rng.integers(0, 2, (600, 12))
+    np.savez(tmp_path / "t.npz", X=bits, y=bits[:, 0] + rng.normal(size=600))
+    told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
+    assert not told["learned"]
+    assert told["verdict"].startswith("Degree 4 does not predict rows that it has not seen")
+    assert told["verdict"].endswith("choose --degree 1.")

@@ -164,6 +164,12 @@ class FitSummary:
     @property
     def verdict(self) -> str:
         """The finding in one or two sentences."""
+        best = max(self.candidates, key=lambda candidate: candidate.r2.mean)
+        if not self.learned and best.degree != self.choice.degree and best.r2.mean > best.r2.deviation:
+            return (
+                f"Degree {self.choice.degree} does not predict rows that it has not seen: {self._scores()}. "
+                f"Degree {best.degree} does, with held-out R² {best.r2}: choose --degree {best.degree}."
+            )
         if not self.learned:
             return f"Nothing of degree ≤ {self.highest_tried} can be learned from these columns: {self._scores()}."
         return f"Degree {self.choice.degree} predicts rows that it has not seen: {self._scores()}."
