@@ -294,3 +294,62 @@ def test_help_loads_no_heavy_library():
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)
+
+
+def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
+    model, table = tmp_path / "m.sparsact", tmp_path / "new.csv"
+    run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
+    header, rows = ",".join(NAMES) + "\n", "0,1,0,1,1,1\n" * 400_000
+    table.write_text(header + rows + "0,1\n")
+    (tmp_path / "p.csv").write_text("earlier")
+    assert run(capsys, "predict", model, table, "--out", tmp_path / "p.csv")[0] == 2
+    assert (tmp_path / "p.csv").read_text() == "earlier"
+    assert not list(tmp_path.glob(".*"))
+    table.write_text(header)  # no rows: a header, and no rows
+    assert run(capsys, "predict", model, table) == (0, '"y"\n', "")
+    assert run(capsys, "predict", model, table, "--out", tmp_path / "p.parquet")[0] == 0
+    assert pa.parquet.read_table(tmp_path / "p.parquet").num_rows == 0
+
+
+def test_a_bare_command_shows_its_help(capsys):
+    status, out, err = run(capsys)
+    assert (status, err) == (0, "")
+    assert "inspect" in out
+
+
+def test_a_report_of_classes_is_named_after_the_column(capsys, folder, tmp_path):
+    told = fit_json(capsys, folder / "three.csv", "--target", "three", "--task", "classification")
+    assert told["target_columns"] == ["three"]
+    assert [target["name"] for target in told["targets"]] == ["0", "1", "2"]
+    run(capsys, "fit", folder / "kinds.csv", "--target", "kind", "--report", tmp_path / "r.html", "--quiet")
+    assert "<h1>kind</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_tables_that_cannot_be_read_are_named(capsys, tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"caf\xe9,y\n0,1\n1,2\n")
+    for table, message in ((tmp_path / "t.csv", "t.csv is not UTF-8 text"), (tmp_path, "is a folder")):
+        status, _, err = run(capsys, "fit", table, "--target", "y")
+        assert (status, err.count("\n")) == (2, 1)
+        assert message in err
+
+
+def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2, (3000, 4))
+    ill = rng.random(3000) < np.where(bits[:, 0] ^ bits[:, 1], 0.35, 0.02)
+    columns = {name: bits[:, i] for i, name in enumerate("abcd")}
+    pa.csv.write_csv(pa.table(columns | {"state": np.where(ill, "ill", "well")}), tmp_path / "t.csv")
+    told = fit_json(capsys, tmp_path / "t.csv", "--target", "state")
+    assert told["learned"]
+    assert told["accuracy"] == told["majority"]
+    assert "where their frequencies give 0" in told["verdict"]
+
+
+def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
+    rng = np.random.default_rng(2)
+    bits = rng.integers(0, 2, (600, 12))
+    np.savez(tmp_path / "t.npz", X=bits, y=bits[:, 0] + rng.normal(size=600))
+    told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
+    assert not told["learned"]
+    assert told["verdict"].startswith("Degree 4 does not predict rows that it has not seen")
+    assert told["verdict"].endswith("choose --degree 1.")

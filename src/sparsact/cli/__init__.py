@@ -17,7 +17,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
     words = list(sys.argv[1:] if args is None else args)
     try:
-        status = get_command(app).main(args=words, prog_name="sparsact", standalone_mode=False, obj=words)
+        status = get_command(app).main(args=words or ["--help"], prog_name="sparsact", standalone_mode=False, obj=words)
     except Exception as error:
         if os.environ.get("SPARSACT_DEBUG") or not _is_for_the_user(error):
             raise

@@ -14,9 +14,8 @@ app = typer.Typer(
     name="sparsact",
     help="Learn real functions of bits, exactly and fast, and see of what they consist.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
 )
 
 

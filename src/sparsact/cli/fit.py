@@ -108,6 +108,7 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
     """A summary as JSON holds it."""
     told: dict[str, Any] = {
         "table": summary.table,
+        "target_columns": list(summary.target_columns),
         "task": summary.task,
         "rows": summary.n_rows,
         "columns": list(summary.feature_names),
@@ -150,7 +151,8 @@ def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     from sparsact.reports.page import duration, size
 
     typer.echo(summary.verdict)
-    typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns of bits")
+    of_bits = " of bits" if summary.domain == "cube" else ""
+    typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
     for note in summary.notes:
         typer.echo(f"  note: {note}")
     choice = summary.choice

@@ -20,6 +20,8 @@ def read_model(path: Path) -> tuple[Any, Encoding]:
     """
     import sparsact
 
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a model in it.")
     if not path.is_file():
         raise FileNotFoundError(
             f"no model {str(path)!r}; make one with sparsact fit TABLE --target COLUMN --out {path.name}"

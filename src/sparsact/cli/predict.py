@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,8 @@ def predict(
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """
+    import numpy as np
+
     from sparsact.cli.model_file import read_model
     from sparsact.cli.progress import stages
     from sparsact.datasets import encoded_table
@@ -48,6 +51,7 @@ def predict(
     opened = encoded_table(table, encoding)
     shown = False if out is None else progress
     with stages(shown) as work, work.stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
+        write(answers(learned, encoding, np.empty((0, len(encoding.feature_names)), dtype=np.uint8)))  # the header
         for X in opened.points():
             write(answers(learned, encoding, X))
             on_rows(len(X))
@@ -70,24 +74,32 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
 
 @contextmanager
 def _writer(out: Path | None) -> Iterator[Any]:
-    """Something that takes tables one after the other and writes them as one file."""
+    """Something that takes tables one after the other and writes them as one file, whole or not at all."""
     import sys
 
     import pyarrow.csv
     import pyarrow.parquet
 
     opened: list[Any] = []
+    unfinished = None if out is None else out.with_name(f".{out.name}.{os.getpid()}.unfinished")
 
     def write(piece: pa.Table) -> None:
         if not opened:
             if out is not None and out.suffix.lower() == ".parquet":
-                opened.append(pyarrow.parquet.ParquetWriter(out, piece.schema))
+                opened.append(pyarrow.parquet.ParquetWriter(unfinished, piece.schema))
             else:
-                opened.append(pyarrow.csv.CSVWriter(sys.stdout.buffer if out is None else str(out), piece.schema))
+                sink = sys.stdout.buffer if unfinished is None else str(unfinished)
+                opened.append(pyarrow.csv.CSVWriter(sink, piece.schema))
         opened[0].write_table(piece)
 
     try:
-        yield write
+        try:
+            yield write
+        finally:
+            for file in opened:
+                file.close()
+        if out is not None and unfinished is not None:
+            unfinished.replace(out)
     finally:
-        for file in opened:
-            file.close()
+        if unfinished is not None:
+            unfinished.unlink(missing_ok=True)

@@ -187,15 +187,12 @@ def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> Value
     return ValueError(f"{fact}; correct the row, or leave the column out.")
 
 
-def refuse_missing(array: pa.Array, name: str, first_row: int) -> None:
+def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fill it in, or drop the row") -> None:
     """Raise if an entry is empty or NaN."""
     missing = array.is_null(nan_is_null=True)
     if pc.any(missing).as_py():
         row = first_row + missing.index(True).as_py() + 1
-        raise ValueError(
-            f"column {name!r}, row {row}: the value is missing; fill it in, drop the row, or leave the column out "
-            f"with --ignore {name}."
-        )
+        raise ValueError(f"column {name!r}, row {row}: the value is missing; {remedy}.")
 
 
 def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:

@@ -45,6 +45,8 @@ def open_source(path: str | Path) -> Source:
         If the kind of file is unknown, or it cannot be read as that kind.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a table in it.")
     if not path.is_file():
         raise FileNotFoundError(f"no table {str(path)!r}; check the path.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -58,6 +60,8 @@ def open_source(path: str | Path) -> Source:
             return ArraySource.open(path)
     except (pa.ArrowInvalid, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(f"cannot read {path.name} as {kind[1:].upper()}: {one_line(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} is not UTF-8 text ({one_line(error)}); save it as UTF-8.") from error
     raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
 
 

@@ -49,7 +49,8 @@ class ColumnSurvey:
 
     def update(self, array: pa.Array, first_row: int) -> None:
         """Add the next piece of the column."""
-        refuse_missing(array, self.name, first_row)
+        remedy = f"fill it in, drop the row, or leave the column out with --ignore {self.name}"
+        refuse_missing(array, self.name, first_row, remedy)
         self._see_width(array)
         if len(self.values) <= MAX_CATEGORIES:
             self._see_values(array, first_row)

@@ -101,7 +101,9 @@ def open_table(
     chosen = source.names if columns is None else _resolve(columns, source.names, "column")
     features = [name for name in chosen if name not in {*targets, *ignored}]
     if not features:
-        raise ValueError("no column is left to learn from; choose fewer with --ignore.")
+        raise ValueError(
+            "no column is left to learn from; a table needs one beside its targets and the ignored columns."
+        )
     surveys = [ColumnSurvey(name, domain) for name in features]
     answers = [TargetSurvey(name, task) for name in targets]
     everything: list[ColumnSurvey | TargetSurvey] = [*answers, *surveys]

@@ -145,13 +145,16 @@ class FitSummary:
     command: str
     confusion: Confusion | None = None
     domain: str = "cube"
+    target_columns: tuple[str, ...] = ()  # of the table; targets are named after classes where there are some
 
     @property
     def learned(self) -> bool:
-        """Whether any target is predicted better than by a constant."""
-        if self.confusion is not None:
-            return self.confusion.learned
-        return any(target.learned for target in self.targets)
+        """Whether any target is predicted better than by a constant.
+
+        Of classes, a better accuracy or a better R2 will do: where one class is frequent, a model may know which rows
+        are the likelier ones, and yet rightly never name the rare class.
+        """
+        return (self.confusion is not None and self.confusion.learned) or any(target.learned for target in self.targets)
 
     @property
     def highest_tried(self) -> int:
@@ -161,6 +164,12 @@ class FitSummary:
     @property
     def verdict(self) -> str:
         """The finding in one or two sentences."""
+        best = max(self.candidates, key=lambda candidate: candidate.r2.mean)
+        if not self.learned and best.degree != self.choice.degree and best.r2.mean > best.r2.deviation:
+            return (
+                f"Degree {self.choice.degree} does not predict rows that it has not seen: {self._scores()}. "
+                f"Degree {best.degree} does, with held-out R² {best.r2}: choose --degree {best.degree}."
+            )
         if not self.learned:
             return f"Nothing of degree ≤ {self.highest_tried} can be learned from these columns: {self._scores()}."
         return f"Degree {self.choice.degree} predicts rows that it has not seen: {self._scores()}."
@@ -169,7 +178,8 @@ class FitSummary:
         if self.confusion is not None:
             return (
                 f"held-out accuracy {self.confusion.accuracy:.1%}, against {self.confusion.majority:.1%} for always "
-                "naming the most frequent class"
+                f"naming the most frequent class, and R² {self.targets[0].r2} of the classes' indicators, where their "
+                "frequencies give 0"
             )
         scores = [
             f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.mean:.3f})" for target in self.targets

@@ -250,3 +250,16 @@ def test_a_failed_batch_leaves_no_trace():
             model.partial_fit(bad, y)
         assert model.n_samples_seen_ == 12
         same(model.partial_fit(X[12:90], y[12:90]), clone(make).fit(X[:90], y[:90]))
+
+
+@pytest.mark.parametrize("n", [3, 26])
+@pytest.mark.parametrize("later", [{"degree": 3}, {"min_degree": 2}, {"subsets": [(0, 2)]}])
+def test_sums_of_other_monomials_are_not_read(n, later):
+    """Real columns, and rows that were summed into moments: what was not summed cannot be had."""
+    rng = np.random.default_rng(17)
+    X = rng.normal(size=(31, n)) if n == 3 else rng.integers(0, 2, (1 << 16, n))
+    model = LowDegreeRegressor(2, solver="auto").fit(X, X[:, 0])
+    model.set_params(**later).partial_fit(X[:9], X[:9, 0])
+    with pytest.raises(ValueError, match="fit anew"):
+        _ = model.coef_
+    np.testing.assert_allclose(model.set_params(degree=1, min_degree=1, subsets=None).coef_[0], 1 if n == 3 else -0.5)

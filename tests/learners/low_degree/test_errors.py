@@ -104,6 +104,18 @@ def test_folds_cannot_be_forgotten():
 
 
 class TestMemory:
+    def test_real_columns_are_refused_before_the_monomials_are_listed(self):
+        X = np.random.default_rng(0).normal(size=(31, 100))
+        with pytest.raises(MemoryError, match=r"1,271,427,895 monomials of 100 coordinates .* degree=\d fits"):
+            LowDegreeRegressor(6).fit(X, X[:, 0])
+
+    def test_the_degree_named_is_one_that_this_fit_can_take(self):
+        X = np.random.default_rng(0).integers(0, 2, (31, 60))
+        wish = {"solver": "lasso", "alpha": 0.1, "max_memory": 3e8}  # by the kernel, degree 5 would do
+        with pytest.raises(MemoryError, match="degree=2 fits"):
+            LowDegreeRegressor(6, **wish).fit(X, X[:, 0])
+        assert LowDegreeRegressor(2, **wish).fit(X, X[:, 0]).solver_ == "lasso"
+
     def test_the_nearest_degree_is_named(self):
         X, y = rng.integers(0, 2, (3000, 40)), rng.normal(size=3000)
         with pytest.raises(MemoryError, match=r"102,090 monomials of 40 .* 3,000 rows .*degree=2 fits"):

@@ -282,3 +282,12 @@ def test_every_flipped_bit_of_a_model_is_refused(tmp_path):
             assert str(path) in str(error)  # noqa: PT017 - a flip may also hit what means nothing
         else:
             same(loaded, LowDegreeRegressor(1).fit(BITS, Y), BITS)
+
+
+@pytest.mark.parametrize("model", [LowDegreeRegressor(1), LowDegreeRegressorCV((1,), (0.1,), 3)])
+def test_rows_of_ones_are_kept(model, tmp_path):
+    """They may be bits or signs, which only later rows tell."""
+    model.fit(np.ones((13, 6)), Y[:13], np.arange(13.0)).save(tmp_path / "m", statistic=True)
+    loaded = sparsact.load(tmp_path / "m")
+    assert loaded.n_samples_seen_ == 12
+    same(loaded.partial_fit(BITS, Y), model.partial_fit(BITS, Y), BITS)

@@ -17,6 +17,7 @@ from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, subset_masks, subsets_of
 from sparsact.learners.low_degree import plan
 from sparsact.learners.low_degree.dual import between, krawtchouk_sums
+from sparsact.learners.low_degree.rows import Rows
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
@@ -360,3 +361,37 @@ def test_the_order_of_coefficients_is_that_of_polynomial_features():
     X = tables(np.random.default_rng(21), "uniform", 40, 6)
     assert LowDegreeRegressor(3).fit(X, np.arange(40.0)).subsets_ == theirs
     assert subsets_of(subset_masks(6, 3, 1)) == theirs
+
+
+def test_the_lasso_without_a_penalty_is_least_squares():
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 2, (61, 5)), rng.normal(size=61)
+    lasso, least = (LowDegreeRegressor(2, solver=solver).fit(X, y) for solver in ("lasso", "auto"))
+    np.testing.assert_allclose(lasso.coef_, least.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_cells_are_not_built_where_memory_does_not_allow_them():
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(0, 2, (1 << 14, 19)), rng.normal(size=1 << 14)
+    small, large = (LowDegreeRegressor(1, max_memory=limit).fit(X, y) for limit in (2e7, None))
+    assert (small.solver_, large.solver_) == ("moments", "cells")
+    assert isinstance(small.stream_.statistics[0], Rows)
+    np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_averages_stay_averages_under_a_heredity_rule():
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 2, (97, 4))
+    y = 3.0 * X[:, 0] + rng.normal(size=97)
+    every, some = (LowDegreeRegressor(2, 1.5, "correlation", heredity=rule).fit(X, y) for rule in (None, "strong"))
+    places = [every.subsets_.index(subset) for subset in some.subsets_]
+    assert (0,) in some.subsets_
+    np.testing.assert_allclose(some.coef_, every.coef_[places], rtol=1e-12)
+    assert some.intercept_ == pytest.approx(every.intercept_)
+    assert some.solver_reason_ == every.solver_reason_
+
+
+def test_averages_are_of_the_cube():
+    X = np.random.default_rng(7).normal(size=(31, 3))
+    with pytest.raises(ValueError, match='"correlation" needs points of the cube'):
+        LowDegreeRegressor(1, solver="correlation").fit(X, X[:, 0])

@@ -67,6 +67,7 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
         command=command_line(words),
         confusion=confusion(held_out, table.encoding),
         domain=wish.domain,
+        target_columns=table.encoding.target_names,
     )
     return Fitted(model, summary)
 

@@ -86,14 +86,14 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
             self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
             if len(self.classes_) < 2:
                 raise ValueError(
-                    f"classification needs at least 2 classes; `y` holds 1 class, {self.classes_[0]!r}. "
+                    f"classification needs at least 2 classes; `y` holds 1 class, {self.classes_.tolist()[0]!r}. "
                     "Pass rows of another class, or name all of them in partial_fit(classes=)."
                 )
         place = np.searchsorted(self.classes_, labels)
         unknown = self.classes_[np.minimum(place, len(self.classes_) - 1)] != labels
         if unknown.any():
             raise ValueError(
-                f"label {labels[unknown][0]!r} is not among the classes {list(self.classes_)}; "
+                f"label {labels[unknown].tolist()[0]!r} is not among the classes {self.classes_.tolist()}; "
                 "name all classes in the first partial_fit."
             )
         self._see(rows, self._targets(place), weight, sign=sign, streamed=streamed)

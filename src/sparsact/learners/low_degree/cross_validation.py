@@ -36,6 +36,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         one test fold, and serve ``fit`` only.
     random_state : int, default=0
         Seed of the folds.
+    solver : {"auto", "cells", "moments", "kernel"}, default="auto"
+        As in :class:`LowDegreeRegressor`.
     fit_intercept, domain, min_degree, subsets, max_memory, n_jobs, verbose
         As in :class:`LowDegreeRegressor`.
 

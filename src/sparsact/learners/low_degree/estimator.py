@@ -17,7 +17,7 @@ from sparsact.learners.low_degree.fitted import FittedLowDegree, kernel_dtype
 from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
-from sparsact.learners.low_degree.plan import Plan, available_memory, plan
+from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
@@ -187,9 +187,15 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         if not count_rows(statistic):
             raise ValueError("no row of positive weight has been seen; fit some.")
         if isinstance(statistic, RealStatistic):
-            family = statistic.family.up_to(request.degree)
+            if penalty.kind == "correlation":
+                raise ValueError(
+                    'solver="correlation" needs points of the cube, and `X` holds real columns: pass bits or signs, or '
+                    'solver="auto".'
+                )
+            size = request.size(statistic.family.n, statistic.n_rows, statistic.n_targets)
+            route = plan(size, "dense", request.max_memory)
+            family = statistic.family.leading(request.family(size.n))
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
-            route = Plan("moments", False, f"real columns: {len(family):,} monomials by matrix products", 0.0)
         else:
             size = request.size(statistic.n, statistic.totals.n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"
@@ -204,7 +210,4 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         if self.heredity is not None:
             chosen = select(equations, family, self.heredity)
             family, equations = family.part(chosen), equations.part(chosen)
-        solution = from_equations(equations, family, route, penalty)
-        if isinstance(statistic, RealStatistic):
-            solution.solver = "dense" if penalty.kind == "ridge" else penalty.kind
-        return solution
+        return from_equations(equations, family, route, penalty)

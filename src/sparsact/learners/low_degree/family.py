@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import Masks, Subset, masks_of, n_subsets, n_words, sizes, subset_masks, subsets_of
+from sparsact.hypercube import Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,20 @@ class Family:
         """Some of the subsets, in graded order."""
         return Family(self.n, np.ascontiguousarray(self.masks[np.sort(chosen)]), None)
 
-    def up_to(self, degree: int) -> Family:
-        """The leading part with ``|S| <= degree``."""
-        span = None if self.span is None else (self.span[0], min(self.span[1], degree))
-        return Family(self.n, self.masks[: int((sizes(self.masks) <= degree).sum())], span)
+    def leading(self, wanted: Family) -> Family:
+        """The wanted family, which must be the leading part of this one, whose sums were kept.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        if not np.array_equal(self.masks[: len(wanted)], wanted.masks):
+            raise ValueError(
+                f"sums were kept for {len(self):,} monomials, and the rows are gone; to change degree, min_degree or "
+                "subsets, fit anew."
+            )
+        return wanted
 
 
 def _graded(subset: Subset) -> tuple[int, Subset]:

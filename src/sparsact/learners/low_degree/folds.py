@@ -51,7 +51,8 @@ def _scores(
                     training.normal_equations(fit_intercept=fit_intercept),
                     held_out.normal_equations(fit_intercept=fit_intercept),
                 )
-            squared[i] = _by_equations(*written, training.family.up_to(degrees[i]), alphas)
+            family = training.family.leading(wanted.family(training.family.n))
+            squared[i] = _by_equations(*written, family, alphas)
             continue
         size = wanted.size(training.n, training.totals.n_rows, training.n_targets)
         route = plan(size, request.solver, request.max_memory, rows_kept=not isinstance(training, Moments))

@@ -98,9 +98,9 @@ class Moments(Statistic):
     def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), for the family or a leading part of it."""
         self.digest()
-        return self.differences.gram(family, self.weights.to_float(), n_threads=n_threads)
+        return self.differences.gram(self.family.leading(family), self.weights.to_float(), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
         self.digest()
-        return self.sums.take(slice(len(family) + 1)).to_float()
+        return self.sums.take(slice(len(self.family.leading(family)) + 1)).to_float()

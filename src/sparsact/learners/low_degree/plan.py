@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ import psutil
 from sparsact.hypercube import n_subsets, n_words
 from sparsact.learners.low_degree.family import Family
 
-Route = Literal["cells", "moments", "kernel"]
+Route = Literal["cells", "moments", "kernel", "dense"]
 MAX_CELLS_N = 24
 _MAX_CHOLESKY = 3000
 _LIMBS = 5  # of a typical double and its weight
@@ -47,6 +48,11 @@ def prefers_cells(n: int, n_rows: int) -> bool:
     return n <= MAX_CELLS_N and 32 * n_rows >= 2**n
 
 
+def cells_bytes(n: int, n_targets: int) -> float:
+    """Bytes of the sums of 2**n cells, with what one transform of them needs."""
+    return 8.0 * float(2**n) * (2 * _LIMBS * (1 + n_targets) + 3)
+
+
 def prefers_moments(size: Size) -> bool:
     """Whether moments are the cheaper statistic: many more rows than monomials."""
     return size.n_rows >= max(4 * size.n_monomials, 1 << 16) and size.n_monomials <= 4 * _MAX_CHOLESKY
@@ -59,8 +65,8 @@ def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_k
     ----------
     size : Size
         Of the problem.
-    solver : {"auto", "cells", "moments", "kernel"}
-        The route asked for.
+    solver : {"auto", "cells", "moments", "kernel", "dense"}
+        The route asked for; ``"dense"`` is that of real columns.
     limit : float
         Bytes that may be used.
     written : bool
@@ -83,7 +89,8 @@ def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_k
     routes = _candidates(size, solver, written, rows_kept)
     fitting = [route for route in routes if route.nbytes <= limit]
     if not fitting:
-        raise MemoryError(_refusal(size, solver, min(routes, key=lambda route: route.nbytes), limit))
+        cheapest = min(routes, key=lambda route: route.nbytes)
+        raise MemoryError(_refusal(size, cheapest, limit, lambda other: _candidates(other, solver, written, rows_kept)))
     return fitting[0]
 
 
@@ -108,7 +115,9 @@ def _route(size: Size, solver: str, written: bool) -> Plan:
     if solver == "kernel":
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
         return Plan("kernel", False, reason, 28.0 * m * m + own)
-    table = 8.0 * 2**n * (2 * _LIMBS * (1 + size.n_targets) + 3)
+    if solver == "dense":
+        return Plan("dense", False, f"real columns: {d:,} monomials by matrix products", own + 36.0 * d * d)
+    table = cells_bytes(n, size.n_targets)
     iterative = not written and d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
     if solver == "cells":
         how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
@@ -124,10 +133,11 @@ def _route(size: Size, solver: str, written: bool) -> Plan:
     return Plan("moments", False, reason, nbytes)
 
 
-def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
+def _refusal(size: Size, cheapest: Plan, limit: float, routes: Callable[[Size], list[Plan]]) -> str:
+    over = f" over {size.n_rows:,} rows" if size.n_rows else ""
     need = (
-        f"{size.n_monomials:,} monomials of {size.n} coordinates over {size.n_rows:,} rows need about "
-        f"{cheapest.nbytes / 2**30:,.1f} GiB ({cheapest.solver}), and {limit / 2**30:,.1f} GiB may be used"
+        f"{size.n_monomials:,} monomials of {size.n} coordinates{over} need about "
+        f"{_amount(cheapest.nbytes)} ({cheapest.solver}), and {_amount(limit)} may be used"
     )
     if size.span is None:
         return f"{need}; pass fewer subsets, or a larger max_memory."
@@ -135,6 +145,10 @@ def _refusal(size: Size, solver: str, cheapest: Plan, limit: float) -> str:
         smaller = Size(
             size.n, Family.count(size.n, degree, size.span[0]), size.n_rows, size.n_targets, (size.span[0], degree)
         )
-        if any(route.nbytes <= limit for route in _candidates(smaller, solver)):
+        if any(route.nbytes <= limit for route in routes(smaller)):
             return f"{need}; degree={degree} fits, or pass a larger max_memory."
     return f"{need}; no lower degree fits either: pass a larger max_memory."
+
+
+def _amount(nbytes: float) -> str:
+    return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"

@@ -60,7 +60,10 @@ class RealStatistic:
         self._join(gone, -1)
 
     def merge(self, other: RealStatistic, sign: int = 1) -> None:
-        """Add (or, with sign -1, take away) the rows of another."""
+        """Add (or, with sign -1, take away) the rows of another of the same family."""
+        if len(self.family) != len(other.family):
+            self.family.leading(other.family)
+            other.family.leading(self.family)
         self._join(other, sign)
 
     def copy(self) -> RealStatistic:

@@ -23,6 +23,7 @@ from sparsact.learners.low_degree.statistic import Statistic
 from sparsact.learners.points import Encoding
 
 _MOST_VARIANCES = 100
+_AVERAGES = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
 
 
 @dataclass(frozen=True)
@@ -132,17 +133,22 @@ def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *,
 def from_equations(equations: NormalEquations, family: Family, plan: Plan, penalty: Penalty) -> Solution:
     """The polynomial that solves equations which are written out."""
     factor, parameters = None, None
-    if penalty.kind == "lasso":
+    intercept = equations.target_mean
+    if penalty.kind == "correlation":
+        sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
+        coef = sums / (equations.weight + penalty.alpha)
+    elif penalty.kind == "lasso":
         coef = lasso(equations, penalty.alpha)
+        intercept = intercept - equations.feature_mean @ coef
         parameters = float(np.count_nonzero(coef, axis=0).max(initial=0))
     else:
         factor = Factor(equations.gram, penalty.alpha)
         coef = factor.solve(equations.rhs)
-    intercept = equations.target_mean - equations.feature_mean @ coef
+        intercept = intercept - equations.feature_mean @ coef
     solution = Solution(
         Polynomial(family, coef, intercept),
         plan.solver if penalty.kind == "ridge" else penalty.kind,
-        plan.reason + _remark(factor),
+        _AVERAGES if penalty.kind == "correlation" else plan.reason + _remark(factor),
         equations.squared_error(coef, intercept),
         equations.target_squares,
         equations.n_rows,
@@ -193,7 +199,7 @@ def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: P
     return Solution(
         polynomial,
         "correlation",
-        "the average of y chi_S over the rows estimates each coefficient when inputs are uniform.",
+        _AVERAGES,
         error,
         statistic.totals.squares_about(intercept),
         statistic.totals.n_rows,

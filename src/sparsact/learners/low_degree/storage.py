@@ -21,7 +21,7 @@ from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
-from sparsact.learners.low_degree.stream import Stream
+from sparsact.learners.low_degree.stream import Batch, Stream
 from sparsact.learners.points import Encoding, Points
 
 State = dict[str, Any]
@@ -200,6 +200,7 @@ def _stream_out(stream: Stream, arrays: Arrays) -> State:
         "domain": stream.domain,
         "encoding": stream.encoding,
         "statistics": statistics,
+        "undecided": [_batch_out(batch, f"undecided.{i}", arrays) for i, batch in enumerate(stream.undecided)],
     }
 
 
@@ -210,7 +211,28 @@ def _stream_in(state: State, arrays: Arrays) -> Stream:
     statistics = [
         _statistic_in(one, f"statistic.{fold}", n, n_targets, arrays) for fold, one in enumerate(state["statistics"])
     ]
-    return Stream(n, n_targets, n_folds, state["domain"], _encoding(state["encoding"]), statistics)
+    stream = Stream(n, n_targets, n_folds, state["domain"], _encoding(state["encoding"]), statistics)
+    stream.undecided = [_batch_in(sign, f"undecided.{i}", stream, arrays) for i, sign in enumerate(state["undecided"])]
+    return stream
+
+
+def _batch_out(batch: Batch, name: str, arrays: Arrays) -> int:
+    """Rows of ones that wait to be told bits or signs; all but the sign is arrays."""
+    parts = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
+    arrays |= {f"{name}.{part}": values for part, values in parts.items() if values is not None}
+    return batch.sign
+
+
+def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
+    y = expect(arrays, f"{name}.y", np.float64, (None, stream.n_targets))
+    weights, folds = (
+        expect(arrays, f"{name}.{part}", dtype, (len(y),)) if f"{name}.{part}" in arrays else None
+        for part, dtype in (("weights", np.float64), ("folds", np.intp))
+    )
+    outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
+    if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
+        raise ValueError("rows of no known kind")
+    return Batch(y, weights, folds, sign)
 
 
 _REAL = ("feature_mean", "target_mean", "gram", "rhs", "target_squares")

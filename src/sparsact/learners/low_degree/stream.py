@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.plan import MAX_CELLS_N, Size, plan, prefers_cells, prefers_moments
+from sparsact.learners.low_degree.plan import MAX_CELLS_N, Size, cells_bytes, plan, prefers_cells, prefers_moments
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.statistic import Statistic
@@ -157,7 +157,6 @@ class Stream:
         return points
 
     def _begin(self, request: Request, domain: str, encoding: Encoding | None) -> None:
-        self.domain, self.encoding = domain, encoding
         if domain == "real" and request.solver in ("cells", "moments", "kernel"):
             raise ValueError(
                 f'`X` holds real columns, and solver="{request.solver}" needs points of the cube: '
@@ -165,6 +164,9 @@ class Stream:
             )
         if request.solver == "cells" and domain == "cube" and self.n > MAX_N:
             raise ValueError(f'solver="cells" serves up to {MAX_N} coordinates; `X` has {self.n}: pass solver="auto".')
+        if domain == "real":
+            plan(request.size(self.n, 0, self.n_targets), "dense", request.max_memory)
+        self.domain, self.encoding = domain, encoding
         self.statistics = [self._empty(request) for _ in range(self.n_folds)]
 
     def _empty(self, request: Request) -> Statistic | RealStatistic:
@@ -198,7 +200,7 @@ class Stream:
             if not isinstance(statistic, Rows) or request.solver == "kernel":
                 continue
             size = request.size(self.n, n_rows, self.n_targets)
-            if request.solver != "moments" and prefers_cells(self.n, n_rows):
+            if request.solver != "moments" and prefers_cells(self.n, n_rows) and self._affords_cells(request):
                 cells = Cells(self.n, self.n_targets)
                 cells.absorb(statistic)
                 self.statistics[fold] = cells
@@ -207,6 +209,11 @@ class Stream:
                 moments = Moments(request.family(self.n), self.n_targets, n_threads=request.n_threads)
                 moments.absorb(statistic)
                 self.statistics[fold] = moments
+
+    def _affords_cells(self, request: Request) -> bool:
+        """Whether every fold may hold its cells. Asked for by name, they are; the plan then refuses."""
+        need = self.n_folds * cells_bytes(self.n, self.n_targets)
+        return request.solver == "cells" or need <= request.max_memory
 
     def merge(self, request: Request, other: Stream) -> None:
         """Add the rows that another has seen.

@@ -29,7 +29,7 @@ def plot(frame: Frame) -> Figure:
     drawing = figure(width_for(names), 0.9 + 0.25 * max(len(share), 2))
     axes = drawing.subplots()
     bars = axes.barh(range(len(share)), share, height=0.66, color=BLUE)
-    axes.bar_label(bars, fmt="%.3f", padding=4, fontsize=9)
+    axes.bar_label(bars, fmt="%.3g", padding=4, fontsize=9)
     axes.margins(x=0.1)
     list_axis(axes, names)
     axes.set_xlabel("influence, as a share of the target's variance")
