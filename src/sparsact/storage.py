@@ -42,6 +42,8 @@ def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping
         The numbers.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} of {path.name} does not exist; make it first.")
     whole = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     header: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "version": __version__, "state": dict(state)}
     header["digest"] = _digest(header, whole)

@@ -72,6 +72,8 @@ def _penalty(text: str) -> float:
 def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
+    Where the degree asked for is costly, it is tried beside the linear model alone.
+
     Raises
     ------
     ValueError
@@ -81,6 +83,8 @@ def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
         if wish.degree > n:
             raise ValueError(f"--degree {wish.degree} is above the number of columns of bits, {n}; choose at most {n}.")
         _refuse_too_many(n, wish.degree)
+        if n_subsets(n, wish.degree, 1) > _limit(wish.degree, n_rows):
+            return 1, wish.degree
         return tuple(range(1, wish.degree + 1))
     affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= _limit(d, n_rows)]
     return tuple(affordable) or (1,)

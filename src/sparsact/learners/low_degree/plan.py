@@ -77,7 +77,7 @@ def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_k
     Raises
     ------
     ValueError
-        If the kernel is asked for where it cannot serve.
+        If the kernel, or cells, are asked for where they cannot serve.
     MemoryError
         If no route that ``solver`` allows fits in ``limit`` bytes; names the sizes and the nearest degree that would.
     """
@@ -86,6 +86,8 @@ def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_k
             'solver="kernel" serves least squares on all subsets of the sizes; pass solver="auto" for a list of '
             "subsets, the lasso or heredity."
         )
+    if solver in ("cells", "kernel") and not rows_kept:
+        raise ValueError(f'the rows were summed into moments and are gone; fit with solver="{solver}" from the start.')
     routes = _candidates(size, solver, written, rows_kept)
     fitting = [route for route in routes if route.nbytes <= limit]
     if not fitting:

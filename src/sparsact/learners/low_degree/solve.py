@@ -256,16 +256,8 @@ def as_cells(statistic: Statistic) -> Cells:
 
 
 def as_rows(statistic: Statistic) -> Rows:
-    """The statistic as distinct points.
-
-    Raises
-    ------
-    ValueError
-        If only moments were kept.
-    """
+    """The statistic as distinct points."""
     if isinstance(statistic, Cells):
         return statistic.rows()
-    if isinstance(statistic, Moments):
-        raise ValueError('the rows were summed into moments and are gone; fit with solver="kernel" from the start.')
-    assert isinstance(statistic, Rows)  # noqa: S101
+    assert isinstance(statistic, Rows)  # noqa: S101 - the plan refuses what moments cannot serve
     return statistic
