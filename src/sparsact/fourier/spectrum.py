@@ -29,6 +29,7 @@ from sparsact.fourier.checks import (
     checked_table,
 )
 from sparsact.fourier.dense import DenseCoefficients
+from sparsact.fourier.formula import formula
 from sparsact.fourier.sparse import SparseCoefficients
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
@@ -323,15 +324,7 @@ class Spectrum:
         return self.n == other.n and not (self - other).coefficients.any()
 
     def __repr__(self) -> str:
-        terms = [(subset, value) for subset, value in self.top(5) if value]
-        formula = " ".join(_term(subset, value) for subset, value in terms[:4]).removeprefix("+ ") or "0"
-        formula = "-" + formula[2:] if formula.startswith("- ") else formula
-        more = " + ..." if len(terms) > 4 else ""
-        return f"<Spectrum on {self.n} coordinates, degree {self.degree()}: {formula}{more}>"
-
-
-def _term(subset: Subset, value: float) -> str:
-    return " ".join(["-" if value < 0 else "+", f"{abs(value):.4g}", *(f"x{i}" for i in subset)])
+        return f"<Spectrum on {self.n} coordinates, degree {self.degree()}: {formula(self.top(5), 4)}>"
 
 
 def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients:

@@ -1,0 +1,145 @@
+"""Additive statistics as plain state and arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sparsact.hypercube import n_words
+from sparsact.learners.exact_sum import MOST_DIGIT, MOST_PLACES, ExactSum
+from sparsact.learners.low_degree.cells import MAX_N, Cells
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.stored import Arrays, State, check_bits, encoding_named, expect, listed, spanned
+from sparsact.learners.low_degree.stream import Batch, Stream
+
+
+def stream_out(stream: Stream, arrays: Arrays) -> State:
+    """A stream as state; its arrays are put among the others."""
+    statistics = [statistic_out(s, f"statistic.{fold}", arrays) for fold, s in enumerate(stream.statistics)]
+    return {
+        "n": stream.n,
+        "n_targets": stream.n_targets,
+        "n_folds": stream.n_folds,
+        "domain": stream.domain,
+        "encoding": stream.encoding,
+        "statistics": statistics,
+        "undecided": [_batch_out(batch, f"undecided.{i}", arrays) for i, batch in enumerate(stream.undecided)],
+    }
+
+
+def stream_in(state: State, arrays: Arrays) -> Stream:
+    """The stream that :func:`stream_out` wrote."""
+    n, n_targets, n_folds = int(state["n"]), int(state["n_targets"]), int(state["n_folds"])
+    if state["domain"] not in ("cube", "real", None) or len(state["statistics"]) not in (0, n_folds):
+        raise ValueError("a statistic of no known kind")
+    statistics = [
+        statistic_in(one, f"statistic.{fold}", n, n_targets, arrays) for fold, one in enumerate(state["statistics"])
+    ]
+    stream = Stream(n, n_targets, n_folds, state["domain"], encoding_named(state["encoding"]), statistics)
+    stream.undecided = [_batch_in(sign, f"undecided.{i}", stream, arrays) for i, sign in enumerate(state["undecided"])]
+    return stream
+
+
+def _batch_out(batch: Batch, name: str, arrays: Arrays) -> int:
+    """Rows of ones that wait to be told bits or signs; all but the sign is arrays."""
+    parts = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
+    arrays |= {f"{name}.{part}": values for part, values in parts.items() if values is not None}
+    return batch.sign
+
+
+def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
+    y = expect(arrays, f"{name}.y", np.float64, (None, stream.n_targets))
+    weights, folds = (
+        expect(arrays, f"{name}.{part}", dtype, (len(y),)) if f"{name}.{part}" in arrays else None
+        for part, dtype in (("weights", np.float64), ("folds", np.intp))
+    )
+    outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
+    if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
+        raise ValueError("rows of no known kind")
+    return Batch(y, weights, folds, sign)
+
+
+_REAL = ("feature_mean", "target_mean", "gram", "rhs", "target_squares")
+
+
+def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
+    """A statistic as state; its arrays are put among the others, under its name."""
+    if isinstance(statistic, RealStatistic):
+        arrays |= {f"{name}.{part}": getattr(statistic, part) for part in _REAL}
+        arrays[f"{name}.masks"] = statistic.family.masks
+        return {"kind": "real", "weight": statistic.weight, "n_rows": statistic.n_rows}
+    state: State = {"n_rows": statistic.totals.n_rows, "base": {}}
+    if isinstance(statistic, Rows):
+        statistic.join()
+        state["kind"] = "rows"
+        arrays[f"{name}.codes"] = statistic.codes
+    elif isinstance(statistic, Moments):
+        statistic.digest()
+        state["kind"], state["span"] = "moments", statistic.family.span
+        arrays[f"{name}.masks"] = statistic.family.masks
+    else:
+        state["kind"] = "cells"
+    for part, sums in _sums(statistic).items():
+        sums.normalize()
+        state["base"][part] = sums.base
+        arrays[f"{name}.{part}"] = sums.limbs
+    return state
+
+
+def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Any:
+    """The statistic that :func:`statistic_out` wrote."""
+    if state["kind"] == "real":
+        return _real_in(state, name, n, n_targets, arrays)
+    statistic: Cells | Rows | Moments
+    if state["kind"] == "rows":
+        statistic = Rows(n, n_targets)
+        statistic.codes = expect(arrays, f"{name}.codes", np.uint64, (None, n_words(n)))
+        check_bits(statistic.codes, n)
+    elif state["kind"] == "moments":
+        family = listed(n, expect(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
+        span = None if state["span"] is None else (int(state["span"][0]), int(state["span"][1]))
+        if span is not None and not np.array_equal(spanned(n, span).masks, family.masks):
+            raise ValueError(f"masks that are not all subsets of sizes {span}")
+        statistic = Moments(Family(n, family.masks, span), n_targets)
+    else:
+        if n > MAX_N:
+            raise ValueError(f"cells of {n} coordinates")
+        statistic = Cells(n, n_targets)
+    statistic.totals.n_rows = int(state["n_rows"])
+    for part, sums in _sums(statistic).items():
+        shape = (
+            (*sums.shape[:-1], len(statistic.codes)) if isinstance(statistic, Rows) and "." not in part else sums.shape
+        )
+        limbs = expect(arrays, f"{name}.{part}", np.int64, (None, *shape))
+        if limbs.size and (limbs.max() > MOST_DIGIT or limbs.min() < -MOST_DIGIT):
+            raise ValueError(f"{part} is not a normalised sum")
+        base = int(state["base"][part])
+        if abs(base) > MOST_PLACES or len(limbs) > MOST_PLACES:
+            raise ValueError(f"{part} is beyond any double")
+        sums.replace(base, limbs)
+    return statistic
+
+
+def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> RealStatistic:
+    family = listed(n, expect(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
+    real = RealStatistic(family, n_targets)
+    for part in _REAL:
+        setattr(real, part, expect(arrays, f"{name}.{part}", np.float64, getattr(real, part).shape))
+    real.weight, real.n_rows = float(state["weight"]), int(state["n_rows"])
+    return real
+
+
+def _sums(statistic: Cells | Rows | Moments) -> Mapping[str, ExactSum]:
+    weight, sums, squares = statistic.totals.parts()
+    return {
+        "weights": statistic.weights,
+        "sums": statistic.sums,
+        "total.weight": weight,
+        "total.sums": sums,
+        "total.squares": squares,
+    }
