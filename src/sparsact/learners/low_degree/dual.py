@@ -76,7 +76,8 @@ def solve_dual(
 ) -> tuple[Dual, NDArray[np.float64], Factor, float]:
     """Least squares of least norm (ridge for alpha > 0) over distinct points, by a dual of N weights.
 
-    Returns the dual, the intercept (T,), the factor of the N x N matrix, and the effective parameters.
+    Returns the dual, the intercept (T,), the factor of the N x N matrix, and how many of the factor's effective
+    parameters are not the function's.
 
     With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
     returns ``S z``, centred. ``N**2 n + N**3 / 3`` multiplications and ``24 N**2`` bytes.
@@ -107,4 +108,4 @@ def solve_dual(
         dual = dual - np.outer(share, dual.sum(axis=0))
     else:
         intercept = mean
-    return Dual(points, dual, kernel), intercept, factor, factor.effective_parameters - filled
+    return Dual(points, dual, kernel), intercept, factor, filled

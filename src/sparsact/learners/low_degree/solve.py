@@ -71,6 +71,7 @@ class Solution:
     penalty: Penalty
     equations: NormalEquations | None = None
     cells: CellEquations | None = None
+    kernel: tuple[Factor, float] | None = None  # and how many of its effective parameters are not the function's
     encoding: Encoding | None = None
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
@@ -86,6 +87,9 @@ class Solution:
         """Rows less effective parameters (the intercept is one)."""
         if self.parameters is None and self.cells is not None:
             self.parameters = self.cells.effective_parameters(self.penalty.alpha)
+        if self.parameters is None and self.kernel is not None:
+            factor, filled = self.kernel
+            self.parameters = factor.effective_parameters - filled
         if self.parameters is None:
             size = float(len(self.polynomial.family))
             self.parameters = size if self.factor is None else self.factor.effective_parameters
@@ -212,9 +216,7 @@ def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalt
     rows = as_rows(statistic)
     assert family.span is not None  # noqa: S101 - the plan refuses lists
     low, high = family.span
-    dual, intercept, factor, parameters = solve_dual(
-        rows, high, low, penalty.alpha, fit_intercept=penalty.fit_intercept
-    )
+    dual, intercept, factor, filled = solve_dual(rows, high, low, penalty.alpha, fit_intercept=penalty.fit_intercept)
     polynomial = Polynomial(family, None, intercept, dual)
     weight = rows.totals.total_weight()
     mean = rows.totals.sums.to_float() / weight if penalty.fit_intercept else np.zeros(rows.n_targets)
@@ -227,7 +229,7 @@ def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalt
         rows.totals.n_rows,
         weight,
         penalty,
-        parameters=parameters,
+        kernel=(factor, filled),
     )
 
 
