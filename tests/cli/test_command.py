@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from commands import fit_json, run
 
 import sparsact
 from sparsact.cli import main
@@ -38,18 +39,6 @@ def folder(tmp_path_factory):
     pa.csv.write_csv(pa.table(columns | {"y": y, "z": -3 * y}), path / "two.csv")
     pa.csv.write_csv(pa.table({"level": rng.normal(size=301), **columns, "y": y}), path / "real.csv")
     return path
-
-
-def run(capsys, *words):
-    status = main([str(word) for word in words])
-    told = capsys.readouterr()
-    return status, told.out, told.err
-
-
-def fit_json(capsys, *words):
-    status, out, err = run(capsys, "fit", *words, "--json")
-    assert (status, err) == (0, "")
-    return json.loads(out)
 
 
 def test_fit_finds_the_degree_and_the_terms_and_writes_what_was_asked(capsys, folder, tmp_path):
@@ -331,25 +320,3 @@ def test_tables_that_cannot_be_read_are_named(capsys, tmp_path):
         status, _, err = run(capsys, "fit", table, "--target", "y")
         assert (status, err.count("\n")) == (2, 1)
         assert message in err
-
-
-def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
-    rng = np.random.default_rng(1)
-    bits = rng.integers(0, 2, (3000, 4))
-    ill = rng.random(3000) < np.where(bits[:, 0] ^ bits[:, 1], 0.35, 0.02)
-    columns = {name: bits[:, i] for i, name in enumerate("abcd")}
-    pa.csv.write_csv(pa.table(columns | {"state": np.where(ill, "ill", "well")}), tmp_path / "t.csv")
-    told = fit_json(capsys, tmp_path / "t.csv", "--target", "state")
-    assert told["learned"]
-    assert told["accuracy"] == told["majority"]
-    assert "where their frequencies give 0" in told["verdict"]
-
-
-def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
-    rng = np.random.default_rng(2)
-    bits = rng.integers(0, 2, (600, 12))
-    np.savez(tmp_path / "t.npz", X=bits, y=bits[:, 0] + rng.normal(size=600))
-    told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
-    assert not told["learned"]
-    assert told["verdict"].startswith("Degree 4 does not predict rows that it has not seen")
-    assert told["verdict"].endswith("choose --degree 1.")

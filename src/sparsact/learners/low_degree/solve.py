@@ -235,7 +235,7 @@ def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalt
 
 def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
     """Weighted squared error (T,) of a polynomial on the rows of a statistic, point by point."""
-    rows = statistic.rows() if isinstance(statistic, Cells) else as_rows(statistic)
+    rows = as_rows(statistic)
     rows.join()
     weights, sums = rows.weights.to_float()[:, None], rows.sums.to_float().T
     values = polynomial.values(rows.points, n_threads=n_threads)

@@ -1,0 +1,28 @@
+"""What the command says of a model that learned a little, or nothing."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from commands import fit_json
+
+
+def test_a_rare_class_may_be_learned_and_never_named(capsys, tmp_path):
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2, (3000, 4))
+    ill = rng.random(3000) < np.where(bits[:, 0] ^ bits[:, 1], 0.35, 0.02)
+    columns = {name: bits[:, i] for i, name in enumerate("abcd")}
+    pa.csv.write_csv(pa.table(columns | {"state": np.where(ill, "ill", "well")}), tmp_path / "t.csv")
+    told = fit_json(capsys, tmp_path / "t.csv", "--target", "state")
+    assert told["learned"]
+    assert told["accuracy"] == told["majority"]
+    assert "where their frequencies give 0" in told["verdict"]
+
+
+def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
+    rng = np.random.default_rng(2)
+    bits = rng.integers(0, 2, (600, 12))
+    np.savez(tmp_path / "t.npz", X=bits, y=bits[:, 0] + rng.normal(size=600))
+    told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
+    assert not told["learned"]
+    assert told["verdict"].startswith("Degree 4 does not predict rows that it has not seen")
+    assert told["verdict"].endswith("choose --degree 1.")
