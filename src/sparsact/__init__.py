@@ -11,6 +11,7 @@ from sparsact._version import __version__
 if TYPE_CHECKING:
     from sparsact import datasets, fourier, hypercube, kernels, learners
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+    from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
 _SUBMODULES = ("datasets", "fourier", "hypercube", "kernels", "learners")
@@ -18,6 +19,7 @@ _NAMES = {
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
+    "SparselyActivatedNetwork": "sparsact.network",
     "load": "sparsact.storage",
 }
 
@@ -25,6 +27,7 @@ __all__ = [
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
+    "SparselyActivatedNetwork",
     "__version__",
     "datasets",
     "fourier",

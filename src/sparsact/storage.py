@@ -114,11 +114,12 @@ def load(path: str | Path) -> Any:
         A ``ValueError``: if the file is truncated, altered, or not a sparsact model.
     """
     kind, state, arrays = read(path)
-    from sparsact.learners import LOADERS  # late: loading a file is the only reason to import the learners here
+    from sparsact import learners, network  # late: loading a file is the only reason to import the models here
 
-    if kind not in LOADERS:
+    loaders = network.LOADERS | learners.LOADERS
+    if kind not in loaders:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
     try:
-        return LOADERS[kind](state, arrays)
+        return loaders[kind](state, arrays)
     except (KeyError, TypeError, IndexError, ValueError, OverflowError, AttributeError, MemoryError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fourier.checks import checked_correlation, checked_reals, checked_subset
+from sparsact.checks import checked_correlation, checked_reals, checked_subset
 from sparsact.hypercube import bits_to_signs, masks_of
 
 Function = Callable[[NDArray[np.float64]], Any]

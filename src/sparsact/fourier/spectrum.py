@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.fourier.checks import (
+from sparsact.checks import (
     checked_correlation,
     checked_masks,
     checked_reals,

@@ -211,6 +211,15 @@ def add_products(
     _chosen.add_products(limbs, base, index, a, b)
 
 
+def network_values(
+    X: NDArray[np.float64], W: Any, u: NDArray[np.float64], b: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Values (m,) of the network ``sum_j u[j] * relu(W[j] @ x - b[j])``; W is an array or a csr_array."""
+    values = np.empty(len(X))
+    reference.network_values(X, W, u, b, values)
+    return values
+
+
 def _n_words(m: int) -> int:
     return -(-m // WORD)
 

@@ -1,4 +1,4 @@
-"""What the public doors of :mod:`sparsact.fourier` ask of tables, points, subsets and numbers."""
+"""What the public doors ask of tables, points, subsets and numbers: each check stands here once."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
     return array
+
+
+def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
+    """``X`` as a finite (m, n) float64 array; bool is refused, as it would be taken for numbers 0 and 1."""
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] != n:
+        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}.")
+    if rows.dtype == bool:
+        raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    return checked_reals(rows, "`X`")
 
 
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:

@@ -1,0 +1,86 @@
+r"""Exact signs of :math:`\langle w_j, x \rangle - b_j`, where rounding could decide otherwise.
+
+A float64 is a rational number, so the sign is a fact about the numbers stored. Floating point finds it unless the
+result lies within the rounding error of its sum; only such sums are done again, without rounding.
+
+References
+----------
+.. [H] N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, Section 3.1.
+.. [S] J. R. Shewchuk, "Adaptive precision floating-point arithmetic and fast robust geometric predicates", 1997.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import fsum
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Weights: TypeAlias = Any  # an (s, n) float64 array or scipy.sparse.csr_array
+
+
+def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Sign (-1, 0 or 1) of every pre-activation at the rows of ``X``, shape (m, s).
+
+    One product of matrices, a second for the error bounds of units and points that need them, and an exact sum for each
+    pre-activation that lies within its bound.
+    """
+    values = np.asarray((W @ X.T).T) - b
+    signs = np.sign(values).astype(np.int8)
+    unsure = ~is_exact(W, b)
+    if not np.array_equal(X, np.sign(X)):
+        unsure[:] = True  # no longer sums of +-w
+    units = np.flatnonzero(unsure)
+    if not len(units):
+        return signs
+    terms = W.shape[1] + 1
+    bound = np.asarray((abs(W[units]) @ np.abs(X).T).T) + np.abs(b[units])
+    bound *= 2 * terms * np.finfo(np.float64).eps
+    bound += terms * np.finfo(np.float64).smallest_normal  # products that underflow
+    for row, place in np.argwhere(np.abs(values[:, units]) <= bound):
+        signs[row, units[place]] = _sign(X[row], *_row(W, units[place]), b[units[place]])
+    return signs
+
+
+def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Units whose sums ``+-w_1 +- ... +- w_n - b`` floating point finds without rounding, in any order, (s,)."""
+    unit, magnitude = _entries(W, b)
+    step = np.zeros(len(b), dtype=np.int64)
+    mantissa, exponent = np.frexp(magnitude)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = exponent - 53 + np.bitwise_count((digits & -digits) - 1).astype(np.int64)
+    step[:] = 2000
+    np.minimum.at(step, unit, lowest)
+    total = np.bincount(unit, weights=magnitude, minlength=len(b))
+    _, span = np.frexp(total)
+    return np.asarray((total == 0) | (span.astype(np.int64) - step <= 52))
+
+
+def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Unit and magnitude of every weight and threshold that is not zero."""
+    if isinstance(W, sp.csr_array):
+        unit, weights = np.repeat(np.arange(len(b)), np.diff(W.indptr)), W.data
+    else:
+        unit, weights = np.repeat(np.arange(len(b)), W.shape[1]), W.ravel()
+    unit, magnitude = np.concatenate([unit, np.arange(len(b))]), np.abs(np.concatenate([weights, b]))
+    return unit[magnitude > 0], magnitude[magnitude > 0]
+
+
+def _row(W: Weights, j: int) -> tuple[Any, NDArray[np.float64]]:
+    """Inputs of unit j and their weights."""
+    if isinstance(W, sp.csr_array):
+        here = slice(W.indptr[j], W.indptr[j + 1])
+        return W.indices[here], W.data[here]
+    return slice(None), W[j]
+
+
+def _sign(x: NDArray[np.float64], inputs: Any, weights: NDArray[np.float64], b: float) -> int:
+    signs = x[inputs]
+    if np.array_equal(signs, np.sign(signs)):
+        total: float | Fraction = fsum([*(weights * signs).tolist(), -b])  # correctly rounded, hence of the right sign
+    else:
+        total = sum((Fraction(w) * Fraction(v) for w, v in zip(weights, signs, strict=True)), -Fraction(b))
+    return (total > 0) - (total < 0)
