@@ -49,6 +49,7 @@ NB_MODULE(_native, module) {
         return 1;
 #endif
     });
+    sparsact::bind_enumeration(module);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
     sparsact::bind_packed_bits(module);

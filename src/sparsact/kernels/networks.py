@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsact.kernels import reference
+from sparsact.kernels import dispatch, reference
 
 # Rounding of a pre-activation in `count_active`: n additions at half an eps each, n <= 26, and some room.
 ROUNDING_STEPS = 16
@@ -57,7 +57,7 @@ def count_active(
     """
     s = len(b)
     histograms = np.zeros((2, s + 1), dtype=np.int64)
-    lower_witness, upper_witness = reference.count_active(W, b, tolerance, histograms, n_threads)
+    lower_witness, upper_witness = dispatch.chosen().count_active(W, b, tolerance, histograms, n_threads)
     return ActiveCounts(histograms[0], histograms[1], lower_witness, upper_witness)
 
 
