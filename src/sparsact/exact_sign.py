@@ -45,6 +45,18 @@ def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> N
     return signs
 
 
+def tolerances(X: NDArray[Any], W: Weights, b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far rounding can move each unit's pre-activation at any row of ``X``, (s,); 0 if all its sums are exact."""
+    largest = float(max(X.max(initial=0), -float(X.min(initial=0))))
+    terms = W.shape[1] + 1
+    with np.errstate(over="ignore"):
+        bound = np.asarray(abs(W).sum(axis=1)) * largest + np.abs(b)
+        bound = bound * (2 * terms * np.finfo(np.float64).eps) + terms * np.finfo(np.float64).smallest_normal
+    if largest <= 1 and (X.dtype.kind == "i" or np.array_equal(X, np.sign(X))):
+        bound[is_exact(W, b)] = 0.0
+    return np.asarray(bound)
+
+
 def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Units whose sums ``+-w_1 +- ... +- w_n - b`` floating point finds without rounding, in any order, (s,)."""
     unit, magnitude = _entries(W, b)

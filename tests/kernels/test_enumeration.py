@@ -70,7 +70,7 @@ def test_ties_are_off_unless_they_are_in_doubt():
 
 
 def test_the_tolerance_covers_the_rounding():
-    """The true count, by integers, lies between the two: each pre-activation is a multiple of 1/10 in decimals alone."""
+    """The true count, by integers, lies between the two: tenths are exact in decimals alone."""
     rng = np.random.default_rng(23)
     s, n = 29, 12
     tenths, threshold = rng.integers(-9, 10, size=(s, n)), rng.integers(-9, 10, size=s)
