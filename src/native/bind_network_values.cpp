@@ -17,10 +17,6 @@ using Starts = List<const std::int64_t>;
 using Inputs = List<const std::int32_t>;
 using Numbers = List<const double>;
 
-SparseUnits units_of(const Starts& starts, const Inputs& inputs, const Numbers& weights, const Numbers& b) {
-    return {starts.data(), inputs.data(), weights.data(), b.data(), b.shape(0)};
-}
-
 template <class T>
 void bind_rows_of(nb::module_& module) {
     module.def(
@@ -28,11 +24,11 @@ void bind_rows_of(nb::module_& module) {
         [](Table<T> X, Starts starts, Inputs inputs, Numbers weights, Numbers u, Numbers b,
            List<double> values, int n_threads) {
             const Rows<T> rows{X.data(), X.shape(0), X.shape(1)};
-            const SparseUnits units = units_of(starts, inputs, weights, b);
-            const double* output = u.data();
+            const SparseUnits units{starts.data(), inputs.data(), weights.data(), b.shape(0)};
+            const double *thresholds = b.data(), *output = u.data();
             double* out = values.data();
             nb::gil_scoped_release unlocked;
-            SPARSACT_DISPATCH(network_values, rows, units, output, out, n_threads);
+            SPARSACT_DISPATCH(network_values, rows, units, thresholds, output, out, n_threads);
         },
         nb::arg("X").noconvert(), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
         nb::arg("weights").noconvert(), nb::arg("u").noconvert(), nb::arg("b").noconvert(),
@@ -42,11 +38,11 @@ void bind_rows_of(nb::module_& module) {
         [](Table<T> X, Starts starts, Inputs inputs, Numbers weights, Numbers b, Numbers tolerance,
            List<std::int64_t> lower, List<std::int64_t> upper, int n_threads) {
             const Rows<T> rows{X.data(), X.shape(0), X.shape(1)};
-            const SparseUnits units = units_of(starts, inputs, weights, b);
-            const double* margin = tolerance.data();
+            const SparseUnits units{starts.data(), inputs.data(), weights.data(), b.shape(0)};
+            const double *thresholds = b.data(), *margin = tolerance.data();
             std::int64_t *sure = lower.data(), *possible = upper.data();
             nb::gil_scoped_release unlocked;
-            SPARSACT_DISPATCH(active_units, rows, units, margin, sure, possible, n_threads);
+            SPARSACT_DISPATCH(active_units, rows, units, thresholds, margin, sure, possible, n_threads);
         },
         nb::arg("X").noconvert(), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
         nb::arg("weights").noconvert(), nb::arg("b").noconvert(), nb::arg("tolerance").noconvert(),

@@ -36,13 +36,14 @@ void load_columns(const Rows<T>& X, std::size_t first, double* columns) {
 
 // Pre-activations of unit j at a strip of rows.
 struct Preactivations {
-    SPARSACT_INLINE Preactivations(const SparseUnits& units, std::size_t j, const double* columns) {
+    SPARSACT_INLINE Preactivations(const SparseUnits& units, double threshold, std::size_t j,
+                                   const double* columns) {
         for (std::int64_t k = units.starts[j]; k < units.starts[j + 1]; ++k) {
             const double* column = columns + static_cast<std::size_t>(units.inputs[k]) * STRIP;
             for (int v = 0; v < VECTORS; ++v)
                 z[v] += units.weights[k] * load<Reals>(column + v * lanes<double>);
         }
-        for (int v = 0; v < VECTORS; ++v) z[v] -= units.b[j];
+        for (int v = 0; v < VECTORS; ++v) z[v] -= threshold;
     }
 
     Reals z[VECTORS] = {};
@@ -50,14 +51,14 @@ struct Preactivations {
 
 // What becomes of the pre-activations of a strip: the network's values ...
 struct Values {
-    const double* u;
+    const double *b, *u;
     double* values;
 
     void operator()(const SparseUnits& units, const double* columns, std::size_t first,
                     std::size_t rows) const {
         Reals sums[VECTORS] = {};
         for (std::size_t j = 0; j < units.s; ++j) {
-            const Preactivations unit(units, j, columns);
+            const Preactivations unit(units, b[j], j, columns);
             for (int v = 0; v < VECTORS; ++v) sums[v] += u[j] * (unit.z[v] < 0.0 ? Reals{} : unit.z[v]);
         }
         alignas(64) double strip[STRIP];
@@ -68,14 +69,14 @@ struct Values {
 
 // ... or the numbers of units on.
 struct Active {
-    const double* tolerance;
+    const double *b, *tolerance;
     std::int64_t *lower, *upper;
 
     void operator()(const SparseUnits& units, const double* columns, std::size_t first,
                     std::size_t rows) const {
         Counts sure[VECTORS] = {}, possible[VECTORS] = {};
         for (std::size_t j = 0; j < units.s; ++j) {
-            const Preactivations unit(units, j, columns);
+            const Preactivations unit(units, b[j], j, columns);
             for (int v = 0; v < VECTORS; ++v) {
                 sure[v] += unit.z[v] > tolerance[j] ? Counts{} + 1 : Counts{};
                 possible[v] += unit.z[v] > -tolerance[j] ? Counts{} + 1 : Counts{};
@@ -110,19 +111,21 @@ void for_each_strip(const Rows<T>& X, const SparseUnits& units, int n_threads, c
 }  // namespace
 
 template <class T>
-void network_values(Rows<T> X, SparseUnits units, const double* u, double* values, int n_threads) {
-    for_each_strip(X, units, n_threads, Values{u, values});
+void network_values(Rows<T> X, SparseUnits units, const double* b, const double* u, double* values,
+                    int n_threads) {
+    for_each_strip(X, units, n_threads, Values{b, u, values});
 }
 
 template <class T>
-void active_units(Rows<T> X, SparseUnits units, const double* tolerance, std::int64_t* lower,
+void active_units(Rows<T> X, SparseUnits units, const double* b, const double* tolerance, std::int64_t* lower,
                   std::int64_t* upper, int n_threads) {
-    for_each_strip(X, units, n_threads, Active{tolerance, lower, upper});
+    for_each_strip(X, units, n_threads, Active{b, tolerance, lower, upper});
 }
 
-#define SPARSACT_INSTANTIATE(T)                                                      \
-    template void network_values(Rows<T>, SparseUnits, const double*, double*, int); \
-    template void active_units(Rows<T>, SparseUnits, const double*, std::int64_t*, std::int64_t*, int);
+#define SPARSACT_INSTANTIATE(T)                                                                     \
+    template void network_values(Rows<T>, SparseUnits, const double*, const double*, double*, int); \
+    template void active_units(Rows<T>, SparseUnits, const double*, const double*, std::int64_t*,   \
+                               std::int64_t*, int);
 SPARSACT_INSTANTIATE(double)
 SPARSACT_INSTANTIATE(float)
 SPARSACT_INSTANTIATE(std::int8_t)

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "isa.hpp"
+#include "sparse_units.hpp"
 
 namespace sparsact {
 
@@ -17,21 +18,15 @@ struct Rows {
     std::size_t m, n;
 };
 
-// Unit j has the weights [starts[j], starts[j + 1]) and the threshold b[j].
-struct SparseUnits {
-    const std::int64_t* starts;
-    const std::int32_t* inputs;
-    const double *weights, *b;
-    std::size_t s;
-};
-
 SPARSACT_DECLARE(
-    // values (m,) of sum_j u[j] relu(z_j); n_threads <= 0: as many as OpenMP would take.
-    template <class T>
-    void network_values(Rows<T> X, SparseUnits units, const double* u, double* values, int n_threads);
+    // values (m,) of sum_j u[j] relu(z_j), with z_j = <w_j, x> - b[j]; n_threads <= 0: as many as OpenMP
+    // would take.
+    template <class T> void network_values(Rows<T> X, SparseUnits units, const double* b, const double* u,
+                                           double* values, int n_threads);
 
     // lower and upper (m,): units with z_j > tolerance[j], and with z_j > -tolerance[j].
-    template <class T> void active_units(Rows<T> X, SparseUnits units, const double* tolerance,
-                                         std::int64_t* lower, std::int64_t* upper, int n_threads);)
+    template <class T>
+    void active_units(Rows<T> X, SparseUnits units, const double* b, const double* tolerance,
+                      std::int64_t* lower, std::int64_t* upper, int n_threads);)
 
 }  // namespace sparsact

@@ -31,7 +31,7 @@ def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> N
     values = np.asarray((W @ X.T).T) - b
     signs = np.sign(values).astype(np.int8)
     unsure = ~is_exact(W, b)
-    if not np.array_equal(X, np.sign(X)):
+    if not _are_signs(X):
         unsure[:] = True  # no longer sums of +-w
     units = np.flatnonzero(unsure)
     if not len(units):
@@ -52,9 +52,15 @@ def tolerances(X: NDArray[Any], W: Weights, b: NDArray[np.float64]) -> NDArray[n
     with np.errstate(over="ignore"):
         bound = np.asarray(abs(W).sum(axis=1)) * largest + np.abs(b)
         bound = bound * (2 * terms * np.finfo(np.float64).eps) + terms * np.finfo(np.float64).smallest_normal
-    if largest <= 1 and (X.dtype.kind == "i" or np.array_equal(X, np.sign(X))):
+    if largest <= 1 and _are_signs(X):
         bound[is_exact(W, b)] = 0.0
     return np.asarray(bound)
+
+
+def _are_signs(X: NDArray[Any]) -> bool:
+    """Whether every number is -1, 0 or 1; a part at a time, so that what it writes stays in the cache."""
+    parts = (X[start : start + 64] for start in range(0, len(X), 64))
+    return all(np.array_equal(part, np.sign(part)) for part in parts)
 
 
 def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:

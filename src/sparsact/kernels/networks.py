@@ -157,9 +157,9 @@ def _fill_differences(
     Z = np.ascontiguousarray((W @ X.T.astype(np.float64)).T - b)
     signs = np.ascontiguousarray(X, dtype=np.int8)
     if isinstance(W, sp.csr_array):
-        reference.sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)
+        dispatch.chosen().sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)
     else:
-        reference.flip_differences(signs, Z, W, u, reach, differences, n_threads)
+        dispatch.chosen().flip_differences(signs, Z, W, u, reach, differences, n_threads)
 
 
 def _rows(X: NDArray[Any]) -> NDArray[Any]:
