@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from sparsact._version import __version__
 
 if TYPE_CHECKING:
-    from sparsact import datasets, fourier, hypercube, kernels, learners
+    from sparsact import datasets, fourier, hardness, hypercube, kernels, learners
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
-_SUBMODULES = ("datasets", "fourier", "hypercube", "kernels", "learners")
+_SUBMODULES = ("datasets", "fourier", "hardness", "hypercube", "kernels", "learners")
 _NAMES = {
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -31,6 +31,7 @@ __all__ = [
     "__version__",
     "datasets",
     "fourier",
+    "hardness",
     "hypercube",
     "kernels",
     "learners",
