@@ -155,4 +155,4 @@ def _sums_of_products(X: NDArray[Any], y: NDArray[np.float64], masks: Masks) -> 
     with_label[:, n // WORD] |= np.uint64(1) << np.uint64(n % WORD)
     everything = np.full((1, columns.shape[1]), ~np.uint64(0))
     odd = kernels.parity_counts(columns, everything, with_label)[0]
-    return (m - 2 * odd).astype(np.float64)
+    return np.asarray(m - 2 * odd, dtype=np.float64)

@@ -169,7 +169,7 @@ def pulled_back(lift: Lift, masks: Masks) -> Masks:
 def _coefficients(spectrum: Spectrum, masks: Masks) -> NDArray[np.float64]:
     """Coefficients of a spectrum at many masks; of a sparse one, in time N times what it stores."""
     if isinstance(spectrum.storage, DenseCoefficients):
-        return spectrum.coefficients[masks[:, 0].astype(np.intp)]
+        return np.asarray(spectrum.coefficients[masks[:, 0].astype(np.intp)])
     found = np.zeros(len(masks))
     for mask, coefficient in zip(spectrum.masks, spectrum.coefficients, strict=True):
         found[(masks == mask).all(axis=1)] = coefficient

@@ -71,7 +71,7 @@ class LearnedParity:
     def __call__(self, X: ArrayLike) -> NDArray[np.int8]:
         """Values +-1 at the rows of ``X``, signs (rows, n)."""
         signs = checked_signs(X, self.n)
-        return signs[:, list(self.subset)].prod(axis=1).astype(np.int8)
+        return np.asarray(signs[:, list(self.subset)].prod(axis=1), dtype=np.int8)
 
     def __spectrum__(self) -> Spectrum:
         return Spectrum.of({self.subset: 1.0}, n=self.n)
