@@ -3,31 +3,45 @@
 from sparsact.hardness.binary_elimination import BinarySolution, InconsistentLabelsError, solve_binary
 from sparsact.hardness.distribution import Examples, LabelledDistribution, LiftedFunction, Support
 from sparsact.hardness.kushilevitz_mansour import heavy_coefficients
+from sparsact.hardness.learning_with_rounding import LearningWithRounding, Residues, RoundingReduction
 from sparsact.hardness.ledger import Ledger, QueryBudgetError, QueryRecord
 from sparsact.hardness.low_degree_queries import low_degree_by_queries
 from sparsact.hardness.membership import MembershipOracle
+from sparsact.hardness.modular_elimination import ModularSolution, solve_modulo
 from sparsact.hardness.parity import LearnedParity, learn_parity, parity_distribution
 from sparsact.hardness.parity_adversary import ParityAdversary
+from sparsact.hardness.parity_contest import ContestRow, parity_contest, statistical_queries_needed
+from sparsact.hardness.secrets_of_rounding import consistent_secrets, secret_modulo
 from sparsact.hardness.statistical_query import StatisticalQueries, StatisticalQueryOracle
 
 __all__ = [
     "BinarySolution",
+    "ContestRow",
     "Examples",
     "InconsistentLabelsError",
     "LabelledDistribution",
     "LearnedParity",
+    "LearningWithRounding",
     "Ledger",
     "LiftedFunction",
     "MembershipOracle",
+    "ModularSolution",
     "ParityAdversary",
     "QueryBudgetError",
     "QueryRecord",
+    "Residues",
+    "RoundingReduction",
     "StatisticalQueries",
     "StatisticalQueryOracle",
     "Support",
+    "consistent_secrets",
     "heavy_coefficients",
     "learn_parity",
     "low_degree_by_queries",
+    "parity_contest",
     "parity_distribution",
+    "secret_modulo",
     "solve_binary",
+    "solve_modulo",
+    "statistical_queries_needed",
 ]
