@@ -1,7 +1,10 @@
 """Hardness made visible: oracles that keep a ledger, the problems they hide, and learners that do or do not survive."""
 
 from sparsact.hardness.binary_elimination import BinarySolution, InconsistentLabelsError, solve_binary
+from sparsact.hardness.binary_polynomial import algebraic_normal_form, binary_degree, correlation_immunity
 from sparsact.hardness.distribution import Examples, LabelledDistribution, LiftedFunction, Support
+from sparsact.hardness.junta_search import Work
+from sparsact.hardness.juntas import LearnedJunta, junta_samples, learn_junta
 from sparsact.hardness.kushilevitz_mansour import heavy_coefficients
 from sparsact.hardness.learning_with_rounding import LearningWithRounding, Residues, RoundingReduction
 from sparsact.hardness.ledger import Ledger, QueryBudgetError, QueryRecord
@@ -20,6 +23,7 @@ __all__ = [
     "Examples",
     "InconsistentLabelsError",
     "LabelledDistribution",
+    "LearnedJunta",
     "LearnedParity",
     "LearningWithRounding",
     "Ledger",
@@ -34,8 +38,14 @@ __all__ = [
     "StatisticalQueries",
     "StatisticalQueryOracle",
     "Support",
+    "Work",
+    "algebraic_normal_form",
+    "binary_degree",
     "consistent_secrets",
+    "correlation_immunity",
     "heavy_coefficients",
+    "junta_samples",
+    "learn_junta",
     "learn_parity",
     "low_degree_by_queries",
     "parity_contest",

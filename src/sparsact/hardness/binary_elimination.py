@@ -75,13 +75,18 @@ def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
     if matrix.ndim != 2 or sides.shape != matrix.shape[:1]:
         raise ValueError(f"`A` (M, N) and `b` (M,) must agree on M; got shapes {matrix.shape} and {sides.shape}.")
     n_unknowns = matrix.shape[1]
-    columns = _packed(np.column_stack([matrix, sides]))
-    rows = kernels.transpose_bits(columns, len(matrix))
+    return solve_packed(_packed(np.column_stack([matrix, sides])), len(matrix))
+
+
+def solve_packed(columns: NDArray[np.uint64], n_equations: int) -> BinarySolution:
+    """:func:`solve_binary` of N columns and the right-hand side below them, packed: (N + 1, ceil(n_equations / 64))."""
+    n_unknowns = len(columns) - 1
+    rows = kernels.transpose_bits(columns, n_equations)
     pivots, operations = reduce_rows(rows, n_unknowns)
     sides = rows[:, n_unknowns // WORD] >> np.uint64(n_unknowns % WORD) & np.uint64(1)
     if sides[len(pivots) :].any():
         raise InconsistentLabelsError(
-            f"the system of {len(matrix)} equations over GF(2) has no solution: no such function has these labels. "
+            f"the system of {n_equations} equations over GF(2) has no solution: no such function has these labels. "
             "Noisy labels need another method; elimination does not tolerate one wrong label."
         )
     bits = np.zeros(n_unknowns, dtype=np.uint8)
