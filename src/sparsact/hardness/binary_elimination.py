@@ -74,7 +74,6 @@ def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
     matrix, sides = np.asarray(A), np.asarray(b)
     if matrix.ndim != 2 or sides.shape != matrix.shape[:1]:
         raise ValueError(f"`A` (M, N) and `b` (M,) must agree on M; got shapes {matrix.shape} and {sides.shape}.")
-    n_unknowns = matrix.shape[1]
     return solve_packed(_packed(np.column_stack([matrix, sides])), len(matrix))
 
 

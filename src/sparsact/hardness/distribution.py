@@ -93,6 +93,8 @@ class LiftedFunction(LabelledDistribution):
     """
 
     def __init__(self, f: Any, m: int, lift: Lift | None = None) -> None:
+        if m < 1:
+            raise ValueError(f"`m` must be at least 1, the number of uniform bits; got {m}.")
         self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
         if self.lift.m != m:
             raise ValueError(f"the function has {m} coordinates and the lift takes {self.lift.m}; they must agree.")
@@ -143,7 +145,7 @@ class LiftedFunction(LabelledDistribution):
 
     def character_means(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[\chi_T(x(y))]`: 1 where the bits of T cancel, else 0."""
-        return (pulled_back(self.lift, masks) == 0).all(axis=1).astype(np.float64)
+        return np.asarray((pulled_back(self.lift, masks) == 0).all(axis=1), dtype=np.float64)
 
 
 def pulled_back(lift: Lift, masks: Masks) -> Masks:

@@ -95,7 +95,7 @@ def polynomial_variables(points: Points, degree: int, chance: float, work: Work)
 def _every_row(points: Points) -> NDArray[np.uint64]:
     """A column of ones, padding bits 0."""
     ones, _ = kernels.pack_columns(np.ones((points.n_rows, 1), dtype=np.uint8), 0, 1)
-    return ones[0]
+    return np.asarray(ones[0])
 
 
 # ---- how many examples, and which order ----

@@ -151,7 +151,7 @@ def junta_samples(n: int, p: int, *, failure_probability: float = 0.01) -> int:
     """
     p = _checked_size(p, n, failure_probability)
     chance = failure_probability / (4 * p)
-    needed = [8 * 2**p * log(2 ** (p + 2) / failure_probability)]
+    needed: list[float] = [8 * 2**p * log(2 ** (p + 2) / failure_probability)]
     for fixed in range(p):
         free, k = n - fixed, p - fixed
         degree = k - balanced_order(free, k, chance)
@@ -249,7 +249,7 @@ def _checked_size(p: int, n: int, failure_probability: float) -> int:
         raise ValueError(f"`p` must lie between 1 and the number of variables, {n}; got {p}.")
     if not 0 < failure_probability < 1:
         raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
-    return index(p)
+    return int(p)
 
 
 def _refuse(p: int) -> NoReturn:

@@ -61,7 +61,7 @@ def statistical_queries_needed(m: int, tolerance: float) -> float:
     >>> statistical_queries_needed(20, tolerance=0.125)
     16383.859375
     """
-    return tolerance**2 * (2**m - 9)
+    return float(tolerance**2 * (2**m - 9))
 
 
 def parity_contest(
