@@ -10,7 +10,8 @@ import pytest
 from sparsact import kernels
 from sparsact.fourier import Spectrum
 from sparsact.hardness import InconsistentLabelsError, junta_samples, learn_junta
-from sparsact.hardness.junta_search import balanced_order
+from sparsact.hardness.junta_search import Work, balanced_order
+from sparsact.hardness.juntas import tabulated
 from sparsact.hypercube import points
 from sparsact.kernels import dispatch
 
@@ -91,6 +92,18 @@ def test_what_is_no_junta_of_p_variables(method):
     for labels in (X[:, :5].prod(axis=1), noise, flipped):
         with pytest.raises(InconsistentLabelsError, match="no function of"):
             learn_junta(X, labels, 3, method=method, failure_probability=CHANCE)
+
+
+def test_variables_that_change_nothing_are_dropped():
+    """As after a correlation that was taken for one by chance."""
+    X = np.random.default_rng(3).choice([1, -1], (200, 7))
+    learned = tabulated(X, X[:, 2] * X[:, 5], (0, 2, 3, 5), Work())
+    assert learned.variables == (2, 5)
+    assert learned.table.tolist() == [1, -1, -1, 1]
+    with pytest.raises(InconsistentLabelsError):
+        tabulated(X, X[:, 2] * X[:, 5], (0, 2, 3), Work())
+    with pytest.raises(ValueError, match="no example shows some assignment"):
+        tabulated(X[:10], X[:10, 2], (0, 1, 2, 3, 4), Work())
 
 
 def test_the_exponents_of_a_parity_of_four():

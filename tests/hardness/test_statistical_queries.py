@@ -99,10 +99,24 @@ def test_the_adversary_says_what_random_labels_would_while_it_may():
         decoy, value = g.mean(), truth(distribution, phi)
         expected = decoy if abs(decoy - value) <= 0.2 else value + 0.2 * np.sign(decoy - value)
         assert oracle.query(phi) == pytest.approx(expected, abs=1e-12)
-    # Characters by the spectrum agree with the same queries asked one by one.
-    for subset in [(1, 4), (0,), (0, 1, 4)]:
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_adversary_treats_characters_as_any_other_query(name):
+    """By the spectrum, and one by one by enumeration; also where labels are biased and characters constant."""
+    distribution = distributions()[name]
+    oracle = StatisticalQueryOracle(distribution, 0.03, "adversarial")
+    for subset in subsets_of(subset_masks(distribution.n, 3))[::3]:
         one = oracle.correlation(lambda X, subset=subset: X[:, list(subset)].prod(axis=1))
-        assert oracle.correlations([subset]) == pytest.approx([one])
+        assert oracle.correlations([subset]) == pytest.approx([one], abs=1e-12)
+
+
+def test_sampled_correlations_are_means():
+    """Of what never varies, to the last bit; labels +-1 by popcount, others by products."""
+    for values in ([1.0, -1.0, -1.0, 1.0], [0.5, -0.5, -0.5, 0.5]):
+        oracle = StatisticalQueryOracle(LiftedFunction(values, 2), 0.2, rng=np.random.default_rng(1))
+        assert oracle.correlations([(0, 1)])[0] == values[0]
+        assert oracle.correlation(lambda X: X.prod(axis=1)) == pytest.approx(values[0])
 
 
 def test_the_adversary_uses_the_share_of_each_label():

@@ -137,7 +137,7 @@ def learn_junta(
     work = Work()
     find = _all_at_once if method == "brute force" else _by_restrictions
     variables = find(points, labels, examples, p, failure_probability / (4 * p), work)
-    return _junta(points, labels, variables, work)
+    return tabulated(points, labels, variables, work)
 
 
 def junta_samples(n: int, p: int, *, failure_probability: float = 0.01) -> int:
@@ -215,8 +215,8 @@ def _mixed(points: NDArray[Any], labels: NDArray[Any], variables: Subset) -> NDA
     return np.flatnonzero(places == mixed[0]) if len(mixed) else None
 
 
-def _junta(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
-    """The table of the labels, without variables on which it does not depend."""
+def tabulated(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
+    """The labels as a table over the variables, without those on which it does not depend."""
     if _mixed(points, labels, variables) is not None:
         _refuse(len(variables))
     table = np.zeros(2 ** len(variables))

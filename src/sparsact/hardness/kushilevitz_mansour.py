@@ -41,7 +41,7 @@ def heavy_coefficients(
     r"""All coefficients of magnitude at least :math:`\theta` of a function with values in [-1, 1].
 
     With probability at least ``1 - failure_probability`` the result holds every S with
-    :math:`|\hat f(S)| \ge \theta` and none with :math:`|\hat f(S)| < \theta / 2`, each coefficient within
+    :math:`|\hat f(S)| \ge \theta` and none with :math:`|\hat f(S)| < \theta / \sqrt 2`, each coefficient within
     :math:`\theta / 4`.
 
     Parameters
@@ -108,7 +108,7 @@ def heavy_coefficients(
         # More than can be heavy means that an estimate has failed; the heaviest are then the best that is left.
         strongest = np.argsort(-weights[parent, part], kind="stable")[:most_alive]
         buckets = buckets[parent[strongest]] | _masks_of_parts(part[strongest], new, n)
-    return _estimated(oracle, buckets, threshold, hoeffding_samples(threshold / 4, chance), rng)
+    return _estimated(oracle, buckets, hoeffding_samples(threshold / 4, chance), rng)
 
 
 def _weights(
@@ -127,18 +127,15 @@ def _weights(
     return walsh_hadamard(totals, normalize=False) / pairs
 
 
-def _estimated(
-    oracle: MembershipOracle, subsets: Masks, threshold: float, n_points: int, rng: np.random.Generator
-) -> Spectrum:
-    """The subsets whose coefficient, estimated at fresh points, is at least three quarters of the threshold."""
+def _estimated(oracle: MembershipOracle, subsets: Masks, n_points: int, rng: np.random.Generator) -> Spectrum:
+    """The coefficients of subsets, estimated at fresh points."""
     totals = np.zeros(len(subsets))
     for rows in _batches(n_points if len(subsets) else 0):
         bits = rng.integers(2, size=(rows, oracle.n), dtype=np.int8)
         values = _values(oracle, bits, "points for the coefficients")
         totals += _characters(bits, subsets) @ values
     coefficients = totals / n_points
-    heavy = np.abs(coefficients) >= 0.75 * threshold
-    return Spectrum.from_coefficients(coefficients[heavy], subsets[heavy], oracle.n)
+    return Spectrum.from_coefficients(coefficients, subsets, oracle.n)
 
 
 def _values(oracle: MembershipOracle, bits: NDArray[np.int8], description: str) -> NDArray[np.float64]:
