@@ -18,6 +18,8 @@ References
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,10 +71,13 @@ class ParityAdversary(StatisticalQueries):
         self.m = m
         self.possible: NDArray[np.bool_] = np.ones(2**m, dtype=bool)
         """Parities that no answer has excluded, by subset number, (2**m,)."""
-        self._X = self.lift(points(m))
+
+    @cached_property
+    def _points(self) -> NDArray[np.int8]:
+        return self.lift(points(self.m))
 
     def _mean(self, phi: Query) -> float:
-        plus, minus = (query_values(phi, self._X, np.full(len(self._X), label)) for label in (1.0, -1.0))
+        plus, minus = (query_values(phi, self._points, np.full(len(self._points), label)) for label in (1.0, -1.0))
         decoy = float(np.mean(plus + minus)) / 2
         return self._answer(decoy, walsh_hadamard((plus - minus) / 2))
 
