@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "network": GROUND | {"exact_sign", "fourier", "certificate"},  # the last two inside methods that stand for them
     "fourier": GROUND | {"network"},
     "certificate": GROUND | {"exact_sign", "network", "fourier"},
-    "constructions": GROUND | {"network"},
+    "constructions": GROUND | {"exact_sign", "network"},
     "bounds": GROUND | {"network", "fourier"},
     "rademacher": GROUND | {"network", "bounds"},
     "learners": GROUND | {"exact_sign", "network", "fourier", "certificate", "bounds"},

@@ -297,3 +297,10 @@ def test_averages_are_of_the_cube():
     X = np.random.default_rng(7).normal(size=(31, 3))
     with pytest.raises(ValueError, match='"correlation" needs points of the cube'):
         LowDegreeRegressor(1, solver="correlation").fit(X, X[:, 0])
+
+
+def test_more_coordinates_than_a_float_has_exponents():
+    """2**n cells are weighed against the other routes at any n, also where 2.0**n overflows."""
+    X = np.random.default_rng(8).choice([1, -1], (57, 1100))
+    model = LowDegreeRegressor(1).fit(X, X[:, 1099])
+    assert model.solver_ == "kernel"

@@ -50,7 +50,8 @@ def prefers_cells(n: int, n_rows: int) -> bool:
 
 def cells_bytes(n: int, n_targets: int) -> float:
     """Bytes of the sums of 2**n cells, with what one transform of them needs."""
-    return 8.0 * float(2**n) * (2 * _LIMBS * (1 + n_targets) + 3)
+    cells = 2.0 ** min(n, 1000)  # beyond the range of floats it is out of the question all the same
+    return 8.0 * cells * (2 * _LIMBS * (1 + n_targets) + 3)
 
 
 def prefers_moments(size: Size) -> bool:

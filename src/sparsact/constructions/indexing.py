@@ -1,0 +1,57 @@
+"""The indexing function as a one-sparse network."""
+
+from __future__ import annotations
+
+from operator import index
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparsact.hypercube import points
+from sparsact.network import SparselyActivatedNetwork
+
+
+def indexing(b: int) -> SparselyActivatedNetwork:
+    r"""The function Index_b: b address signs x choose one of :math:`2^b` data signs y, whose value is (1 + y_x) / 2.
+
+    .. math:: \mathrm{Index}_b(x, y) = \sum_{\alpha \in \{-1,1\}^b}
+        \sigma\bigl(\langle \alpha, x \rangle + \tfrac12 y_\alpha - (b - \tfrac12)\bigr)
+
+    Parameters
+    ----------
+    b : int
+        Number of address coordinates, 0 or more.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        On ``n = b + 2**b`` inputs, of ``s = 2**b`` units with ``b + 1`` weights each;
+        :math:`W = \sqrt{b + 1/4}`, :math:`B = |b - 1/2|`.
+
+    Notes
+    -----
+    The address is the number of the point x in table order (:mod:`sparsact.hypercube`): coordinate i < b is bit i, set
+    where its sign is -1. So x = (1, ..., 1) chooses coordinate b, and address A chooses coordinate b + A.
+
+    One-sparse on the whole cube. Where the chosen sign is +1 its unit is active at pre-activation 1; where it is -1 the
+    pre-activation is exactly 0, a tie: no unit is active, and the value 0 is right. ([A]_ says that the addressed
+    unit is active at every input.) Every other unit is at -1 or less.
+
+    References
+    ----------
+    .. [A] "Learning Neural Networks with Sparse Activations", 2024, Introduction.
+
+    Examples
+    --------
+    Address signs (-1, 1) spell 1, which chooses the second of four data signs:
+
+    >>> net = indexing(2)
+    >>> net([[-1, 1, -1, 1, -1, -1], [-1, 1, 1, -1, 1, 1]])
+    array([1., 0.])
+    """
+    if index(b) < 0:
+        raise ValueError(f"`b` must be 0 or more, a number of address coordinates; got {b}.")
+    addresses = points(b).astype(np.float64)
+    s = len(addresses)
+    W = sp.hstack([sp.csr_array(addresses), sp.eye_array(s) / 2], format="csr")
+    return SparselyActivatedNetwork(np.ones(s), W, np.full(s, b - 0.5))

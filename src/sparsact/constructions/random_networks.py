@@ -1,0 +1,112 @@
+"""Random members of the class of k-sparsely activated networks, sparse by proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.constructions.gated import gate_strength
+from sparsact.hypercube import bits_to_signs
+from sparsact.network import SparselyActivatedNetwork
+
+
+def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> SparselyActivatedNetwork:
+    r"""A random network of s units on n inputs, of which k at most are active at any point of the cube, and k at some.
+
+    k decision trees share the units as evenly as they can, one leaf a unit. A leaf fixes coordinates F to signs alpha;
+    its unit is a random linear function of *all other* coordinates behind that gate:
+
+    .. math:: \sigma\bigl(\langle w, x_{\bar F} \rangle + \Gamma (\langle \alpha, x_F \rangle - |F|)\bigr),
+        \qquad \Gamma \ge \tfrac12 \|w\|_1
+
+    with w normal, scaled to expected square 1, output weights +-1 at random, and :math:`\Gamma` as small as
+    :func:`~sparsact.constructions.gate_strength` allows.
+
+    Parameters
+    ----------
+    n : int
+        Number of inputs.
+    s : int
+        Number of units, ``1 <= s <= k * 2**(n - 1)``.
+    k : int
+        Number of active units, ``1 <= k <= s``.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    network : SparselyActivatedNetwork
+        With dense weights.
+
+    Raises
+    ------
+    ValueError
+        If s or k is out of range.
+
+    Notes
+    -----
+    *Proof that k suffices.* Two leaves of one tree differ in a coordinate that both fix. So every point agrees with
+    exactly one leaf, and every other gate contributes :math:`-2\Gamma \le -\|w\|_1` or less: those units are off.
+    *That k are attained:* all trees have a leaf at one random point, where :math:`\langle w, x_{\bar F} \rangle` is
+    made positive (w is negated where it is not). *That no unit is dead or constant:* it is on in its leaf at the signs
+    of w, and off at the opposite ones. *That it is no junta and, for k > 1, not disjoint:* every unit weighs every
+    input, and the k units above are active together.
+
+    Examples
+    --------
+    >>> from sparsact.hypercube import points
+    >>> net = random_network(9, 13, 3, rng=np.random.default_rng(0))
+    >>> np.bincount(net.n_active(points(9))).size - 1
+    3
+    """
+    if not 1 <= index(k) <= index(s):
+        raise ValueError(f"`k` active units must number from 1 to s = {s}; got {k}.")
+    if index(n) < 1 or s > k * 2 ** (n - 1):
+        raise ValueError(
+            f"{s} units of which {k} are active need n with s <= k * 2**(n - 1); got n = {n}: raise n or k, or lower s."
+        )
+    meeting = bits_to_signs(rng.integers(2, size=n)).astype(np.float64)
+    W, b = np.empty((s, n)), np.empty(s)
+    unit = 0
+    for tree in range(k):
+        for leaf in _random_leaves(n, s // k + (tree < s % k), rng):
+            W[unit], b[unit] = _gated_unit(leaf, meeting, rng)
+            unit += 1
+    return SparselyActivatedNetwork(rng.choice([-1.0, 1.0], size=s), W, b)
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A subcube: the coordinates it fixes, and to which signs."""
+
+    fixed: tuple[int, ...]
+    signs: tuple[int, ...]
+
+    def split(self, i: int) -> tuple[_Leaf, _Leaf]:
+        return _Leaf((*self.fixed, i), (*self.signs, 1)), _Leaf((*self.fixed, i), (*self.signs, -1))
+
+
+def _random_leaves(n: int, n_leaves: int, rng: np.random.Generator) -> list[_Leaf]:
+    """Leaves of a random decision tree: as balanced as can be, each split on a random coordinate that is still free."""
+    leaves = [_Leaf((), ())]
+    while len(leaves) < n_leaves:
+        shallow = leaves.pop(0)  # a queue: first come, least deep
+        free = np.setdiff1d(np.arange(n), shallow.fixed)
+        leaves.extend(shallow.split(int(rng.choice(free))))
+    return leaves
+
+
+def _gated_unit(
+    leaf: _Leaf, meeting: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], float]:
+    n, fixed = len(meeting), list(leaf.fixed)
+    w = rng.normal(size=n) / np.sqrt(n - len(fixed))
+    w[fixed] = 0
+    if np.array_equal(meeting[fixed], leaf.signs) and w @ meeting < 0:
+        w = -w
+    strength = gate_strength(w[None])
+    w[fixed] = strength * np.array(leaf.signs)
+    return w, strength * len(fixed)

@@ -1,0 +1,158 @@
+r"""How a statistical-query oracle answers: any number within the tolerance is legal, and these choose one.
+
+- *sampling*: the mean over fresh random examples, honest and wrong only by chance;
+- *exact*: the expectation itself;
+- *adversarial*: the legal number that is nearest to what labels independent of the points would give. As long as that
+  number is itself legal, the answer says nothing about the function.
+
+References
+----------
+.. [K] M. Kearns, "Efficient noise-tolerant learning from statistical queries", 1998.
+.. [B] A. Blum et al., "Weakly learning DNF and characterizing statistical query learning", 1994.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact import kernels
+from sparsact.hardness.distribution import Examples, LabelledDistribution
+from sparsact.hypercube import WORD, Masks, characters, n_words, subsets_of
+
+Query = Callable[[NDArray[Any], NDArray[Any]], Any]
+SIGNS_AT_ONCE = 2**22
+
+
+class Answers(ABC):
+    """Legal answers to statistical queries about one distribution, at one tolerance."""
+
+    def __init__(self, distribution: LabelledDistribution, tolerance: float) -> None:
+        self.distribution = distribution
+        self.tolerance = tolerance
+
+    n_samples = 0
+    """Random examples that one answer costs."""
+
+    @abstractmethod
+    def mean(self, phi: Query) -> float:
+        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`."""
+
+    @abstractmethod
+    def correlations(self, masks: Masks) -> NDArray[np.float64]:
+        r"""Answers for :math:`\mathbb{E}[y\, \chi_T(x)]`, one for each subset T."""
+
+
+class SampledAnswers(Answers):
+    r"""Means over fresh examples, enough that one answer is off by more than the tolerance with a stated chance.
+
+    By Hoeffding's inequality, :math:`m = \lceil 2 \ln(2 / \delta) / \tau^2 \rceil` examples of a query in [-1, 1] fail
+    with probability at most :math:`\delta`, each. Queries asked together share their examples; a union bound over
+    them needs no independence.
+    """
+
+    def __init__(
+        self,
+        distribution: LabelledDistribution,
+        tolerance: float,
+        *,
+        failure_probability: float,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(distribution, tolerance)
+        self.n_samples = hoeffding_samples(tolerance, failure_probability)
+        self.rng = rng
+
+    def mean(self, phi: Query) -> float:
+        """Mean of phi over fresh examples."""
+        return sum(float(query_values(phi, X, y).sum()) for X, y in self._batches()) / self.n_samples
+
+    def correlations(self, masks: Masks) -> NDArray[np.float64]:
+        """Means of all products over the same fresh examples."""
+        total = np.zeros(len(masks))
+        for X, y in self._batches():
+            total += _sums_of_products(X, y, masks)
+        return total / self.n_samples
+
+    def _batches(self) -> Iterator[Examples]:
+        rows = max(1, SIGNS_AT_ONCE // self.distribution.n)
+        for start in range(0, self.n_samples, rows):
+            yield self.distribution.sample(min(rows, self.n_samples - start), rng=self.rng)
+
+
+class ExactAnswers(Answers):
+    """The expectations themselves, by enumeration or from the spectrum."""
+
+    def mean(self, phi: Query) -> float:
+        """Expectation of phi over the support."""
+        X, y, probability = self.distribution.support()
+        return float(probability @ query_values(phi, X, y))
+
+    def correlations(self, masks: Masks) -> NDArray[np.float64]:
+        """Expectations of the products."""
+        return self.distribution.correlations(masks)
+
+
+class AdversarialAnswers(ExactAnswers):
+    """The legal answers nearest to those under labels that are drawn independently of the points."""
+
+    def mean(self, phi: Query) -> float:
+        """The value under independent labels, moved into the interval of legal answers."""
+        X, y, probability = self.distribution.support()
+        values, label = np.unique(y, return_inverse=True)
+        shares = np.bincount(label, weights=probability)
+        decoy = sum(
+            share * float(probability @ query_values(phi, X, np.full_like(y, value)))
+            for value, share in zip(values, shares, strict=True)
+        )
+        return float(self._nearest_legal(super().mean(phi), decoy))
+
+    def correlations(self, masks: Masks) -> NDArray[np.float64]:
+        """The same for products with characters: under independent labels the means multiply."""
+        mean_label = self.distribution.correlations(np.zeros((1, n_words(self.distribution.n)), dtype=np.uint64))
+        decoys = mean_label * self.distribution.character_means(masks)
+        return np.asarray(self._nearest_legal(super().correlations(masks), decoys))
+
+    def _nearest_legal(self, truth: Any, decoy: Any) -> Any:
+        return np.clip(decoy, truth - self.tolerance, truth + self.tolerance)
+
+
+def hoeffding_samples(accuracy: float, failure_probability: float) -> int:
+    """Examples whose mean of numbers in [-1, 1] is off by more than ``accuracy`` with at most this probability.
+
+    >>> hoeffding_samples(0.1, 0.01)
+    1060
+    """
+    return ceil(2 * log(2 / failure_probability) / accuracy**2)
+
+
+def query_values(phi: Query, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """Values (rows,) of a query at examples, refused unless they are legal: finite and in [-1, 1]."""
+    values = np.asarray(phi(X, y), dtype=np.float64)
+    if values.shape != (len(X),):
+        raise ValueError(f"a query must return one value an example, shape ({len(X)},); it returned {values.shape}.")
+    worst = int(np.argmax(np.abs(values))) if values.size else 0
+    # a comparison that NaN fails; rounding of a legal product is forgiven
+    if values.size and not np.abs(values[worst]) <= 1 + 1e-12:
+        raise ValueError(f"a query must have values in [-1, 1]; it returned {values[worst]}: divide it by its bound.")
+    return values
+
+
+def _sums_of_products(X: NDArray[Any], y: NDArray[np.float64], masks: Masks) -> NDArray[np.float64]:
+    """Sums over examples of y times every character; for labels +-1 by popcount, the label as one more coordinate."""
+    if not (np.abs(y) == 1).all():
+        query_values(lambda _, labels: labels, X, y)
+        return np.array([(y @ characters(X, [subset])).item() for subset in subsets_of(masks)])
+    m, n = X.shape
+    columns, _ = kernels.pack_columns(np.column_stack([X, y.astype(np.int8)]), 1, -1)
+    with_label = np.zeros((len(masks), n_words(n + 1)), dtype=np.uint64)
+    with_label[:, : masks.shape[1]] = masks
+    with_label[:, n // WORD] |= np.uint64(1) << np.uint64(n % WORD)
+    everything = np.full((1, columns.shape[1]), ~np.uint64(0))
+    odd = kernels.parity_counts(columns, everything, with_label)[0]
+    return np.asarray(m - 2 * odd, dtype=np.float64)

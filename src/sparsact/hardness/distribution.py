@@ -1,0 +1,186 @@
+r"""Labelled distributions: points of the cube with the label of an unknown function.
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 4.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.checks import checked_reals
+from sparsact.fourier import Spectrum
+from sparsact.fourier.dense import DenseCoefficients
+from sparsact.hypercube import WORD, Masks, bits_to_signs, characters, masks_of, n_words, points, subsets_of
+from sparsact.lift import Lift
+
+LARGEST_ENUMERATION = 16  # bits: 65536 points, of n coordinates each
+
+
+class Examples(NamedTuple):
+    """Points ``X``, signs (rows, n), and their labels ``y`` (rows,)."""
+
+    X: NDArray[np.int8]
+    y: NDArray[np.float64]
+
+
+class Support(NamedTuple):
+    """Every point that has a probability, with its label and that probability."""
+
+    X: NDArray[np.int8]
+    y: NDArray[np.float64]
+    probability: NDArray[np.float64]
+
+
+class LabelledDistribution(ABC):
+    """A distribution of points of the cube, each with the label of one function."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of coordinates of a point."""
+
+    @abstractmethod
+    def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
+        """Independent examples."""
+
+    @abstractmethod
+    def support(self) -> Support:
+        """All points, for exact expectations; a ValueError where there are too many."""
+
+    def correlations(self, masks: Masks) -> NDArray[np.float64]:
+        r"""Exact :math:`\mathbb{E}[y\, \chi_T(x)]` of every subset T, shape (N,)."""
+        X, y, probability = self.support()
+        return _character_means(X, y * probability, masks)
+
+    def character_means(self, masks: Masks) -> NDArray[np.float64]:
+        r"""Exact :math:`\mathbb{E}[\chi_T(x)]` of every subset T, shape (N,)."""
+        X, _, probability = self.support()
+        return _character_means(X, probability, masks)
+
+
+def _character_means(X: NDArray[np.int8], weights: NDArray[np.float64], masks: Masks) -> NDArray[np.float64]:
+    return np.array([(weights @ characters(X, [subset])).item() for subset in subsets_of(masks)])
+
+
+class LiftedFunction(LabelledDistribution):
+    r"""Points :math:`x(y)` of a lift and labels :math:`f(y)`, for uniform :math:`y \in \{-1, 1\}^m`.
+
+    Parameters
+    ----------
+    f : Spectrum, table of 2**m values, or callable
+        The function of y. A spectrum gives exact correlations at any m; a callable takes signs (rows, m), and is
+        tabulated for that where m is at most 16.
+    m : int
+        Number of uniform bits.
+    lift : Lift, optional
+        The map x(y); by default y itself, so that points are uniform on the cube.
+
+    Examples
+    --------
+    >>> parity = LiftedFunction(Spectrum.of({(0, 2): 1.0}, n=3), 3, Lift.quadratic(3))
+    >>> parity.n
+    9
+    >>> parity.correlations(masks_of([(0, 8), (2,), (1,)], 9))
+    array([1., 1., 0.])
+    """
+
+    def __init__(self, f: Any, m: int, lift: Lift | None = None) -> None:
+        if m < 1:
+            raise ValueError(f"`m` must be at least 1, the number of uniform bits; got {m}.")
+        self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
+        if self.lift.m != m:
+            raise ValueError(f"the function has {m} coordinates and the lift takes {self.lift.m}; they must agree.")
+        self.m = m
+        self.f: Callable[..., Any] = f if callable(f) else Spectrum.of(f)
+        if isinstance(self.f, Spectrum) and self.f.n != m:
+            raise ValueError(f"the function has {self.f.n} coordinates, not m = {m}; pass its own number.")
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates of a lifted point."""
+        return self.lift.n
+
+    def labels(self, Y: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Labels f(y) of bits Y (rows, m) before the lift."""
+        labels = checked_reals(self.f(Y), "labels")
+        if labels.shape != (len(Y),):
+            raise ValueError(f"the function must return one label a row, shape ({len(Y)},); got {labels.shape}.")
+        return labels
+
+    def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
+        """Examples (x(y), f(y)) of independent uniform y."""
+        Y = bits_to_signs(rng.integers(2, size=(n_samples, self.m), dtype=np.int8))
+        return Examples(self.lift(Y), self.labels(Y))
+
+    def support(self) -> Support:
+        """All ``2**m`` lifted points, in table order of y; at most 16 bits."""
+        _check_enumerable(self.m)
+        X, y = self._tabulated
+        return Support(X, y, np.full(len(y), 0.5**self.m))
+
+    @cached_property
+    def _tabulated(self) -> Examples:
+        Y = points(self.m)
+        return Examples(self.lift(Y), self.labels(Y))
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Spectrum of f, as a function of the bits before the lift."""
+        if isinstance(self.f, Spectrum):
+            return self.f
+        _check_enumerable(self.m)
+        return Spectrum.of(self._tabulated.y)
+
+    def correlations(self, masks: Masks) -> NDArray[np.float64]:
+        r"""Exact :math:`\mathbb{E}[f(y)\, \chi_T(x(y))]`: the coefficient of f at the bits that T comes to."""
+        return _coefficients(self.spectrum, pulled_back(self.lift, masks))
+
+    def character_means(self, masks: Masks) -> NDArray[np.float64]:
+        r"""Exact :math:`\mathbb{E}[\chi_T(x(y))]`: 1 where the bits of T cancel, else 0."""
+        return np.asarray((pulled_back(self.lift, masks) == 0).all(axis=1), dtype=np.float64)
+
+
+def pulled_back(lift: Lift, masks: Masks) -> Masks:
+    r"""Masks of the subsets U of bits with :math:`\chi_T(x(y)) = \chi_U(y)`, one for each T in ``masks``.
+
+    >>> pulled_back(Lift.quadratic(2), masks_of([(0, 1), (1, 2)], 4)).ravel()
+    array([2, 0], dtype=uint64)
+    """
+    of_coordinate = masks_of(lift.subsets, lift.m)
+    bits = np.zeros((len(masks), n_words(lift.m)), dtype=np.uint64)
+    for w, word in enumerate(masks.T):
+        rest = word.copy()
+        rows = np.flatnonzero(rest)
+        while rows.size:
+            below = rest[rows] - np.uint64(1)
+            lowest = np.bitwise_count(~rest[rows] & below).astype(np.intp)
+            bits[rows] ^= of_coordinate[WORD * w + lowest]
+            rest[rows] &= below
+            rows = rows[rest[rows] != 0]
+    return bits
+
+
+def _coefficients(spectrum: Spectrum, masks: Masks) -> NDArray[np.float64]:
+    """Coefficients of a spectrum at many masks; of a sparse one, in time N times what it stores."""
+    if isinstance(spectrum.storage, DenseCoefficients):
+        return np.asarray(spectrum.coefficients[masks[:, 0].astype(np.intp)])
+    found = np.zeros(len(masks))
+    for mask, coefficient in zip(spectrum.masks, spectrum.coefficients, strict=True):
+        found[(masks == mask).all(axis=1)] = coefficient
+    return found
+
+
+def _check_enumerable(m: int) -> None:
+    if m > LARGEST_ENUMERATION:
+        raise ValueError(
+            f"an exact expectation needs all 2**m points, for m at most {LARGEST_ENUMERATION}; here m = {m}: "
+            'pass f as a Spectrum and ask for characters, or take answers="sampling".'
+        )

@@ -1,0 +1,162 @@
+r"""Heavy Fourier coefficients by membership queries: the search of Goldreich and Levin, and Kushilevitz and Mansour.
+
+The subsets that agree with S on the coordinates J form a bucket of weight
+
+.. math:: W(S, J) = \sum_{T \cap J = S} \hat f(T)^2
+    = \mathbb{E}_{x, d}\bigl[f(x)\, f(x \oplus d)\, \chi_S(d)\bigr], \qquad d \text{ uniform on } J, 0 \text{ off it},
+
+which two values of f estimate without bias. Buckets that are heavy are split further; the sum of all weights is at most
+1, so few are. Here J grows by several coordinates at a time: the weights of all parts of a bucket are one
+Walsh-Hadamard transform of the products, summed by what d is on the new coordinates.
+
+References
+----------
+.. [GL] O. Goldreich, L. Levin, "A hard-core predicate for all one-way functions", 1989.
+.. [KM] E. Kushilevitz, Y. Mansour, "Learning decision trees using the Fourier spectrum", 1993.
+.. [O] R. O'Donnell, "Analysis of Boolean Functions", 2014, Section 3.5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.fourier import Spectrum, walsh_hadamard
+from sparsact.hardness.answers import hoeffding_samples
+from sparsact.hardness.membership import MembershipOracle
+from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_words, subsets_of
+from sparsact.learners.points import Points, pack, unpack
+
+ROWS_AT_ONCE = 2**16
+
+
+def heavy_coefficients(
+    oracle: MembershipOracle,
+    threshold: float,
+    *,
+    rng: np.random.Generator,
+    failure_probability: float = 0.01,
+    split: int = 8,
+) -> Spectrum:
+    r"""All coefficients of magnitude at least :math:`\theta` of a function with values in [-1, 1].
+
+    With probability at least ``1 - failure_probability`` the result holds every S with
+    :math:`|\hat f(S)| \ge \theta` and none with :math:`|\hat f(S)| < \theta / \sqrt 2`, each coefficient within
+    :math:`\theta / 4`.
+
+    Parameters
+    ----------
+    oracle : MembershipOracle
+        Values of f; its ledger counts every point.
+    threshold : float
+        :math:`\theta`, in (0, 1].
+    rng : numpy.random.Generator
+        Chooses the points.
+    failure_probability : float
+        Over the choice of points alone; f is fixed.
+    split : int
+        Coordinates by which J grows at a time, from 1 to 16.
+
+    Returns
+    -------
+    spectrum : Spectrum
+        The coefficients found, on n coordinates, however many.
+
+    Raises
+    ------
+    QueryBudgetError
+        If the ledger has no room for the next round.
+    ValueError
+        If a value of f is outside [-1, 1], or an argument out of range.
+
+    Notes
+    -----
+    ``2 ceil(n / split)`` times :math:`32 \ln(2 N / \delta) / \theta^4` queries, N the number of weights that are
+    estimated (a union bound over all of them is part of the stated probability), and
+    :math:`32 \ln(2 N / \delta) / \theta^2` for the coefficients at the end. A weight is estimated within
+    :math:`\theta^2 / 4` and kept from :math:`\frac34 \theta^2` on; what is kept has a weight of at least
+    :math:`\theta^2 / 2`, hence at most :math:`2 / \theta^2` buckets live at a time. [KM]_ splits by one coordinate
+    and draws new points for every bucket; here all buckets of a round share them, which the union bound allows.
+
+    Examples
+    --------
+    A parity of 19 bits among 40, out of reach of statistical queries:
+
+    >>> hidden = MembershipOracle(lambda X: X[:, 3:22].prod(axis=1), n=40)
+    >>> found = heavy_coefficients(hidden, 0.9, rng=np.random.default_rng(0))
+    >>> found.subsets == [tuple(range(3, 22))]
+    True
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(f"`threshold` must lie in (0, 1], as f has values in [-1, 1]; got {threshold}.")
+    if not 0 < failure_probability < 1:
+        raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
+    if not 1 <= split <= 16:
+        raise ValueError(f"`split` must lie between 1 and 16 coordinates; got {split}.")
+    n = oracle.n
+    rounds = [range(start, min(start + split, n)) for start in range(0, n, split)]
+    most_alive = int(2 / threshold**2)
+    n_weights = sum(min(most_alive, 2**new.start) * 2 ** len(new) for new in rounds)
+    chance = failure_probability / (n_weights + most_alive)  # of each estimate
+    pairs = hoeffding_samples(threshold**2 / 4, chance)
+    buckets = np.zeros((1, n_words(n)), dtype=np.uint64)
+    for new in rounds:
+        if not len(buckets):
+            break
+        weights = _weights(oracle, buckets, new, pairs, rng)
+        parent, part = np.nonzero(weights >= 0.75 * threshold**2)
+        # More than can be heavy means that an estimate has failed; the heaviest are then the best that is left.
+        strongest = np.argsort(-weights[parent, part], kind="stable")[:most_alive]
+        buckets = buckets[parent[strongest]] | _masks_of_parts(part[strongest], new, n)
+    return _estimated(oracle, buckets, hoeffding_samples(threshold / 4, chance), rng)
+
+
+def _weights(
+    oracle: MembershipOracle, buckets: Masks, new: range, pairs: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Estimated weight of each bucket's parts by the ``new`` coordinates, (buckets, 2**len(new)), in table order."""
+    totals = np.zeros((len(buckets), 2 ** len(new)))
+    for rows in _batches(pairs):
+        x, d = (rng.integers(2, size=(rows, oracle.n), dtype=np.int8) for _ in range(2))
+        d[:, new.stop :] = 0
+        what = f"pairs that differ in coordinates below {new.stop}"
+        products = _values(oracle, x, what) * _values(oracle, x ^ d, what)
+        part = d[:, new.start : new.stop].astype(np.intp) @ (1 << np.arange(len(new)))
+        for total, character in zip(totals, _characters(d, buckets), strict=True):
+            total += np.bincount(part, weights=products * character, minlength=len(total))
+    return walsh_hadamard(totals, normalize=False) / pairs
+
+
+def _estimated(oracle: MembershipOracle, subsets: Masks, n_points: int, rng: np.random.Generator) -> Spectrum:
+    """The coefficients of subsets, estimated at fresh points."""
+    totals = np.zeros(len(subsets))
+    for rows in _batches(n_points if len(subsets) else 0):
+        bits = rng.integers(2, size=(rows, oracle.n), dtype=np.int8)
+        values = _values(oracle, bits, "points for the coefficients")
+        totals += _characters(bits, subsets) @ values
+    coefficients = totals / n_points
+    return Spectrum.from_coefficients(coefficients, subsets, oracle.n)
+
+
+def _values(oracle: MembershipOracle, bits: NDArray[np.int8], description: str) -> NDArray[np.float64]:
+    values = oracle(bits_to_signs(bits), description)
+    if (np.abs(values) > 1).any():
+        largest = float(np.abs(values).max())
+        raise ValueError(f"the function must have values in [-1, 1]; one is of size {largest}: divide it by its bound.")
+    return values
+
+
+def _characters(bits: NDArray[np.int8], subsets: Masks) -> NDArray[np.int8]:
+    """Character of each subset at every point, (N, rows)."""
+    columns = pack(bits, "bits").columns
+    parities = [np.bitwise_xor.reduce(columns[list(subset)], axis=0) for subset in subsets_of(subsets)]
+    return unpack(Points(np.reshape(parities, (len(subsets), columns.shape[1])).astype(np.uint64), len(bits))).T
+
+
+def _masks_of_parts(parts: NDArray[np.intp], new: range, n: int) -> Masks:
+    bits = parts[:, None] >> np.arange(len(new)) & 1
+    return masks_of([np.flatnonzero(row) + new.start for row in bits], n)
+
+
+def _batches(n_rows: int) -> list[int]:
+    return [min(ROWS_AT_ONCE, n_rows - start) for start in range(0, n_rows, ROWS_AT_ONCE)]

@@ -1,0 +1,156 @@
+r"""Learning with rounding, and its reduction to one-sparse networks on a lift.
+
+A learner of one-sparse networks over arbitrary distributions would predict labels of learning with rounding: lift the
+samples, learn, and ask the hypothesis at the lift of a new point. :class:`RoundingReduction` is that road, both ways;
+it knows no secret.
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 4, Definition 15 and Conjecture 16.
+.. [B] A. Banerjee, C. Peikert, A. Rosen, "Pseudorandom functions and lattices", 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.checks import checked_reals
+from sparsact.constructions import ResidueLift, rounded_products, rounding
+from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support
+from sparsact.network import SparselyActivatedNetwork
+
+Predictor = Callable[[ArrayLike], NDArray[np.int64]]
+
+
+class Residues(NamedTuple):
+    """Vectors ``Y`` (rows, m) of residues modulo q, and their labels (rows,) in 0..p - 1."""
+
+    Y: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RoundingReduction:
+    """The road from samples of learning with rounding to examples of a one-sparse network, and back.
+
+    Parameters
+    ----------
+    m : int
+        Entries of a vector.
+    p, q : int
+        Moduli, 2 <= p <= q.
+    """
+
+    m: int
+    p: int
+    q: int
+
+    @property
+    def lift(self) -> ResidueLift:
+        """The map x of a vector to the quadratic lift of its binary digits."""
+        return ResidueLift(self.m, self.q)
+
+    def examples(self, samples: Residues) -> Examples:
+        """Lifted points x(y), with the labels as they are."""
+        return Examples(self.lift(samples.Y), np.asarray(samples.labels, dtype=np.float64))
+
+    def predictor(self, hypothesis: Callable[[NDArray[Any]], Any]) -> Predictor:
+        """Labels that a hypothesis on lifted points predicts: its value at x(y), rounded into 0..p - 1."""
+
+        def predict(Y: ArrayLike) -> NDArray[np.int64]:
+            values = checked_reals(hypothesis(self.lift(Y)), "values of the hypothesis")
+            return np.clip(np.rint(values), 0, self.p - 1).astype(np.int64)
+
+        return predict
+
+
+class LearningWithRounding(LabelledDistribution):
+    r"""An instance: uniform :math:`y \in \mathbb{Z}_q^m` with label :math:`f_w(y)`, for a secret w.
+
+    .. math:: f_w(y) = \Bigl\lfloor \tfrac{p}{q} \bigl(\langle w, y \rangle \bmod q\bigr) \Bigr\rfloor
+
+    Parameters
+    ----------
+    secret : array-like of shape (m,)
+        Residues w modulo q.
+    p, q : int
+        Moduli, 2 <= p <= q.
+    rule : {"round", "modulo"}
+        "modulo" is Definition 15 as [A]_ prints it, :math:`(\langle w, y \rangle \bmod q) \bmod p`: where p divides q
+        that is linear modulo p, and :func:`secret_modulo` finds w mod p. Claims of hardness rest on "round".
+
+    Notes
+    -----
+    As a :class:`~sparsact.hardness.LabelledDistribution` it gives lifted points, signs on ((m L)^2) coordinates for
+    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries.
+
+    Examples
+    --------
+    >>> instance = LearningWithRounding([3, 1], p=2, q=4)
+    >>> instance.labels([[1, 0], [1, 1], [2, 3]])
+    array([1, 0, 0])
+    >>> samples = instance.residues(50, rng=np.random.default_rng(0))
+    >>> X, y = instance.reduction.examples(samples)
+    >>> bool((instance.network()(X) == y).all())
+    True
+    """
+
+    def __init__(self, secret: ArrayLike, p: int, q: int, rule: Literal["round", "modulo"] = "round") -> None:
+        self.secret = np.asarray(secret).copy()
+        self.p, self.q = int(p), int(q)
+        self.rule: Literal["round", "modulo"] = rule
+        rounded_products(self.secret, np.zeros((0, self.secret.size)), p, q, rule=rule)  # refuses what is strange
+        self.secret.setflags(write=False)
+        self.reduction = RoundingReduction(len(self.secret), self.p, self.q)
+
+    @property
+    def m(self) -> int:
+        """Entries of a vector."""
+        return len(self.secret)
+
+    @property
+    def n(self) -> int:
+        """Coordinates of a lifted point."""
+        return self.reduction.lift.n
+
+    def labels(self, Y: ArrayLike) -> NDArray[np.int64]:
+        """Labels (rows,) of vectors ``Y`` (rows, m) of residues."""
+        return rounded_products(self.secret, Y, self.p, self.q, rule=self.rule)
+
+    def residues(self, n_samples: int, *, rng: np.random.Generator) -> Residues:
+        """Samples of the problem itself: uniform vectors with their labels."""
+        Y = rng.integers(self.q, size=(n_samples, self.m))
+        return Residues(Y, self.labels(Y))
+
+    def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
+        """The same samples, lifted."""
+        return self.reduction.examples(self.residues(n_samples, rng=rng))
+
+    def support(self) -> Support:
+        """All ``q**m`` vectors, lifted; at most 2**16."""
+        if self.q**self.m > 2**LARGEST_ENUMERATION:
+            raise ValueError(
+                f"an exact expectation needs all q**m vectors, at most 2**{LARGEST_ENUMERATION}; here {self.q}**"
+                f'{self.m}: take answers="sampling".'
+            )
+        Y = all_residues(self.m, self.q)
+        X, y = self.reduction.examples(Residues(Y, self.labels(Y)))
+        return Support(X, y, np.full(len(y), 1 / len(y)))
+
+    def network(self) -> SparselyActivatedNetwork:
+        """The network that has these labels on lifted points, with one active unit (at most) there."""
+        return rounding(self.secret, self.p, self.q, rule=self.rule)
+
+
+def all_residues(m: int, q: int) -> NDArray[np.int64]:
+    """All vectors of m residues modulo q, (q**m, m), the first entry slowest.
+
+    >>> all_residues(2, 3)[:4].tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0]]
+    """
+    return np.indices((q,) * m).reshape(m, -1).T.astype(np.int64)

@@ -1,0 +1,197 @@
+"""Juntas, indexing, gated and random networks: brute force over the whole cube."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sparsact.constructions import (
+    gate_strength,
+    gated,
+    gated_failure_probability,
+    indexing,
+    junta,
+    random_network,
+    uniform,
+)
+from sparsact.hypercube import points
+
+
+def numbers(X):
+    """The number of each point."""
+    return (X < 0) @ (1 << np.arange(X.shape[1]))
+
+
+@pytest.mark.parametrize(
+    ("variables", "n"), [((), 3), ((2,), 3), ((0, 1), 5), ((4, 1, 3), 6), ((5, 0, 3, 2), 7), (range(5), 5)]
+)
+def test_juntas(variables, n):
+    p, rng = len(variables), np.random.default_rng(1)
+    table = rng.normal(size=2**p)
+    table[0] = 0
+    net, X = junta(table, variables, n), points(n)
+    assert np.array_equal(net(X), table[numbers(X[:, list(variables)])])
+    assert (net.n_active(X) == 1).all()
+    largest = np.abs(table).max()
+    assert net.scale() == pytest.approx((largest * np.sqrt(p), largest * abs(p - 1)))
+    assert net.W.nnz == p * 2**p
+
+
+@pytest.mark.parametrize(
+    ("table", "variables", "n", "message"),
+    [
+        ([1, 2, 3], (0, 1), 4, "length 2\\*\\*n"),
+        ([1, 2], (0, 1), 4, "over 2 variables has 4 values; got 2"),
+        ([1, np.nan], (0,), 4, "finite"),
+        ([1, 2], (4,), 4, "names coordinate 4"),
+        ([1, 2, 3, 4], (1, 1), 4, "twice"),
+    ],
+)
+def test_strange_juntas_are_refused(table, variables, n, message):
+    with pytest.raises(ValueError, match=message):
+        junta(table, variables, n)
+
+
+@pytest.mark.parametrize("b", range(5))
+def test_indexing(b):
+    net, rng = indexing(b), np.random.default_rng(2)
+    assert (net.n, net.s, net.W.nnz) == (b + 2**b, 2**b, (b + 1) * 2**b)
+    X = points(net.n) if b < 4 else uniform(net.n)(3000, rng)
+    chosen = X[np.arange(len(X)), b + numbers(X[:, :b])]
+    assert np.array_equal(net(X), (1 + chosen) / 2)
+    assert np.array_equal(net.n_active(X), chosen > 0)  # a tie at -1
+    assert (net.preactivations(X).max(axis=1) == (1 + chosen) / 2).all()
+    assert net.scale() == pytest.approx((np.sqrt(b + 0.25), abs(b - 0.5)))
+    assert net.has_exact_weights().all()
+    assert not net.dead_units().any()
+
+
+def test_strange_sizes_of_indexing_are_refused():
+    with pytest.raises(ValueError, match="0 or more"):
+        indexing(-1)
+    with pytest.raises(TypeError):
+        indexing(2.5)
+
+
+@pytest.mark.parametrize(("n_address", "q"), [(0, 4), (1, 5), (2, 7), (3, 8)])
+def test_gated_networks_are_one_sparse_by_default(n_address, q):
+    weights = np.random.default_rng(n_address).normal(size=(2**n_address, q))
+    net, X = gated(weights, n_address), points(n_address + q)
+    addressed = (weights[numbers(X[:, :n_address])] * X[:, n_address:]).sum(axis=1)
+    assert net(X) == pytest.approx(np.maximum(addressed, 0))
+    assert np.array_equal(net.n_active(X), addressed > 0)
+    gamma = gate_strength(weights)
+    assert gamma == pytest.approx(np.abs(weights).sum(axis=1).max() / 2)
+    assert net.scale() == pytest.approx(
+        (np.sqrt(gamma**2 * n_address + (weights**2).sum(axis=1).max()), gamma * n_address)
+    )
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1, 1 / 3, 3e-20])
+def test_gates_hold_at_a_tie(weight):
+    """Where the data cancel the gate exactly, or would but for rounding, a second unit stays off."""
+    net = gated(np.full((4, 10), weight), 2)
+    assert net.n_active(points(12)).max() == 1
+
+
+@pytest.mark.parametrize(("norm", "share", "n_active"), [(2.0, 1.0, 1), (2.5, 1.0, 2), (1.0, 0.5, 1)])
+def test_the_strength_of_the_paper(norm, share, n_active):
+    """sqrt(q) suffices for norms up to 2 and fails at 2.5; half of it suffices for norms up to 1."""
+    q = 9
+    weights = np.full((2, q), norm / np.sqrt(q))
+    weights[0, 0] *= -1
+    assert gated(weights, 1, gamma=share * np.sqrt(q)).n_active(points(1 + q)).max() == n_active
+
+
+@pytest.mark.parametrize("failure_probability", [0.3, 0.1])
+def test_gates_that_hold_mostly(failure_probability):
+    """The exact share of points with two active units is below both bounds, and the strength below the certain one."""
+    n_address, q = 3, 11
+    weights = np.random.default_rng(3).choice([-1, 1], size=(2**n_address, q)) / np.sqrt(q)
+    gamma = gate_strength(weights, failure_probability)
+    assert gamma < gate_strength(weights)
+    bound = gated_failure_probability(weights, n_address, gamma)
+    assert bound <= failure_probability
+    share = np.mean(gated(weights, n_address, gamma).n_active(points(n_address + q)) > 1)
+    assert 0 <= share <= bound
+    weak = gamma / 2
+    share = np.mean(gated(weights, n_address, weak).n_active(points(n_address + q)) > 1)
+    assert 0 < share <= gated_failure_probability(weights, n_address, weak)
+
+
+def test_gates_that_hold_mostly_in_many_dimensions():
+    """By sampling, at n = 205: no failure in 2000 draws, where each has probability 1e-6 at most."""
+    weights = np.random.default_rng(4).normal(size=(32, 200)) / np.sqrt(200)
+    gamma = gate_strength(weights, 1e-6)
+    assert gamma < 0.6 * gate_strength(weights)
+    X = uniform(205)(2000, np.random.default_rng(5))
+    assert gated(weights, 5, gamma).n_active(X).max() == 1
+
+
+def test_the_bound_on_failure_vanishes_where_failure_does():
+    weights = np.random.default_rng(6).normal(size=(4, 6))
+    assert gated_failure_probability(weights, 2, gate_strength(weights)) == 0
+    assert gated_failure_probability(weights, 2, gate_strength(weights) / 4) > 0
+
+
+@pytest.mark.parametrize(
+    ("weights", "n_address", "gamma", "message"),
+    [
+        ([[1, 2], [3, 4], [5, 6]], 2, None, "one row for each of the 2"),
+        ([1, 2], 1, None, "one row for each"),
+        (np.zeros((2, 0)), 1, None, "and columns"),
+        ([[1, 2], [3, np.inf]], 1, None, "finite"),
+        ([[1, 2], [3, 4]], 1, 0.0, "positive"),
+        ([[1, 2], [3, 4]], 1, np.nan, "positive"),
+    ],
+)
+def test_strange_gates_are_refused(weights, n_address, gamma, message):
+    with pytest.raises(ValueError, match=message):
+        gated(weights, n_address, gamma)
+
+
+def test_strange_failure_probabilities_are_refused():
+    with pytest.raises(ValueError, match="failure_probability"):
+        gate_strength([[1.0]], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "k"), [(1, 1, 1), (4, 8, 1), (5, 7, 7), (7, 23, 2), (9, 13, 3), (10, 50, 4), (3, 8, 2), (11, 5, 4)]
+)
+def test_random_networks(n, s, k):
+    net, X = random_network(n, s, k, rng=np.random.default_rng(n)), points(n)
+    active = net.active(X)
+    assert (net.n, net.s) == (n, s)
+    assert active.sum(axis=1).max() == k
+    assert active.any(axis=0).all()
+    assert not active.all(axis=0).any()
+    assert (net.W != 0).all()
+    assert k == 1 or (active.T.astype(int) @ active - np.diag(active.sum(axis=0))).any()
+
+
+def test_a_random_network_depends_on_every_input():
+    n = 8
+    net, X = random_network(n, 9, 2, rng=np.random.default_rng(0)), points(n)
+    for i in range(n):
+        flipped = X.copy()
+        flipped[:, i] *= -1
+        assert (net(X) != net(flipped)).any()
+
+
+def test_random_networks_of_many_inputs():
+    net = random_network(300, 40, 5, rng=np.random.default_rng(1))
+    assert not net.dead_units().any()
+    assert net.n_active(uniform(300)(500, np.random.default_rng(2))).max() <= 5
+
+
+def test_random_networks_are_those_of_their_seed():
+    first, second = (random_network(6, 5, 2, rng=np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(first.W, second.W)
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "k", "message"), [(5, 3, 4, "from 1 to s = 3"), (5, 3, 0, "from 1"), (3, 9, 2, "raise n or k")]
+)
+def test_strange_random_networks_are_refused(n, s, k, message):
+    with pytest.raises(ValueError, match=message):
+        random_network(n, s, k, rng=np.random.default_rng(0))
