@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from sparsact import LowDegreeClassifier
-from sparsact.cli.fitting.surroundings import peak_memory
+from sparsact.cli.surroundings import peak_memory
 from sparsact.hypercube import bits_to_signs
 
 SIDES = {"sparsact": "sparsact", "scikit-learn": "scikit-learn's PolynomialFeatures + RidgeClassifier"}
