@@ -10,9 +10,12 @@ from sparsact.fourier.estimates import (
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard
+from sparsact.fourier.units import Halfspace, Neuron
 
 __all__ = [
     "Estimate",
+    "Halfspace",
+    "Neuron",
     "Spectrum",
     "average_sensitivity",
     "estimate_average_sensitivity",
