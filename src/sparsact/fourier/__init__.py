@@ -1,7 +1,7 @@
 """Fourier analysis on the cube: coefficients, influence and sensitivity, noise; exact or by Monte Carlo."""
 
+from sparsact.fourier.estimate import Estimate, estimate_within
 from sparsact.fourier.estimates import (
-    Estimate,
     estimate_average_sensitivity,
     estimate_coefficient,
     estimate_influences,
@@ -22,6 +22,7 @@ __all__ = [
     "estimate_coefficient",
     "estimate_influences",
     "estimate_noise_sensitivity",
+    "estimate_within",
     "influences",
     "sensitivity",
     "walsh_hadamard",

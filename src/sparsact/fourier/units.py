@@ -80,9 +80,10 @@ class Unit(ABC):
         if not self.w:
             raise ValueError("`w` is empty; a unit needs at least one input.")
         if self._sum > LARGEST_SUM:
+            step, size = self._step / self._denominator, len(str(self._sum)) - 1
             raise ValueError(
-                f"`w` must be integers up to a common factor, with a sum of magnitudes up to {LARGEST_SUM}; in "
-                f"steps of their common grid, {self._step / self._denominator:.3g}, it is about 1e{len(str(self._sum)) - 1}: "
+                f"`w` must be integers up to a common factor, with a sum of magnitudes up to {LARGEST_SUM}; in steps "
+                f"of their common grid, {step:.3g}, it is about 1e{size}: "
                 "round them, as by np.round(64 * w) / 64, or sample, as by sparsact.fourier.estimate_influences."
             )
 
@@ -282,7 +283,7 @@ class Neuron(Unit):
         return self._denominator
 
     def _profile(self, excess: NDArray[Any]) -> NDArray[Any]:
-        return np.maximum(excess, 0)
+        return np.asarray(np.maximum(excess, 0))
 
 
 def _n_choices(groups: Groups, degree: int) -> int:
