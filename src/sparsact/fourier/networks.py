@@ -47,24 +47,25 @@ def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
     >>> spectrum_of_network(net)
     <Spectrum on 2 coordinates, degree 1: 1 x0 + 1 x1>
     """
-    units = units_by_inputs(net.W)
-    listed = sum(2 ** len(inputs) for inputs in units)
-    if net.n <= LARGEST_TABLE and ORDERING * listed >= net.s * 2**net.n:
-        return Spectrum.of(values_on_the_cube(net.u, _dense(net.W), net.b))
-    if listed * n_words(net.n) <= LARGEST_LIST:
-        return _sum_of_small_spectra(net, units)
+    rows = sp.csr_array(net.W)
+    most = int(np.diff(rows.indptr).max(initial=0))
+    if most <= LARGEST_TABLE:
+        units = units_by_inputs(rows)
+        listed = sum(2 ** len(inputs) for inputs in units)
+        cheaper = net.n > LARGEST_TABLE or ORDERING * listed < net.s * 2**net.n
+        if cheaper and listed * n_words(net.n) <= LARGEST_LIST:
+            return _sum_of_small_spectra(net.u, rows, net.b, units)
     if net.n <= LARGEST_TABLE:
-        return Spectrum.of(values_on_the_cube(net.u, _dense(net.W), net.b))
+        return Spectrum.of(values_on_the_cube(net.u, rows.toarray(), net.b))
     raise ValueError(
         f"the exact spectrum needs up to {LARGEST_TABLE} inputs, or units that read few each; here are {net.n} inputs "
-        f"and a unit that reads {max(map(len, units))}. Sample instead: sparsact.fourier.estimate_average_sensitivity, "
+        f"and a unit that reads {most}. Sample instead: sparsact.fourier.estimate_average_sensitivity, "
         "estimate_influences, estimate_noise_sensitivity and estimate_coefficient take the network."
     )
 
 
-def units_by_inputs(W: NDArray[np.float64] | sp.csr_array) -> dict[tuple[int, ...], list[int]]:
+def units_by_inputs(rows: sp.csr_array) -> dict[tuple[int, ...], list[int]]:
     """Units that read the same inputs (those of weight other than 0), by these inputs."""
-    rows = sp.csr_array(W)
     units: dict[tuple[int, ...], list[int]] = {}
     for j in range(rows.shape[0]):
         inputs = rows.indices[rows.indptr[j] : rows.indptr[j + 1]]
@@ -88,15 +89,17 @@ def values_on_the_cube(u: NDArray[np.float64], W: NDArray[np.float64], b: NDArra
     return values.ravel()
 
 
-def _sum_of_small_spectra(net: SparselyActivatedNetwork, units: dict[tuple[int, ...], list[int]]) -> Spectrum:
-    rows = sp.csr_array(net.W)
-    masks, coefficients = [masks_of([()], net.n)], [np.zeros(1)]
+def _sum_of_small_spectra(
+    u: NDArray[np.float64], rows: sp.csr_array, b: NDArray[np.float64], units: dict[tuple[int, ...], list[int]]
+) -> Spectrum:
+    n = rows.shape[1]
+    masks, coefficients = [masks_of([()], n)], [np.zeros(1)]
     for inputs, members in units.items():
         places = rows.indptr[members][:, None] + np.arange(len(inputs))
-        table = values_on_the_cube(net.u[members], rows.data[places], net.b[members])
-        masks.append(subsets_within(inputs, net.n))
+        table = values_on_the_cube(u[members], rows.data[places], b[members])
+        masks.append(subsets_within(inputs, n))
         coefficients.append(walsh_hadamard(table, overwrite=True))
-    total = SparseCoefficients.summed(net.n, np.concatenate(masks), np.concatenate(coefficients))
+    total = SparseCoefficients.summed(n, np.concatenate(masks), np.concatenate(coefficients))
     return Spectrum(total.above(0.0))
 
 
@@ -106,7 +109,3 @@ def subsets_within(inputs: tuple[int, ...], n: int) -> Masks:
     for mask in masks_of([(i,) for i in inputs], n):
         masks = np.concatenate([masks, masks | mask])
     return masks
-
-
-def _dense(W: NDArray[np.float64] | sp.csr_array) -> NDArray[np.float64]:
-    return W.toarray() if isinstance(W, sp.csr_array) else W

@@ -27,7 +27,8 @@ Groups: TypeAlias = Sequence[tuple[int, int]]  # a weight, and how many coordina
 class SignedSum:
     """``mass[k] / whole`` is the probability of the value ``2 * k - A``, where ``len(mass) == A + 1``.
 
-    The mass is float64 with ``whole == 1``, or Python integers that count the ``whole == 2**n`` points.
+    The mass is float64 with ``whole == 1``, or Python integers that count the ``whole == 2**n`` points. The joint law
+    of two sums has a table for its mass.
     """
 
     mass: NDArray[Any]
@@ -79,12 +80,16 @@ class SignedSum:
             yield from self.plus_all(low).each_without_one(high)
 
 
-def correlated_mass(groups: Groups, same: Any, other: Any, numbers: Numbers) -> NDArray[Any]:
-    """Joint mass (A + 1, A + 1) of the sums at x and at y, where each ``(x_i, y_i)`` weighs ``same`` or ``other``.
+def correlated_sums(groups: Groups, rho: Any, numbers: Numbers) -> SignedSum:
+    """Joint law of the sums at x and at y, where y is x under noise: its mass is a table (A + 1, A + 1).
 
-    ``same`` is the weight of ``(1, 1)`` and of ``(-1, -1)``, ``other`` that of the two mixed pairs.
+    A pair of signs ``(x_i, y_i)`` has probability (1 + rho) / 4 if they are equal, else (1 - rho) / 4.
     """
-    mass = np.array([[1]], dtype=float if numbers is float else object)
+    same, other, share = (1 + float(rho)) / 4, (1 - float(rho)) / 4, 1
+    if numbers is Fraction:  # in integers, all probabilities times one number
+        p, q = Fraction(rho).as_integer_ratio()
+        same, other, share = q + p, q - p, 4 * q
+    mass, whole = SignedSum.empty(numbers).mass[:, None], 1
     for weight, times in groups:
         for _ in range(times):
             size, longer = len(mass), len(mass) + weight
@@ -94,7 +99,8 @@ def correlated_mass(groups: Groups, same: Any, other: Any, numbers: Numbers) -> 
             mass[weight:, weight:] += alike
             mass[:size, weight:] += mixed
             mass[weight:, :size] += mixed
-    return mass
+            whole *= share
+    return SignedSum(mass, whole)
 
 
 def central_difference(values: NDArray[Any], weight: int, times: int = 1) -> NDArray[Any]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.checks import checked_correlation, checked_rationals, checked_signs, checked_subset
-from sparsact.fourier.signed_sum import Groups, Numbers, SignedSum, central_difference, correlated_mass
+from sparsact.fourier.signed_sum import Groups, Numbers, SignedSum, central_difference, correlated_sums
 from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
 from sparsact.hypercube import masks_of, points
 
@@ -50,7 +50,7 @@ class Unit(ABC):
     b : rational number
         Threshold.
     numbers : float or Fraction, default=float
-        In which numbers to compute and to answer.
+        In which numbers to compute and to answer; arrays of Fractions are arrays of objects.
 
     Raises
     ------
@@ -109,6 +109,11 @@ class Unit(ABC):
         return sum(self._weights)
 
     @cached_property
+    def _groups(self) -> Groups:
+        """Magnitudes other than 0, ascending, and how many coordinates have each."""
+        return sorted(Counter(weight for weight in self._weights if weight).items())
+
+    @cached_property
     def _values(self) -> NDArray[Any]:
         """Value of f at every value of the sum, from the least, times :attr:`_unit`; floats, or Python integers."""
         sums = np.arange(-self._sum, self._sum + 1, 2).astype(object) * self._step
@@ -128,9 +133,6 @@ class Unit(ABC):
     def _profile(self, excess: NDArray[Any]) -> NDArray[Any]:
         """Value of f times that scale where <w, x> - b, times the denominator, is ``excess``: Python integers."""
 
-    def _law(self, groups: Groups, numbers: Numbers | None = None) -> SignedSum:
-        return SignedSum.empty(numbers or self.numbers).plus_all(sorted(groups))
-
     # ---- what a spectrum answers ----
 
     @property
@@ -144,7 +146,7 @@ class Unit(ABC):
 
     def second_moment(self) -> Any:
         r"""Mean square :math:`\mathbb{E}[f^2] = \sum_S \hat f(S)^2`."""
-        law = self._law(list(Counter(self._weights).items()))
+        law = SignedSum.empty(self.numbers).plus_all(self._groups)
         return law.mean(self._values**2) / self._unit**2
 
     def coefficient(self, subset: Iterable[int]) -> Any:
@@ -156,21 +158,23 @@ class Unit(ABC):
         members = checked_subset(subset)
         masks_of([members], self.n)  # refuses strange coordinates
         weights = [self._weights[i] for i in members]
+        if not all(weights):
+            return self.numbers(0)
         values = self._values
         for weight in weights:
             values = central_difference(values, weight)
-        others = Counter(self._weights) - Counter(weights)
+        others = Counter(dict(self._groups)) - Counter(weights)
+        law = SignedSum.empty(self.numbers).plus_all(sorted(others.items()))
         sign = prod(-1 if self.w[i] < 0 else 1 for i in members)
-        return sign * self._law(list(others.items())).mean(values) / (2 ** len(members) * self._unit)
+        return sign * law.mean(values) / (2 ** len(members) * self._unit)
 
     def influences(self) -> NDArray[Any]:
         r"""Influence :math:`\mathbb{E}\,\frac14 (f(x) - f(x^{\oplus i}))^2` of every coordinate, shape (n,).
 
         It depends on :math:`|w_i|` alone. For d magnitudes ``log2(d)`` times the cost of one law.
         """
-        by_weight = {}
-        groups = sorted(Counter(self._weights).items())
-        for weight, law in SignedSum.empty(self.numbers).each_without_one(groups):
+        by_weight = {0: self.numbers(0)}
+        for weight, law in SignedSum.empty(self.numbers).each_without_one(self._groups):
             squares = central_difference(self._values, weight) ** 2
             by_weight[weight] = law.mean(squares) / (2 * self._unit) ** 2
         return np.array([by_weight[weight] for weight in self._weights])
@@ -195,10 +199,8 @@ class Unit(ABC):
                 f"most is {LARGEST_JOINT_SUM}: round them to a coarser grid, or sample, as by "
                 "sparsact.fourier.estimate_noise_sensitivity."
             )
-        rho = self.numbers(rho)
-        mass = correlated_mass(list(Counter(self._weights).items()), (1 + rho) / 4, (1 - rho) / 4, self.numbers)
-        differences = self._values[:, None] - self._values
-        return self.numbers((mass * differences**2).sum()) / (2 * self._unit) ** 2
+        law = correlated_sums(self._groups, rho, self.numbers)
+        return law.mean((self._values[:, None] - self._values) ** 2) / (2 * self._unit) ** 2
 
     def weight_by_degree(self, degree: int) -> NDArray[Any]:
         r"""Sums of squared coefficients :math:`\sum_{|S| = k} \hat f(S)^2` for k = 0 to ``degree``, (degree + 1,).
@@ -212,15 +214,14 @@ class Unit(ABC):
         if not 0 <= degree <= self.n:
             raise ValueError(f"`degree` must lie between 0 and n = {self.n}; got {degree}.")
         exact = self if self.numbers is Fraction else type(self)(self.w, self.b, Fraction)
-        groups = sorted(Counter(self._weights).items())
-        choices = _n_choices(groups, degree)
+        choices = _n_choices(self._groups, degree)
         if choices > MOST_CHOICES:
             raise ValueError(
                 f"subsets of size up to {degree} hold weights of each magnitude in {choices} ways, at most "
                 f"{MOST_CHOICES} are gone through: lower `degree`, or for n up to {LARGEST_TABLE} take Spectrum.of."
             )
         weights = [Fraction(0)] * (degree + 1)
-        for size, count, mean in _derivatives(SignedSum.empty(Fraction), exact._values, groups, degree):
+        for size, count, mean in _derivatives(SignedSum.empty(Fraction), exact._values, self._groups, degree):
             weights[size] += count * (mean / (2**size * exact._unit)) ** 2
         return np.array([self.numbers(weight) for weight in weights])
 
