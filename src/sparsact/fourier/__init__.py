@@ -7,10 +7,10 @@ from sparsact.fourier.estimates import (
     estimate_influences,
     estimate_noise_sensitivity,
 )
+from sparsact.fourier.halfspaces import Halfspace, Neuron
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard
-from sparsact.fourier.units import Halfspace, Neuron
 
 __all__ = [
     "Estimate",

@@ -1,4 +1,4 @@
-r"""Halfspaces and neurons with rational weights: Fourier coefficients, influences, sensitivity, at any n.
+r"""Functions of one weighted sum, with rational weights: coefficients, influences, sensitivity, at any n.
 
 A unit :math:`f(x) = \varphi(\langle w, x \rangle)` depends on x through one sum alone, whose law is a polynomial
 (:mod:`sparsact.fourier.signed_sum`). Derivatives of f along the coordinates of S depend on the sum of the others:
@@ -62,8 +62,8 @@ class Unit(ABC):
     -----
     With n weights of sum A (in steps of their grid) the law of the sum costs ``n * A / 2`` additions, once. With floats
     a mean or an influence is a sum of non-negative numbers with relative error at most ``(n + 50) * 2**-53`` (a noise
-    sensitivity ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error at most
-    :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and halves they
+    sensitivity ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error
+    at most :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and halves they
     are), so that small coefficients of large subsets want Fractions.
     """
 
@@ -244,47 +244,6 @@ class Unit(ABC):
     def __repr__(self) -> str:
         weights = ", ".join(map(str, self.w[:5])) + ", ..." * (self.n > 5)
         return f"<{type(self).__name__} of {self.n} weights ({weights}), b = {self.b}>"
-
-
-class Halfspace(Unit):
-    r"""The halfspace :math:`g(x) = \mathbb{1}\{\langle w, x \rangle > b\}`, with values 0 and 1; a tie is outside.
-
-    Examples
-    --------
-    The majority of three bits; and, exactly, a quarter of the chance that one of 1001 votes decides:
-
-    >>> Halfspace([1, 1, 1], 0).coefficient((0, 1, 2))
-    -0.25
-    >>> from math import comb
-    >>> Halfspace([1] * 1001, 0, Fraction).influences()[0] == Fraction(comb(1000, 500), 4 * 2**1000)
-    True
-    """
-
-    @property
-    def _value_scale(self) -> int:
-        return 1
-
-    def _profile(self, excess: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray((excess > 0).astype(int).astype(object))
-
-
-class Neuron(Unit):
-    r"""The neuron :math:`f(x) = \sigma(\langle w, x \rangle - b)` with :math:`\sigma(z) = \max(z, 0)`.
-
-    Examples
-    --------
-    >>> Neuron([1, 1], Fraction(1, 2), Fraction).mean()  # 3/2 at one point of four
-    Fraction(3, 8)
-    >>> Neuron([2, -1], 0).influences()
-    array([1.25, 0.5 ])
-    """
-
-    @property
-    def _value_scale(self) -> int:
-        return self._denominator
-
-    def _profile(self, excess: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(np.maximum(excess, 0))
 
 
 def _n_choices(groups: Groups, degree: int) -> int:
