@@ -63,8 +63,8 @@ class Unit(ABC):
     With n weights of sum A (in steps of their grid) the law of the sum costs ``n * A / 2`` additions, once. With floats
     a mean or an influence is a sum of non-negative numbers with relative error at most ``(n + 50) * 2**-53`` (a noise
     sensitivity ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error
-    at most :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and halves they
-    are), so that small coefficients of large subsets want Fractions.
+    at most :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and
+    halves they are), so that small coefficients of large subsets want Fractions.
     """
 
     w: tuple[Fraction, ...]
