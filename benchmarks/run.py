@@ -20,7 +20,8 @@ BENCHMARKS = (
     "cross_validation",
     "enumeration",
     "network_values",
-    "flips",
+    "units",
+    "monte_carlo",
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
+from numbers import Rational
 from operator import index
 from typing import Any
 
@@ -30,6 +32,21 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
     return array
+
+
+def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
+    """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
+    array = np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{what} must have one axis of numbers; got shape {array.shape}.")
+    return tuple(_rational(value, what) for value in array.tolist())
+
+
+def _rational(value: Any, what: str) -> Fraction:
+    number = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(number, Rational | float) or number in (np.inf, -np.inf) or number != number:
+        raise ValueError(f"{what} must hold rational numbers (integers, Fractions, finite floats); got {value!r}.")
+    return Fraction(number)
 
 
 def _all_finite(array: NDArray[Any]) -> bool:

@@ -58,7 +58,12 @@ def test_rows_of_the_matrix_are_chances():
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [({"n_groups": 0}, "n_groups"), ({"n_groups": 21}, "n_groups"), ({"n_samples": 1}, "n_samples"), ({"n": 4}, "`n`")],
+    [
+        ({"n_groups": 0}, "n_groups"),
+        ({"n_groups": 21}, "n_groups"),
+        ({"n_samples": 1}, "n_samples"),
+        ({"n": 4}, "coordinates"),
+    ],
 )
 def test_bad_options_are_refused(options, complaint):
     net = SparselyActivatedNetwork([1], [[1, 2, 3]], [0])

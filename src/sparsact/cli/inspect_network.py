@@ -66,12 +66,13 @@ def summarised(
             activity = _activity(network, rng)
         with progress.stage("spectrum"):
             degrees, sensitivity = _spectrum(network, rng)
-    sparse = f"{network.W.nnz:,} weights stored sparsely" if sp.issparse(network.W) else "weights stored densely"
+    sparse = isinstance(network.W, sp.csr_array)
+    storage = f"{network.W.nnz:,} weights stored sparsely" if sparse else "weights stored densely"
     return NetworkSummary(
         name=name,
         n_units=network.s,
         n_inputs=network.n,
-        storage=sparse,
+        storage=storage,
         scale=network.scale(),
         n_dead=int(network.dead_units().sum()),
         n_constant=int(network.constant_units().sum()),
@@ -112,10 +113,10 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     try:
         spectrum = Spectrum.of(network)
     except ValueError:
-        folded = estimate_weight_by_degree(network, network.n, n_samples=FOLDINGS, rng=rng)
+        folded = estimate_weight_by_degree(network, n_samples=FOLDINGS, rng=rng)
         how = f"estimated: {FOLDINGS} random foldings of the inputs into {len(folded.value) - 1} groups"
         weights = DegreeWeights(tuple(folded.value.tolist()), tuple(folded.standard_error.tolist()), how)
-        return weights, estimate_average_sensitivity(network, network.n, n_samples=SAMPLED_POINTS // 20, rng=rng)
+        return weights, estimate_average_sensitivity(network, n_samples=SAMPLED_POINTS // 20, rng=rng)
     weight = spectrum.weight_by_degree()[: spectrum.degree() + 1]
     return DegreeWeights(tuple(weight.tolist()), None, "exact"), Estimate(spectrum.total_influence(), 0.0, 1)
 

@@ -1,19 +1,22 @@
 """Fourier analysis on the cube: coefficients, influence and sensitivity, noise; exact or by Monte Carlo."""
 
+from sparsact.fourier.estimate import Estimate, estimate_within
 from sparsact.fourier.estimates import (
-    Estimate,
     estimate_average_sensitivity,
     estimate_coefficient,
     estimate_influences,
     estimate_noise_sensitivity,
 )
 from sparsact.fourier.folding import estimate_weight_by_degree
+from sparsact.fourier.halfspaces import Halfspace, Neuron
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard
 
 __all__ = [
     "Estimate",
+    "Halfspace",
+    "Neuron",
     "Spectrum",
     "average_sensitivity",
     "estimate_average_sensitivity",
@@ -21,6 +24,7 @@ __all__ = [
     "estimate_influences",
     "estimate_noise_sensitivity",
     "estimate_weight_by_degree",
+    "estimate_within",
     "influences",
     "sensitivity",
     "walsh_hadamard",

@@ -2,73 +2,42 @@ r"""Monte Carlo estimates for a function that can only be called, on any number 
 
 A function takes an (m, n) array of signs (float64) and returns m values. Every estimate is the mean of independent
 samples with the right expectation, so it is unbiased, and its standard error is that of the mean. Memory is bounded:
-the function is called with at most ``batch_size`` rows, by default about four million signs.
+the function is called with at most ``batch_size`` rows, by default about four million signs. Of a
+:class:`~sparsact.SparselyActivatedNetwork` more is known than its values: one point and all its n neighbours cost
+little more than the point alone (:mod:`sparsact.fourier.neighbours`).
 
 References
 ----------
 .. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 2.1.
-.. [H] W. Hoeffding, "Probability inequalities for sums of bounded random variables", 1963, Theorem 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from math import log, sqrt
-from statistics import NormalDist
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_correlation, checked_reals, checked_subset
+from sparsact import kernels
+from sparsact.checks import checked_correlation, checked_subset
+from sparsact.fourier.estimate import Estimate, mean_of
+from sparsact.fourier.neighbours import Function, changes, quarter_squares, values_of
+from sparsact.fourier.spectrum import Spectrum
+from sparsact.fourier.units import Unit
 from sparsact.hypercube import bits_to_signs, masks_of
+from sparsact.network import SparselyActivatedNetwork
 
-Function = Callable[[NDArray[np.float64]], Any]
 SIGNS_AT_ONCE = 2**22
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """Mean of ``n_samples`` independent samples with its standard error: numbers, or arrays of one shape."""
-
-    value: Any
-    standard_error: Any
-    n_samples: int
-
-    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
-        """Two-sided interval from the normal approximation to the mean.
-
-        Good when many samples differ. It has no width when all of them are equal, as for an event too rare to have been
-        seen: :meth:`bounded_interval` then still holds.
-        """
-        half = NormalDist().inv_cdf((1 + _checked_confidence(confidence)) / 2) * self.standard_error
-        return self.value - half, self.value + half
-
-    def bounded_interval(self, spread: float, confidence: float = 0.95) -> tuple[Any, Any]:
-        r"""Two-sided interval that holds at any sample size, by Hoeffding's inequality [H]_.
-
-        .. math:: \text{half-width} = \text{spread} \sqrt{\ln(2 / (1 - \text{confidence})) / (2\, n_\text{samples})}
-
-        Parameters
-        ----------
-        spread : float
-            Length of an interval in which every sample lies. For a function with values +-1: 1 for an influence or a
-            noise sensitivity, 2 for a coefficient, n for the average sensitivity.
-        confidence : float
-            Probability that each number (not all numbers of an array at once) lies in its interval, at least.
-        """
-        half = spread * sqrt(log(2 / (1 - _checked_confidence(confidence))) / (2 * self.n_samples))
-        return self.value - half, self.value + half
 
 
 def estimate_average_sensitivity(
     f: Function,
-    n: int,
+    n: int | None = None,
     *,
     n_samples: int,
     rng: np.random.Generator,
-    n_flips: int = 1,
+    n_flips: int | None = None,
     batch_size: int | None = None,
 ) -> Estimate:
     r"""Estimate of the average sensitivity.
@@ -82,20 +51,22 @@ def estimate_average_sensitivity(
     ----------
     f : callable
         Takes signs (m, n), returns m values.
-    n : int
-        Number of coordinates.
+    n : int, optional
+        Number of coordinates. A network, spectrum, halfspace or neuron knows it, and then it is compared if given.
     n_samples : int
         Number of points, at least 2.
     rng : numpy.random.Generator
         Source of randomness.
-    n_flips : int
-        Coordinates flipped at each point, from 1 to n; n gives the sensitivity of the point itself.
+    n_flips : int, optional
+        Coordinates flipped at each point, from 1 to n; n gives the sensitivity of the point itself. By default 1,
+        and n for a network.
     batch_size : int, optional
         Most rows in one call of ``f``.
 
     Notes
     -----
-    Costs ``n_samples * (1 + n_flips)`` evaluations. A sample has variance
+    Costs ``n_samples * (1 + n_flips)`` evaluations; for a network with all flips, one product with the weights a sample
+    and n operations (or its non-zeros) for each unit that is on or that a flip switches on. A sample has variance
     :math:`\mathrm{Var}_x[\mathrm{sen}_f(x)] + \frac{n^2}{r} \frac{n - r}{n - 1} \mathbb{E}_x \mathrm{Var}_i[q_i(x)]`;
     at r = 1 and values +-1 this is ``AS * (n - AS)``. More flips help most when they are cheap beside a new point.
 
@@ -107,21 +78,25 @@ def estimate_average_sensitivity(
     >>> estimate_average_sensitivity(parity, 100, n_samples=10, rng=np.random.default_rng(0))
     Estimate(value=100.0, standard_error=0.0, n_samples=10)
     """
-    rows = _checked_rows(n, n_samples, batch_size)
+    n = checked_dimension(f, n)
+    rows = _checked_rows(f, n, n_samples, batch_size)
+    if isinstance(f, SparselyActivatedNetwork) and n_flips in (None, n):
+        return mean_of(kernels.flip_squares(X, f.W, f.u, f.b) for X in _random_points(n, n_samples, rows, rng))
+    n_flips = 1 if n_flips is None else n_flips
     if not 1 <= n_flips <= n:
         raise ValueError(f"`n_flips` must lie between 1 and n = {n}; got {n_flips}.")
 
     def samples() -> Iterator[NDArray[Any]]:
         for X in _random_points(n, n_samples, rows, rng):
             flipped = _random_coordinates(len(X), n, n_flips, rng)
-            yield n * _quarter_squares(f, X, flipped, rows).mean(axis=1)
+            yield n * quarter_squares(f, X, flipped, rows).mean(axis=1)
 
-    return _estimate(samples())
+    return mean_of(samples())
 
 
 def estimate_influences(
     f: Function,
-    n: int,
+    n: int | None = None,
     *,
     n_samples: int,
     rng: np.random.Generator,
@@ -130,18 +105,20 @@ def estimate_influences(
     r"""Estimates of all influences :math:`\mathbb{E}\,\frac14 (f(x) - f(x^{\oplus i}))^2`, arrays of shape (n,).
 
     Parameters as in :func:`estimate_average_sensitivity`. Every sample flips all coordinates of one point in turn:
-    ``n_samples * (n + 1)`` evaluations. Estimates of different coordinates share points, hence are not independent.
+    ``n_samples * (n + 1)`` evaluations, or for a network what its average sensitivity costs. Estimates of different
+    coordinates share points, hence are not independent.
     """
-    rows = _checked_rows(n, n_samples, batch_size)
-    return _estimate(
-        _quarter_squares(f, X, np.broadcast_to(np.arange(n), X.shape), rows)
-        for X in _random_points(n, n_samples, min(rows, max(1, SIGNS_AT_ONCE // n)), rng)
-    )
+    n = checked_dimension(f, n)
+    rows = _checked_rows(f, n, n_samples, batch_size)
+    points = _random_points(n, n_samples, min(rows, max(1, SIGNS_AT_ONCE // n)), rng)
+    if isinstance(f, SparselyActivatedNetwork):
+        return mean_of((kernels.flip_differences(X, f.W, f.u, f.b) / 2) ** 2 for X in points)
+    return mean_of(quarter_squares(f, X, np.broadcast_to(np.arange(n), X.shape), rows) for X in points)
 
 
 def estimate_noise_sensitivity(
     f: Function,
-    n: int,
+    n: int | None,
     rho: float,
     *,
     n_samples: int,
@@ -151,24 +128,23 @@ def estimate_noise_sensitivity(
     r"""Estimate of the noise sensitivity :math:`\mathrm{NS}_\rho(f) = \mathbb{E}\,\frac14 (f(x) - f(y))^2`.
 
     ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``. Parameters as in
-    :func:`estimate_average_sensitivity`; ``2 * n_samples`` evaluations. For values +-1 a sample has variance
-    ``NS * (1 - NS)``.
+    :func:`estimate_average_sensitivity`, with None for an ``n`` that the function knows; ``2 * n_samples`` evaluations,
+    little more than half of that for a network with dense weights if ``rho`` is above 15/16, which is then updated from
+    x to y. For values +-1 a sample has variance ``NS * (1 - NS)``.
     """
     flip_probability = (1 - checked_correlation(rho)) / 2
-    rows = _checked_rows(n, n_samples, batch_size)
-
-    def samples() -> Iterator[NDArray[Any]]:
-        for X in _random_points(n, n_samples, rows, rng):
-            Y = np.where(rng.random(X.shape) < flip_probability, -X, X)
-            yield ((_values(f, X) - _values(f, Y)) / 2) ** 2
-
-    return _estimate(samples())
+    n = checked_dimension(f, n)
+    rows = _checked_rows(f, n, n_samples, batch_size)
+    change = changes(f, flip_probability)
+    return mean_of(
+        (change(X, rng.random(X.shape) < flip_probability) / 2) ** 2 for X in _random_points(n, n_samples, rows, rng)
+    )
 
 
 def estimate_coefficient(
     f: Function,
     subset: Iterable[int],
-    n: int,
+    n: int | None = None,
     *,
     n_samples: int,
     rng: np.random.Generator,
@@ -186,41 +162,10 @@ def estimate_coefficient(
     3.0
     """
     members = checked_subset(subset)
-    rows = _checked_rows(n, n_samples, batch_size)
+    n = checked_dimension(f, n)
+    rows = _checked_rows(f, n, n_samples, batch_size)
     masks_of([members], n)  # refuses strange coordinates
-    return _estimate(X[:, list(members)].prod(axis=1) * _values(f, X) for X in _random_points(n, n_samples, rows, rng))
-
-
-def _estimate(batches: Iterable[NDArray[Any]]) -> Estimate:
-    """Mean and standard error over the rows of all batches, by the pairwise update of Chan, Golub and LeVeque."""
-    count, mean, squares = 0, np.float64(0.0), np.float64(0.0)
-    for batch in batches:
-        total = count + len(batch)
-        step = batch.mean(axis=0) - mean
-        squares = squares + ((batch - batch.mean(axis=0)) ** 2).sum(axis=0) + step**2 * (count * len(batch) / total)
-        count, mean = total, mean + step * (len(batch) / total)
-    error = np.sqrt(squares / (count - 1) / count)
-    return Estimate(mean, error, count) if np.ndim(mean) else Estimate(float(mean), float(error), count)
-
-
-def _quarter_squares(f: Function, X: NDArray[np.float64], flipped: NDArray[np.intp], rows: int) -> NDArray[np.float64]:
-    """Quarter squares of f(x) - f(x^i) for the coordinates ``flipped`` (m, r) of every point, shape (m, r)."""
-    values = _values(f, X)
-    point, coordinate = np.repeat(np.arange(len(X)), flipped.shape[1]), flipped.ravel()
-    squares = np.empty(len(point))
-    for start in range(0, len(point), rows):
-        block = slice(start, start + rows)
-        Y = X[point[block]]
-        Y[np.arange(len(Y)), coordinate[block]] *= -1
-        squares[block] = ((values[point[block]] - _values(f, Y)) / 2) ** 2
-    return squares.reshape(flipped.shape)
-
-
-def _values(f: Function, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    values = checked_reals(f(X), "values of the function")
-    if values.shape != (len(X),):
-        raise ValueError(f"the function must return one value a row, shape ({len(X)},); it returned {values.shape}.")
-    return values
+    return mean_of(X[:, list(members)].prod(axis=1) * values_of(f, X) for X in _random_points(n, n_samples, rows, rng))
 
 
 def _random_points(n: int, n_samples: int, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
@@ -238,18 +183,23 @@ def _random_coordinates(m: int, n: int, r: int, rng: np.random.Generator) -> NDA
     return np.argpartition(rng.random((m, n)), r, axis=1)[:, :r]
 
 
-def _checked_rows(n: int, n_samples: int, batch_size: int | None) -> int:
+def _checked_rows(f: Function, n: int, n_samples: int, batch_size: int | None) -> int:
     """Rows of one batch."""
-    if n < 1:
-        raise ValueError(f"`n` must be at least 1; got {n}.")
     if n_samples < 2:
         raise ValueError(f"`n_samples` must be at least 2, or there is no standard error; got {n_samples}.")
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"`batch_size` must be at least 1; got {batch_size}.")
-    return batch_size or max(1, SIGNS_AT_ONCE // n)
+    width = max(n, f.s) if isinstance(f, SparselyActivatedNetwork) else n
+    return batch_size or max(1, SIGNS_AT_ONCE // width)
 
 
-def _checked_confidence(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ValueError(f"`confidence` must lie between 0 and 1; got {confidence}.")
-    return confidence
+def checked_dimension(f: Function, n: int | None) -> int:
+    """Number of coordinates of ``f``, as it says or as the caller does."""
+    known = f.n if isinstance(f, SparselyActivatedNetwork | Spectrum | Unit) else n
+    if known is None:
+        raise ValueError("`n`, the number of coordinates, is needed: a function alone does not tell it.")
+    if min(known, known if n is None else n) < 1:
+        raise ValueError(f"`n` must be at least 1; got {known if n is None else n}.")
+    if n not in (None, known):
+        raise ValueError(f"n = {n}, but the function has {known} coordinates; leave `n` out.")
+    return known

@@ -24,7 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fourier.estimates import SIGNS_AT_ONCE, Estimate, Function, _estimate
+from sparsact.fourier.estimate import Estimate, mean_of
+from sparsact.fourier.estimates import SIGNS_AT_ONCE, checked_dimension
+from sparsact.fourier.neighbours import Function
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, points
 from sparsact.network import SparselyActivatedNetwork
@@ -45,7 +47,7 @@ def fold(f: Function, groups: NDArray[np.intp], signs: NDArray[Any], n_groups: i
 
 
 def estimate_weight_by_degree(
-    f: Function, n: int, *, n_groups: int = 12, n_samples: int, rng: np.random.Generator
+    f: Function, n: int | None = None, *, n_groups: int = 12, n_samples: int, rng: np.random.Generator
 ) -> Estimate:
     r"""Estimate of the weight by degree of a function on any number of coordinates, folded into a few groups.
 
@@ -56,8 +58,8 @@ def estimate_weight_by_degree(
     ----------
     f : callable
         A network, or any function that takes signs (m, n) and returns m values.
-    n : int
-        Number of coordinates.
+    n : int, optional
+        Number of coordinates; known of a network, and then compared if given.
     n_groups : int
         Groups r, at most 20. With at least n of them folding is not needed: take :class:`Spectrum`.
     n_samples : int
@@ -81,8 +83,7 @@ def estimate_weight_by_degree(
     """
     if not 1 <= n_groups <= MOST_GROUPS:
         raise ValueError(f"`n_groups` must lie between 1 and {MOST_GROUPS}, as 2**n_groups points are evaluated.")
-    if n < 1 or (isinstance(f, SparselyActivatedNetwork) and f.n != n):
-        raise ValueError(f"`n` must be the number of coordinates of the function; got {n}.")
+    n = checked_dimension(f, n)
     if n_samples < 2:
         raise ValueError(f"`n_samples` must be at least 2, or there is no standard error; got {n_samples}.")
 
@@ -92,7 +93,7 @@ def estimate_weight_by_degree(
             signs = bits_to_signs(rng.integers(2, size=n))
             yield Spectrum.of(fold(f, groups, signs, n_groups)).weight_by_degree()[None]
 
-    return _estimate(samples())
+    return mean_of(samples())
 
 
 def folding_matrix(n_groups: int, degree: int) -> NDArray[np.float64]:

@@ -1,0 +1,133 @@
+r"""A mean of independent samples with its standard error.
+
+References
+----------
+.. [H] W. Hoeffding, "Probability inequalities for sums of bounded random variables", 1963, Theorem 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import log, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Mean of ``n_samples`` independent samples with its standard error: numbers, or arrays of one shape."""
+
+    value: Any
+    standard_error: Any
+    n_samples: int
+
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Two-sided interval from the normal approximation to the mean.
+
+        Good when many samples differ. It has no width when all of them are equal, as for an event too rare to have been
+        seen: :meth:`bounded_interval` then still holds.
+        """
+        half = NormalDist().inv_cdf((1 + _checked_confidence(confidence)) / 2) * self.standard_error
+        return self.value - half, self.value + half
+
+    def bounded_interval(self, spread: float, confidence: float = 0.95) -> tuple[Any, Any]:
+        r"""Two-sided interval that holds at any sample size, by Hoeffding's inequality [H]_.
+
+        .. math:: \text{half-width} = \text{spread} \sqrt{\ln(2 / (1 - \text{confidence})) / (2\, n_\text{samples})}
+
+        Parameters
+        ----------
+        spread : float
+            Length of an interval in which every sample lies. For a function with values +-1: 1 for an influence or a
+            noise sensitivity, 2 for a coefficient, n for the average sensitivity.
+        confidence : float
+            Probability that each number (not all numbers of an array at once) lies in its interval, at least.
+        """
+        half = spread * sqrt(log(2 / (1 - _checked_confidence(confidence))) / (2 * self.n_samples))
+        return self.value - half, self.value + half
+
+    def pooled(self, other: Estimate) -> Estimate:
+        """The estimate from the samples of both, which must be independent."""
+        return _of_moments(*_merged(self._moments(), other._moments()))
+
+    def _moments(self) -> Moments:
+        return self.n_samples, self.value, np.square(self.standard_error) * self.n_samples * (self.n_samples - 1)
+
+
+Moments = tuple[int, Any, Any]
+"""Count, mean, and sum of squared distances from the mean."""
+
+
+def mean_of(batches: Iterable[NDArray[Any]]) -> Estimate:
+    """Mean and standard error over the rows of all batches."""
+    moments: Moments = (0, np.float64(0.0), np.float64(0.0))
+    for batch in batches:
+        mean = batch.mean(axis=0)
+        moments = _merged(moments, (len(batch), mean, ((batch - mean) ** 2).sum(axis=0)))
+    return _of_moments(*moments)
+
+
+def estimate_within(
+    relative_error: float, estimate: Callable[[int], Estimate], *, n_samples: int = 256, most: int = 2**20
+) -> Estimate:
+    r"""An estimate from a sample that is doubled until its standard error is small beside its value.
+
+    Parameters
+    ----------
+    relative_error : float
+        Wanted standard error, as a share of the value; of an array, the norms of both are compared.
+    estimate : callable
+        Takes a number of samples, returns an estimate from so many new ones.
+    n_samples : int
+        Size of the first sample, at least 2.
+    most : int
+        Samples in all at which to stop. The standard error then tells that the goal was missed.
+
+    Notes
+    -----
+    The size of the sample depends on the samples: a run that happens to show little spread stops early. Hence the value
+    is no longer exactly unbiased, and an interval covers the truth a little less often than it says; the more so, the
+    smaller the first sample. Where that matters, draw ``n_samples`` of the result anew and keep only these. A value
+    of 0 is never taken for precise: what is rare was perhaps not met yet.
+
+    Examples
+    --------
+    >>> from sparsact.fourier import estimate_average_sensitivity
+    >>> rng, f = np.random.default_rng(0), lambda X: np.sign(X.sum(axis=1))
+    >>> found = estimate_within(0.02, lambda m: estimate_average_sensitivity(f, 101, n_samples=m, rng=rng))
+    >>> bool(found.standard_error <= 0.02 * found.value)
+    True
+    """
+    if not relative_error > 0:
+        raise ValueError(f"`relative_error` must be positive, a share of the value; got {relative_error}.")
+    found = estimate(n_samples)
+    while found.n_samples < most and not _is_within(relative_error, found):
+        found = found.pooled(estimate(min(found.n_samples, most - found.n_samples)))
+    return found
+
+
+def _is_within(relative_error: float, found: Estimate) -> bool:
+    size = float(np.linalg.norm(found.value))
+    return size > 0 and float(np.linalg.norm(found.standard_error)) <= relative_error * size
+
+
+def _merged(one: Moments, other: Moments) -> Moments:
+    """Moments of two samples together, by the update of Chan, Golub and LeVeque."""
+    count, step = one[0] + other[0], other[1] - one[1]
+    mean = one[1] + step * (other[0] / count)
+    return count, mean, one[2] + other[2] + step**2 * (one[0] * other[0] / count)
+
+
+def _of_moments(count: int, mean: Any, squares: Any) -> Estimate:
+    error = np.sqrt(squares / (count - 1) / count)
+    return Estimate(mean, error, count) if np.ndim(mean) else Estimate(float(mean), float(error), count)
+
+
+def _checked_confidence(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"`confidence` must lie between 0 and 1; got {confidence}.")
+    return confidence
