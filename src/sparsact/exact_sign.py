@@ -56,7 +56,7 @@ def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
     np.minimum.at(step, unit, lowest)
     total = np.bincount(unit, weights=magnitude, minlength=len(b))
     _, span = np.frexp(total)
-    return np.asarray((total == 0) | (span.astype(np.int64) - step <= 52))
+    return np.asarray((total == 0) | (span.astype(np.int64) - step <= 53))
 
 
 def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -10,26 +10,58 @@ import typer
 
 
 def inspect_model(
+    context: typer.Context,
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
+        Path,
+        typer.Argument(metavar="MODEL", help="A model of sparsact fit, or a saved network.", show_default=False),
     ],
     top: Annotated[int, typer.Option(min=1, metavar="N", help="How many of the largest coefficients to show.")] = 20,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
+    ] = 20.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Show a model's strongest interactions with 95 % intervals, its weight by degree and its influences.
+    """Show of what a model consists.
 
-    A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
+    Of a learned polynomial: its strongest interactions with 95 % intervals, its weight by degree and its influences. A
+    coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
+
+    Of a sparsely activated network: its size, scale and certificate, how many units are on at once, and its weight by
+    degree, exact or estimated.
 
     Example: sparsact inspect model.sparsact --top 10
     """
-    from sparsact.cli.model_file import read_model
+    from sparsact.cli.model_file import encoding_of, load_model
 
-    learned, encoding = read_model(model)
-    told = description(learned, encoding, top)
+    learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
+    network = _network_in(learned)
+    if network is not None:
+        from sparsact.cli.inspect_network import inspect_network
+
+        words = context.obj or ["inspect"]
+        return inspect_network(
+            network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json
+        )
+    if report is not None:
+        raise ValueError("a report of a learned polynomial needs its table: use sparsact fit TABLE --report FILE.")
+    told = description(learned, encoding_of(learned, model), top)
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
     else:
         _tell(told)
+    return None
+
+
+def _network_in(learned: Any) -> Any:
+    """The network that a file held, itself or as what a learner has learned; None for other models."""
+    from sparsact.network import SparselyActivatedNetwork
+
+    network = getattr(learned, "network_", learned)
+    return network if isinstance(network, SparselyActivatedNetwork) else None
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:

@@ -8,8 +8,27 @@ from typing import Any
 from sparsact.datasets import Encoding
 
 
+def load_model(path: Path, remedy: str) -> Any:
+    """Whatever a model file holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file; tells the remedy.
+    ValueError
+        If the file is not a model.
+    """
+    import sparsact
+
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a model in it.")
+    if not path.is_file():
+        raise FileNotFoundError(f"no model {str(path)!r}; {remedy}")
+    return sparsact.load(path)
+
+
 def read_model(path: Path) -> tuple[Any, Encoding]:
-    """A model and its encoding.
+    """A model that was learned from a table, and the table's encoding.
 
     Raises
     ------
@@ -18,18 +37,15 @@ def read_model(path: Path) -> tuple[Any, Encoding]:
     ValueError
         If the file is not a model, or holds one that was not learned from a table.
     """
-    import sparsact
+    model = load_model(path, f"make one with sparsact fit TABLE --target COLUMN --out {path.name}")
+    return model, encoding_of(model, path)
 
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder; name a model in it.")
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"no model {str(path)!r}; make one with sparsact fit TABLE --target COLUMN --out {path.name}"
-        )
-    model = sparsact.load(path)
+
+def encoding_of(model: Any, path: Path) -> Encoding:
+    """How the table was encoded from which a model was learned."""
     text = getattr(model, "table_encoding_", None)
     if text is None:
         raise ValueError(
             f"{path.name} was not made by sparsact fit, so it knows no columns; load it in Python instead."
         )
-    return model, Encoding.from_json(text)
+    return Encoding.from_json(text)

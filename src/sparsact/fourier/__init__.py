@@ -7,6 +7,7 @@ from sparsact.fourier.estimates import (
     estimate_influences,
     estimate_noise_sensitivity,
 )
+from sparsact.fourier.folding import estimate_weight_by_degree
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard
@@ -19,6 +20,7 @@ __all__ = [
     "estimate_coefficient",
     "estimate_influences",
     "estimate_noise_sensitivity",
+    "estimate_weight_by_degree",
     "influences",
     "sensitivity",
     "walsh_hadamard",

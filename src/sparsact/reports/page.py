@@ -38,7 +38,7 @@ class Section:
 
 def render(summary: FitSummary) -> str:
     """The page, as HTML 5."""
-    return _template().render(
+    return template("page.html.j2").render(
         summary=summary,
         overview=_overview(summary),
         sections=[_section(summary, target, f"t{i}") for i, target in enumerate(summary.targets)],
@@ -52,7 +52,8 @@ def write(summary: FitSummary, path: str | Path) -> None:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """A page's template, with the filters that every page uses."""
     environment = Environment(
         loader=PackageLoader("sparsact.reports"),
         autoescape=True,
@@ -62,7 +63,7 @@ def _template() -> Template:
     )
     environment.filters |= {"number": number, "duration": duration, "size": size}
     environment.globals["trusted"] = Markup  # the drawings are ours; matplotlib escapes the names in them
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def number(value: object) -> str:

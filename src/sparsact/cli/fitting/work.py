@@ -9,8 +9,8 @@ from typing import Any
 from sparsact.cli.fitting.choice import Chosen, OnRows, Wish, as_numbers, choose
 from sparsact.cli.fitting.findings import confusion, function_names, r2_by_fold, target_summary
 from sparsact.cli.fitting.folds import Prediction, learn, merged, predictions
-from sparsact.cli.fitting.surroundings import command_line, peak_memory, versions
 from sparsact.cli.progress import Stages
+from sparsact.cli.surroundings import command_line, peak_memory, versions
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.reports import Choice, FitSummary, Resources, Spread

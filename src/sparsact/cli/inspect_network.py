@@ -1,0 +1,146 @@
+"""``sparsact inspect`` of a network: size, scale, certificate, activity and spectrum."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sparsact.cli.outputs import check_writable
+from sparsact.cli.progress import stages
+from sparsact.cli.surroundings import command_line, versions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparsact.fourier import Estimate
+    from sparsact.network import SparselyActivatedNetwork
+    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
+
+ALL_POINTS = 16  # inputs, up to which every point is looked at
+SAMPLED_POINTS = 20_000
+FOLDINGS = 40
+
+
+def inspect_network(
+    network: SparselyActivatedNetwork,
+    name: str,
+    words: Sequence[str],
+    *,
+    report: Path | None,
+    time_limit: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find out, print, and write the report if one is wanted."""
+    check_writable(report, (".html", ".htm"))
+    summary = summarised(network, name, words, time_limit, seed)
+    if report is not None:
+        from sparsact.reports import network_page
+
+        network_page.write(summary, report)
+    if as_json:
+        typer.echo(json.dumps(_as_json(summary), allow_nan=False))
+    else:
+        _tell(summary, report)
+
+
+def summarised(
+    network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, seed: int
+) -> NetworkSummary:
+    """Everything that is told of a network."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from sparsact.reports.network_summary import NetworkSummary
+
+    rng = np.random.default_rng(seed)
+    with stages() as progress:
+        with progress.stage("certify"):
+            certificate = network.certify(time_limit=time_limit, rng=rng)
+        with progress.stage("activity"):
+            activity = _activity(network, rng)
+        with progress.stage("spectrum"):
+            degrees, sensitivity = _spectrum(network, rng)
+    sparse = f"{network.W.nnz:,} weights stored sparsely" if sp.issparse(network.W) else "weights stored densely"
+    return NetworkSummary(
+        name=name,
+        n_units=network.s,
+        n_inputs=network.n,
+        storage=sparse,
+        scale=network.scale(),
+        n_dead=int(network.dead_units().sum()),
+        n_constant=int(network.constant_units().sum()),
+        verdict=str(certificate),
+        proved=certificate.exact,
+        fewest=certificate.max_active,
+        upper=certificate.upper,
+        activity=activity,
+        degrees=degrees,
+        average_sensitivity=float(sensitivity.value),
+        sensitivity_error=None if degrees.exact else float(sensitivity.standard_error),
+        versions=versions(),
+        command=command_line(words),
+    )
+
+
+def _activity(network: SparselyActivatedNetwork, rng: np.random.Generator) -> Activity:
+    """How many units are on, at every point or at random ones."""
+    import numpy as np
+
+    from sparsact.hypercube import bits_to_signs, points
+    from sparsact.reports.network_summary import Activity
+
+    if network.n <= ALL_POINTS:
+        X, how = points(network.n), f"Every one of the {2**network.n:,} points."
+    else:
+        X = bits_to_signs(rng.integers(2, size=(SAMPLED_POINTS, network.n), dtype=np.int8))
+        how = f"{SAMPLED_POINTS:,} uniformly random points."
+    counts = np.bincount(network.n_active(X))
+    return Activity(tuple((counts / len(X)).tolist()), how)
+
+
+def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tuple[DegreeWeights, Estimate]:
+    """Weight by degree and average sensitivity: exact where that can be had, else estimated."""
+    from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
+    from sparsact.reports.network_summary import DegreeWeights
+
+    try:
+        spectrum = Spectrum.of(network)
+    except ValueError:
+        folded = estimate_weight_by_degree(network, network.n, n_samples=FOLDINGS, rng=rng)
+        how = f"estimated: {FOLDINGS} random foldings of the inputs into {len(folded.value) - 1} groups"
+        weights = DegreeWeights(tuple(folded.value.tolist()), tuple(folded.standard_error.tolist()), how)
+        return weights, estimate_average_sensitivity(network, network.n, n_samples=SAMPLED_POINTS // 20, rng=rng)
+    weight = spectrum.weight_by_degree()[: spectrum.degree() + 1]
+    return DegreeWeights(tuple(weight.tolist()), None, "exact"), Estimate(spectrum.total_influence(), 0.0, 1)
+
+
+def _as_json(summary: NetworkSummary) -> dict[str, Any]:
+    told = asdict(summary)
+    told["scale"] = summary.scale._asdict()
+    return {"kind": "SparselyActivatedNetwork", **told}
+
+
+def _tell(summary: NetworkSummary, report: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    console = Console(highlight=False)
+    console.print(f"{summary.name}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}")
+    for name, fact in summary.facts:
+        console.print(f"  {name}: {fact}")
+    grid = Grid("degree", title=f"weight by degree ({summary.degrees.how})", title_justify="left")
+    grid.add_column("weight", justify="right")
+    if summary.degrees.errors is not None:
+        grid.add_column("standard error", justify="right")
+    for degree, weight in enumerate(summary.degrees.weights):
+        errors = [] if summary.degrees.errors is None else [f"{summary.degrees.errors[degree]:.2g}"]
+        grid.add_row(str(degree), f"{weight:.5g}", *errors)
+    console.print(grid)
+    if report is not None:
+        console.print(f"report: {report}")
