@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from sparsact._version import __version__
 
 if TYPE_CHECKING:
-    from sparsact import datasets, fourier, hypercube, kernels, learners
+    from sparsact import bounds, datasets, fourier, hypercube, kernels, learners
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
-_SUBMODULES = ("datasets", "fourier", "hypercube", "kernels", "learners")
+_SUBMODULES = ("bounds", "datasets", "fourier", "hypercube", "kernels", "learners")
 _NAMES = {
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -29,6 +29,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
     "__version__",
+    "bounds",
     "datasets",
     "fourier",
     "hypercube",
