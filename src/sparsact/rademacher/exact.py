@@ -121,6 +121,7 @@ def _best_units(
     values = np.empty((len(coefficients), len(sets)))
     for inside, column in zip(sets, values.T, strict=True):
         cone = Cone(points, inside, W, B)
-        cases, case = np.unique(coefficients * inside, axis=0, return_inverse=True)
-        column[:] = np.array([max(cone.largest(c), cone.largest(-c)) for c in cases])[case]
+        cases, case = np.unique(np.concatenate([coefficients, -coefficients]) * inside, axis=0, return_inverse=True)
+        largest = np.array([cone.largest(c) for c in cases])[case].reshape(2, -1)
+        column[:] = largest.max(axis=0)
     return values

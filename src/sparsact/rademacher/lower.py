@@ -56,7 +56,7 @@ def lower_complexity(
 
     Examples
     --------
-    >>> lower_complexity([[1.0], [-1.0]], 1, rng=np.random.default_rng(0)).value.__round__(6)
+    >>> round(lower_complexity([[1.0], [-1.0]], 1, rng=np.random.default_rng(0)).value, 6)
     1.0
     """
     rows, _ = checked_points(X, support)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar, nnls
 
-XATOL = 1e-10
+XATOL = 1e-9
 
 
 class Cone:
