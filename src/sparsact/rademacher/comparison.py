@@ -23,7 +23,8 @@ class Comparison:
     complexity : Estimate
         What was measured.
     conjecture : float or ndarray
-        Conjecture 20, :math:`(WR + B) \sqrt{sk/m}`.
+        Conjecture 20, :math:`(WR + B) \sqrt{sk/m}`, with constant 1 as printed; that is too small on some samples, see
+        :func:`~sparsact.rademacher.orthogonal_network`.
     sparse_bound : float or ndarray
         Equation (15) with every constant, proved: :func:`sparsact.bounds.sparse_complexity_bound_explicit`.
     dense_bound : float or ndarray
