@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sparsact.network import SparselyActivatedNetwork
 
 N_STEPS = 25
-N_SWEEPS = 4
 FIRST_STEP = 0.5
 EPSILON = float(np.finfo(np.float64).eps)
 
