@@ -27,6 +27,10 @@ def test_number_of_dichotomies(X, expected):
     assert len(np.unique(sets, axis=0)) == len(sets) == expected
 
 
+def test_dichotomies_do_not_depend_on_place_and_size():
+    assert len(dichotomies(PLANE * 1e-12)) == len(dichotomies(PLANE * 1e9 + 1e10)) == 44
+
+
 def test_dichotomies_are_those_of_random_halfspaces():
     rng = np.random.default_rng(1)
     cut = rng.normal(size=(20_000, 2)) @ PLANE.T > rng.normal(size=(20_000, 1))
@@ -129,8 +133,9 @@ def test_drawn_signs_carry_an_error():
         ({"B": np.inf}, "scale `B`"),
         ({"X": [1.0, 2.0]}, "one row a point"),
         ({"X": [[np.nan]]}, "finite"),
-        ({"X": np.arange(21.0)[:, None]}, "use lower_complexity"),
+        ({"X": np.arange(29.0)[:, None]}, "use lower_complexity"),
         ({"X": points(4), "s": 3, "k": 2}, "use lower_complexity"),
+        ({"X": np.eye(16)}, "65536 sets"),
         ({"X": np.arange(13.0)[:, None]}, "rng.choice"),
         ({"signs": [[1, 1, -1]]}, "4 columns"),
         ({"signs": [[1, 1, -1, 1]]}, "2 rows at least"),

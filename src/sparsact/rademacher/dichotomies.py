@@ -15,14 +15,16 @@ def dichotomies(points: NDArray[np.float64]) -> NDArray[np.bool_]:
     r"""Every set :math:`\{i : \langle w, x_i \rangle > b\}` of distinct points, one a row, shape (N, m).
 
     Points are taken one at a time. A halfspace that made a set of the first ones says to which side the next one falls;
-    a linear program says whether it can fall to the other side too. Sets that leave the first point out are the
+    a linear program says whether it can fall to the other side too, of points moved and scaled to lie within 1 of 0: a
+    margin below 1e-9 counts as none. Sets that leave the first point out are the
     complements of the others. At most N linear programs of n + 2 unknowns for each point; N is :math:`O(m^n)`.
 
     >>> from sparsact.hypercube import points
     >>> [len(dichotomies(points(n).astype(float))) for n in (1, 2, 3)]
     [4, 14, 104]
     """
-    affine = np.hstack([points, -np.ones((len(points), 1))])
+    centred = points - points.mean(axis=0)
+    affine = np.hstack([centred / max(1e-300, np.abs(centred).max()), -np.ones((len(points), 1))])
     sides = [(np.ones(1), affine[0])]
     for i in range(1, len(points)):
         sides = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-STATES = 2**20
 NUMBERS_AT_ONCE = 2**24
 
 

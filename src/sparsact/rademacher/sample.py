@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def checked_scale(W: float, B: float) -> None:
 
 def checked_n_active(k: int | None) -> None:
     """Refuse a number of active units below 1."""
-    if k is not None and k < 1:
+    if k is not None and index(k) < 1:
         raise ValueError(f"`k` must be at least 1, or None for the dense class; got {k}.")
 
 
