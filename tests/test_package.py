@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "certificate": GROUND | {"exact_sign", "network", "fourier"},
     "constructions": GROUND | {"exact_sign", "network"},
     "bounds": GROUND | {"network", "fourier"},
-    "rademacher": GROUND | {"network", "bounds"},
+    "rademacher": GROUND | {"network", "fourier", "bounds"},
     "learners": GROUND | {"exact_sign", "network", "fourier", "certificate", "bounds"},
     "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
     "datasets": GROUND | {"fourier"},

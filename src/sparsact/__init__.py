@@ -9,12 +9,32 @@ from typing import TYPE_CHECKING, Any
 from sparsact._version import __version__
 
 if TYPE_CHECKING:
-    from sparsact import constructions, datasets, fourier, hardness, hypercube, kernels, learners
+    from sparsact import (
+        bounds,
+        constructions,
+        datasets,
+        fourier,
+        hardness,
+        hypercube,
+        kernels,
+        learners,
+        rademacher,
+    )
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
-_SUBMODULES = ("constructions", "datasets", "fourier", "hardness", "hypercube", "kernels", "learners")
+_SUBMODULES = (
+    "bounds",
+    "constructions",
+    "datasets",
+    "fourier",
+    "hardness",
+    "hypercube",
+    "kernels",
+    "learners",
+    "rademacher",
+)
 _NAMES = {
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -29,6 +49,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
     "__version__",
+    "bounds",
     "constructions",
     "datasets",
     "fourier",
@@ -37,6 +58,7 @@ __all__ = [
     "kernels",
     "learners",
     "load",
+    "rademacher",
 ]
 
 

@@ -52,6 +52,11 @@ def test_strange_juntas_are_refused(table, variables, n, message):
         junta(table, variables, n)
 
 
+def test_variables_are_integers():
+    with pytest.raises(TypeError):
+        junta([1, 2], (0.5,), 3)
+
+
 @pytest.mark.parametrize("b", range(5))
 def test_indexing(b):
     net, rng = indexing(b), np.random.default_rng(2)
@@ -150,7 +155,11 @@ def test_strange_gates_are_refused(weights, n_address, gamma, message):
         gated(weights, n_address, gamma)
 
 
-def test_strange_failure_probabilities_are_refused():
+def test_strange_strengths_are_refused():
+    with pytest.raises(ValueError, match="one row a unit"):
+        gate_strength([1.0, 2.0])
+    with pytest.raises(ValueError, match="positive"):
+        gated_failure_probability([[1.0], [2.0]], 1, -1.0)
     with pytest.raises(ValueError, match="failure_probability"):
         gate_strength([[1.0]], 1.0)
 

@@ -3,6 +3,7 @@ r"""Linear functions behind an address: sparsely activated, with weights that ar
 from __future__ import annotations
 
 from math import comb, log, sqrt
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,8 +61,7 @@ def gated(weights: ArrayLike, n_address: int, gamma: float | None = None) -> Spa
     """
     linear = _checked_weights(weights, n_address)
     strength = gate_strength(linear) if gamma is None else float(gamma)
-    if not 0 < strength < np.inf and n_address:
-        raise ValueError(f"`gamma` must be positive and finite; got {gamma}.")
+    _check_strength(strength)
     W = np.hstack([strength * points(n_address), linear])
     return SparselyActivatedNetwork(np.ones(len(linear)), W, np.full(len(linear), strength * n_address))
 
@@ -106,6 +106,8 @@ def gate_strength(weights: ArrayLike, failure_probability: float = 0.0) -> float
     if not 0 <= failure_probability < 1:
         raise ValueError(f"`failure_probability` must lie in [0, 1); got {failure_probability}.")
     linear = checked_reals(weights, "`weights`")
+    if linear.ndim != 2 or not linear.size:
+        raise ValueError(f"`weights` must have one row a unit and one column a data coordinate; got {linear.shape}.")
     norms = np.abs(linear).sum(axis=1)
     rounded = ~is_exact(linear, np.zeros(len(linear)))
     norms[rounded] *= 1 + (linear.shape[1] + 2) * np.finfo(np.float64).eps  # above the true sum
@@ -137,6 +139,7 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
     0.0
     """
     linear = _checked_weights(weights, n_address)
+    _check_strength(gamma)
     l1, l2 = np.abs(linear).sum(axis=1), np.linalg.norm(linear, axis=1)
     bound = 0.0
     for d in range(1, n_address + 1):
@@ -145,9 +148,14 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
     return bound / len(linear)
 
 
+def _check_strength(gamma: float) -> None:
+    if not 0 < gamma < np.inf:
+        raise ValueError(f"`gamma` must be positive and finite; got {gamma}.")
+
+
 def _checked_weights(weights: ArrayLike, n_address: int) -> NDArray[np.float64]:
     linear = checked_reals(weights, "`weights`")
-    if n_address < 0 or linear.ndim != 2 or len(linear) != 2**n_address or not linear.shape[1]:
+    if index(n_address) < 0 or linear.ndim != 2 or len(linear) != 2**n_address or not linear.shape[1]:
         raise ValueError(
             f"`weights` must have one row for each of the 2**n_address addresses, and columns; "
             f"got shape {linear.shape} for n_address = {n_address}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,7 +57,7 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     >>> net([[1, -1, 1, 1, 1], [1, -1, 1, 1, -1]])
     array([-1.,  1.])
     """
-    values, V = checked_table(table), tuple(variables)
+    values, V = checked_table(table), tuple(index(i) for i in variables)
     masks_of([V], n)  # refuses strange coordinates
     if len(values) != 2 ** len(V):
         raise ValueError(f"a table over {len(V)} variables has {2 ** len(V)} values; got {len(values)}.")

@@ -1,0 +1,287 @@
+r"""The degree that is enough: measured where that can be done, beside the worst cases of the theory.
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Claim 2.1 and Theorem 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.bounds.activity import sensitivity_certificate
+from sparsact.bounds.confidence import upper_confidence_bound
+from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
+from sparsact.bounds.parameters import check
+from sparsact.bounds.sensitivity import average_sensitivity_bound, degree_from_sensitivity, sufficient_degree
+from sparsact.bounds.unexplained import unexplained_variance
+from sparsact.fourier import Estimate, Spectrum, estimate_noise_sensitivity, walsh_hadamard
+from sparsact.hypercube import bits_to_signs, points
+from sparsact.network import SparselyActivatedNetwork
+
+LARGEST_EXACT = 16
+_PILOT_SHARE = 10
+
+
+@dataclass(frozen=True)
+class SufficientDegree:
+    r"""A degree above which a function has Fourier weight at most ``epsilon``, and where that comes from.
+
+    Attributes
+    ----------
+    degree : int
+        The least that is known to be enough.
+    reason : str
+        One sentence: by which of the following.
+    epsilon, tail : float
+        The weight allowed, and an upper bound of the weight above ``degree``.
+    confidence : float
+        Probability that the bound holds, over the random samples; 1 where nothing was sampled.
+    rho, noise_sensitivity : float, Estimate or None
+        The noise measured: its correlation, and the noise sensitivity there (without an error where it is exact).
+    measured : float or None
+        Degree by Claim 2.1 from that noise sensitivity; infinite where it says nothing. From data: by the unexplained
+        variance.
+    activity : float or None
+        Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`).
+    worst_case : float or None
+        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives.
+    theorem_8 : float or None
+        Degree that Theorem 8 asks for, its unspecified constant being ``c``.
+    """
+
+    degree: int
+    reason: str
+    epsilon: float
+    tail: float
+    confidence: float = 1.0
+    rho: float | None = None
+    noise_sensitivity: Estimate | None = None
+    measured: float | None = None
+    activity: float | None = None
+    worst_case: float | None = None
+    theorem_8: float | None = None
+
+
+def degree_for(
+    thing: Any,
+    epsilon: float,
+    *,
+    k: int | None = None,
+    confidence: float = 0.95,
+    n_samples: int = 10_000,
+    noise_variance: float = 0.0,
+    c: float = 1.0,
+    rng: np.random.Generator | None = None,
+) -> SufficientDegree:
+    r"""Degree d that is enough for :math:`\sum_{|T| > d} \hat f(T)^2 \le \epsilon`.
+
+    Parameters
+    ----------
+    thing : SparselyActivatedNetwork, pair (X, y), or anything that :meth:`Spectrum.of` takes
+        A network: its noise sensitivity is measured (n <= 16: its spectrum is exact). Rows X (m, n) of signs, drawn
+        uniformly, with targets y (m,): the variance that no polynomial of degree d explains is estimated. A spectrum,
+        a table of values, a fitted learner: exact.
+    epsilon : float
+        Squared error allowed, in the units of the function squared.
+    k : int, optional
+        Most units of the network active at any input, as ``network.certify()`` proves it; by default all of them.
+    confidence : float
+        Of what is measured on random samples.
+    n_samples : int
+        Pairs of points for the final noise sensitivity of a network, and points for its activity; a tenth as many at
+        each rho tried before.
+    noise_variance : float
+        For rows: known variance of the noise in y, which no polynomial explains. What is not known counts as part of
+        the function, so that the degree errs upwards.
+    c : float
+        The unspecified constant of Theorem 8.
+    rng : numpy.random.Generator, optional
+        Needed where something is sampled: a network on more than 16 inputs, and rows.
+
+    Returns
+    -------
+    SufficientDegree
+
+    Raises
+    ------
+    ValueError
+        If rows cannot show any degree to be enough: they are not uniform, too few, or too noisy. Says which.
+
+    Notes
+    -----
+    A network's degree is the least of three, each a proof with the confidence stated: *measured* (Claim 2.1 at the rho
+    that a pilot found best; its upper confidence bound is :func:`~sparsact.bounds.upper_confidence_bound`),
+    *activity*, and *worst_case*. Where two are sampled, each has half of the doubt.
+
+    Examples
+    --------
+    Majority of three bits: three quarters of its weight is of degree 1, the rest of degree 3.
+
+    >>> degree_for([1, 1, 1, -1, 1, -1, -1, -1], epsilon=0.3).degree
+    1
+    >>> degree_for([1, 1, 1, -1, 1, -1, -1, -1], epsilon=0.2).degree
+    3
+    """
+    check(epsilon=epsilon, confidence=confidence, c=c)
+    if isinstance(thing, SparselyActivatedNetwork):
+        active = thing.s if k is None else k
+        check(s=thing.s, k=active)
+        if thing.n <= LARGEST_EXACT:
+            return _of_small_network(thing, epsilon, active, c)
+        return _of_network(thing, epsilon, active, confidence, n_samples, c, _needed(rng, "a large network"))
+    if isinstance(thing, tuple) and len(thing) == 2:
+        return _of_rows(*thing, epsilon, confidence, noise_variance, _needed(rng, "rows"))
+    return _of_spectrum(Spectrum.of(thing), epsilon)
+
+
+def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
+    if rng is None:
+        raise ValueError(f"{what}: the degree is found by sampling; pass `rng`, as in rng=np.random.default_rng(0).")
+    return rng
+
+
+def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> SufficientDegree:
+    degree = next(d for d in range(spectrum.n + 1) if spectrum.tail(d) <= epsilon)
+    noises = [1 - 2.0 ** (-j / 2) for j in range(2 * (spectrum.n.bit_length() + 4))]
+    measured, rho = min((degree_from_noise(spectrum.noise_sensitivity(rho), rho, epsilon), rho) for rho in noises)
+    return SufficientDegree(
+        degree,
+        "the spectrum is known, and this is the least degree that leaves so little.",
+        epsilon,
+        spectrum.tail(degree),
+        rho=rho,
+        noise_sensitivity=Estimate(spectrum.noise_sensitivity(rho), 0.0, 2**spectrum.n),
+        measured=measured,
+        **others,
+    )
+
+
+def _of_small_network(network: SparselyActivatedNetwork, epsilon: float, k: int, c: float) -> SufficientDegree:
+    X = points(network.n)
+    spectrum = Spectrum.from_coefficients(walsh_hadamard(network(X)))
+    activity = degree_from_sensitivity(float(sensitivity_certificate(network, X).mean()), epsilon)
+    return _of_spectrum(spectrum, epsilon, activity=activity, **_worst_cases(network, epsilon, k, c))
+
+
+def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: float) -> dict[str, float]:
+    W, B = network.scale()
+    return {
+        "worst_case": sufficient_degree(k, W, epsilon),
+        "theorem_8": uniform_degree(network.n, network.s, k, W, B, epsilon, c=c),
+    }
+
+
+def _of_network(
+    network: SparselyActivatedNetwork,
+    epsilon: float,
+    k: int,
+    confidence: float,
+    n_samples: int,
+    c: float,
+    rng: np.random.Generator,
+) -> SufficientDegree:
+    n, each = network.n, (1 + confidence) / 2
+    spread = _value_range(network, k) ** 2 / 4
+    rho = _best_noise(network, epsilon, max(2, n_samples // _PILOT_SHARE), rng)
+    noise = estimate_noise_sensitivity(network, n, rho, n_samples=n_samples, rng=rng)
+    noise_bound = upper_confidence_bound(noise, spread, each)
+    most = average_sensitivity_bound(k, network.scale().W)
+    responses = sensitivity_certificate(network, bits_to_signs(rng.integers(2, size=(n_samples, n), dtype=np.int8)))
+    response = Estimate(float(responses.mean()), float(responses.std(ddof=1) / n_samples**0.5), n_samples)
+    response_bound = min(most, upper_confidence_bound(response, most, each))
+    degrees = {
+        "measured": degree_from_noise(noise_bound, rho, epsilon),
+        "activity": degree_from_sensitivity(response_bound, epsilon),
+        **_worst_cases(network, epsilon, k, c),
+    }
+    reasons = {
+        "worst_case": f"4 k^2 W^2 / epsilon with k = {k}, for every network of this scale",
+        "activity": "the mean response of the units that are active together",
+        "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {rho:g}",
+    }
+    best = min(reasons, key=lambda name: degrees[name])
+    degree = int(min(degrees[best], n))
+    tails = {
+        "worst_case": most / (degree + 1),
+        "activity": response_bound / (degree + 1),
+        "measured": tail_from_noise(noise_bound, rho, degree),
+    }
+    return SufficientDegree(
+        degree,
+        f"{reasons[best]}." if degree < n or degrees[best] == n else f"there is no higher degree than n = {n}.",
+        epsilon,
+        0.0 if degree == n else tails[best],
+        1.0 if best == "worst_case" or degree == n else confidence,
+        rho,
+        noise,
+        **degrees,
+    )
+
+
+def _best_noise(network: SparselyActivatedNetwork, epsilon: float, n_samples: int, rng: np.random.Generator) -> float:
+    """The rho at which few samples promise the least degree; fresh samples there owe nothing to the choice."""
+    found = []
+    for j in range(network.n.bit_length() + 3):
+        rho = 1 - 2.0**-j
+        pilot = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
+        found.append((degree_from_noise(max(0.0, pilot.interval(0.95)[1]), rho, epsilon), -j, rho))
+    return min(found)[2]
+
+
+def _value_range(network: SparselyActivatedNetwork, k: int) -> float:
+    """Length of an interval that holds every value of the network on the cube, when at most k units are active."""
+    norms = np.asarray(abs(network.W).sum(axis=1)).ravel()
+    most = network.u * np.maximum(norms - network.b, 0.0)
+    ranked: NDArray[np.float64] = np.sort(most)
+    return float(np.maximum(ranked[-k:], 0.0).sum() - np.minimum(ranked[:k], 0.0).sum())
+
+
+def _of_rows(
+    X: Any, y: Any, epsilon: float, confidence: float, noise_variance: float, rng: np.random.Generator
+) -> SufficientDegree:
+    from statistics import NormalDist
+
+    if not noise_variance >= 0:
+        raise ValueError(f"`noise_variance` must be zero or positive; got {noise_variance}.")
+    found = unexplained_variance(X, y, rng=rng)
+    if not found.uniform:
+        raise ValueError(
+            f"the rows are not uniform (their means and products of two have length {found.bias:.3g}, "
+            f"{found.bias_score:.0f} standard deviations from what uniform rows show), so weights by degree cannot be "
+            "told from them; choose the degree by cross-validation."
+        )
+    deviations = NormalDist().inv_cdf(1 - (1 - confidence) / len(found.values))  # all degrees at once
+    upper = found.values - noise_variance + deviations * found.standard_errors
+    enough = np.flatnonzero(upper <= epsilon)
+    if not len(enough):
+        raise ValueError(_refusal(found, upper, epsilon, deviations, noise_variance))
+    degree = int(enough[0])
+    return SufficientDegree(
+        degree,
+        f"of the variance {found.values[0]:.4g} of {found.n_rows:,} uniform rows, degree {degree} leaves "
+        f"{found.values[degree]:.4g} with a standard error of {found.standard_errors[degree]:.2g}, noise included.",
+        epsilon,
+        max(0.0, float(upper[degree])),
+        confidence,
+        measured=degree,
+    )
+
+
+def _refusal(found: Any, upper: NDArray[np.float64], epsilon: float, deviations: float, noise_variance: float) -> str:
+    best = int(upper.argmin())
+    left, error = found.values[best] - noise_variance, found.standard_errors[best]
+    told = (
+        f"{found.n_rows:,} rows show no degree to leave at most {epsilon:g} of the variance {found.values[0]:.4g}: "
+        f"degree {best} leaves {left:.4g} with a standard error of {error:.2g}"
+    )
+    if left - deviations * error > epsilon:
+        return (
+            f"{told}, so that noise or higher degrees hold more than that; pass a larger epsilon, or noise_variance "
+            "if it is known."
+        )
+    return f"{told}, which is too uncertain; pass more rows or a larger epsilon."

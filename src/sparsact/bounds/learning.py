@@ -1,0 +1,199 @@
+r"""Degrees and numbers of rows that suffice to learn: Claim 2.1, Lemmas 7 and 18, Theorems 8 and 17.
+
+Logarithms are natural. Numbers that may exceed every float come in two forms: as a float, ``math.inf`` when too large,
+and, with ``log2_`` before the name, as their base-2 logarithm.
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Sections 2.1, 3 and 5.
+.. [S] S. Shalev-Shwartz and S. Ben-David, "Understanding Machine Learning", 2014, Theorem 26.5 and Lemma 26.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import expm1, inf, log, log1p, log2, sqrt
+
+from sparsact.bounds.parameters import check, log2_of, or_infinity, power_of_two
+from sparsact.bounds.sensitivity import sufficient_degree
+
+_MOST_ROWS = 2**60
+
+
+def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
+    r"""Most Fourier weight above a degree, from a noise sensitivity (Claim 2.1).
+
+    .. math:: \sum_{|T| > d} \hat f(T)^2 \le \frac{2\, \mathrm{NS}_\rho(f)}{1 - \rho^{d + 1}}
+
+    *Proved*, for every function on the cube and 0 <= rho < 1. Printed with :math:`\rho^d`; as |T| > d means
+    |T| >= d + 1, the larger denominator may stand.
+
+    >>> tail_from_noise(0.25, 0.5, degree=1)
+    0.6666666666666666
+    """
+    check(noise_sensitivity=noise_sensitivity, rho=rho, degree=degree)
+    _check_noise(rho)
+    loss = -expm1((degree + 1) * log(rho)) if rho > 0 else 1.0  # 1 - rho**(d + 1), accurate near rho = 1
+    return 2 * noise_sensitivity / loss
+
+
+def degree_from_noise(noise_sensitivity: float, rho: float, epsilon: float) -> float:
+    r"""Least degree at which Claim 2.1 bounds the weight above it by epsilon; infinite if there is none.
+
+    *Proved*: :math:`d + 1 \ge \ln(1 - 2\, \mathrm{NS}_\rho / \epsilon) / \ln \rho`, which needs
+    :math:`2\, \mathrm{NS}_\rho < \epsilon` (at rho = 0, equality will do).
+
+    >>> degree_from_noise(0.25, 0.5, epsilon=0.7)
+    1
+    """
+    check(noise_sensitivity=noise_sensitivity, rho=rho, epsilon=epsilon)
+    _check_noise(rho)
+    share = 2 * noise_sensitivity / epsilon
+    if share > 1 or (share == 1 and rho > 0):
+        return inf
+    degree = 0 if rho == 0 else max(0, int(log1p(-share) / log(rho)) - 1)
+    while tail_from_noise(noise_sensitivity, rho, degree) > epsilon:  # the quotient above was rounded
+        degree += 1
+    return degree
+
+
+def _check_noise(rho: float) -> None:
+    if not 0 <= rho < 1:
+        raise ValueError(f"`rho` must be at least 0 and below 1 here, so that noise shrinks every degree; got {rho}.")
+
+
+def largest_value(n: int, k: int, W: float, B: float) -> float:
+    r"""Largest magnitude of a network with at most k active units: :math:`C = k (W \sqrt n + B)`.
+
+    *Proved* (proof of Theorem 8). The paper defines C as the supremum of h; that of :math:`|h|` is meant.
+    """
+    check(n=n, k=k, W=W, B=B)
+    return k * (W * sqrt(n) + B)
+
+
+def log2_low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
+    """Base-2 logarithm of :func:`low_degree_samples`, which may exceed every float."""
+    check(n=n, degree=degree, C=C, epsilon=epsilon, delta=delta, c=c)
+    return degree * log2(n) + 2 * log2_of(C) + log2(c * log(1 / delta) / epsilon)
+
+
+def low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
+    r"""Rows, and up to a power time, of the low-degree algorithm (Lemma 7): :math:`c\, n^d C^2 \ln(1/\delta)/\epsilon`.
+
+    *Shape only*: c is unspecified, in the number of rows and in the error :math:`O(\epsilon)` that they reach with
+    probability 1 - delta. Every function of the class must have weight at most epsilon above degree d and magnitude at
+    most C (the paper prints the supremum of h; that of :math:`|h|` is meant).
+    """
+    return power_of_two(log2_low_degree_samples(n, degree, C, epsilon, delta, c=c))
+
+
+@or_infinity
+def uniform_degree(n: int, s: int, k: int, W: float, B: float, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Degree of Theorem 8: :math:`d = c\,(k^8 W^4 \ln^4(ns) + k^6 B^4 \ln s) / \epsilon^2`.
+
+    *Shape only*: the constant c is unspecified. It rests on Lemmas 9 and 10;
+    :func:`~sparsact.bounds.sufficient_degree` is sharper and has a constant.
+    """
+    check(n=n, s=s, k=k, W=W, B=B, epsilon=epsilon, c=c)
+    return c * (float(k) ** 8 * W**4 * log(n * s) ** 4 + float(k) ** 6 * B**4 * log(s)) / epsilon**2
+
+
+def log2_uniform_samples(
+    n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
+) -> float:
+    """Base-2 logarithm of :func:`uniform_samples`, which may exceed every float."""
+    check(delta=delta, c_degree=c_degree)
+    degree = uniform_degree(n, s, k, W, B, epsilon, c=c_degree)
+    size = c * log(1 / delta) / epsilon
+    return (degree * log2(n) if n > 1 else 0.0) + 2 * log2_of(largest_value(n, k, W, B)) + log2(size)
+
+
+def uniform_samples(
+    n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
+) -> float:
+    r"""Rows, and run-time, of Theorem 8: :math:`c\, n^d k^2 (W \sqrt n + B)^2 \ln(1/\delta)/\epsilon`.
+
+    *Shape only*: c and the constant of its degree d (:func:`uniform_degree`) are unspecified.
+    """
+    return power_of_two(log2_uniform_samples(n, s, k, W, B, epsilon, delta, c=c, c_degree=c_degree))
+
+
+def log2_sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
+    """Base-2 logarithm of :func:`sparse_samples`, which may exceed every float."""
+    check(n=n, k=k, W=W, B=B, epsilon=epsilon, delta=delta, c=c)
+    degree = min(n, sufficient_degree(k, W, epsilon))
+    return log2_low_degree_samples(n, degree, largest_value(n, k, W, B), epsilon, delta, c=c)
+
+
+def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
+    r"""Rows of the low-degree algorithm at the sharper degree: Lemma 7 with :math:`d \le 4 k^2 W^2 / \epsilon`.
+
+    *Ours*: the degree is proved (:func:`~sparsact.bounds.sufficient_degree`, at most n); the constant c is that of
+    Lemma 7, unspecified. It stands beside Theorem 8.
+    """
+    return power_of_two(log2_sparse_samples(n, k, W, B, epsilon, delta, c=c))
+
+
+def samples_from_rademacher(
+    complexity: Callable[[int], float], C: float, epsilon: float, delta: float, *, c: float = 4.0
+) -> float:
+    r"""Rows of Lemma 18: the least m with :math:`c\,(C\, \mathcal R(m) + C^2 \sqrt{\ln(1/\delta)/m}) \le \epsilon`.
+
+    *Proved* with c = 4, for the realizable case and the loss :math:`\frac12 (\hat y - y)^2` of functions of magnitude
+    at most C: the loss is 2C-Lipschitz and at most :math:`2 C^2`, so that Theorem 26.5 and the contraction lemma of
+    [S]_ give :math:`4 C\, \mathcal R + 2 C^2 \sqrt{\ln(1/\delta)/(2m)}`. The paper leaves c open and prints the second
+    term without :math:`C^2`, which cannot be: scaling the functions scales the loss by the square.
+
+    Parameters
+    ----------
+    complexity : callable
+        Expected empirical Rademacher complexity of the class on m rows, or an upper bound; must not increase with m.
+    C, epsilon, delta, c : float
+        Largest magnitude, error, probability of failure, and the constant.
+
+    Returns
+    -------
+    m : float
+        Infinite if more than 2**60 rows would be needed.
+
+    Raises
+    ------
+    ValueError
+        If the complexity is seen to increase.
+    """
+    check(C=C, epsilon=epsilon, delta=delta, c=c)
+
+    def error(m: int) -> float:
+        return c * (C * complexity(m) + C**2 * sqrt(log(1 / delta) / m))
+
+    low, high = 0, 1
+    while error(high) > epsilon:
+        low, high = high, 2 * high
+        if complexity(high) > complexity(low) * (1 + 1e-12):
+            raise ValueError(
+                f"`complexity` increases from {complexity(low):.4g} at m = {low} to {complexity(high):.4g} at "
+                f"m = {high}; pass a bound that does not increase."
+            )
+        if high > _MOST_ROWS:
+            return inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if error(middle) <= epsilon else (middle, high)
+    return high
+
+
+@or_infinity
+def general_samples(
+    n: int, s: int, k: int, W: float, B: float, R: float, C: float, epsilon: float, delta: float, *, c: float = 1.0
+) -> float:
+    r"""Rows of Theorem 17, for any distribution on points of norm at most R.
+
+    .. math:: m = c\, \frac{C^2 (WR + B)^2\, ksn \ln(k(R + B)/\epsilon) + C^4 \ln(1/\delta)}{\epsilon^2}
+
+    *Shape only*: c is unspecified. The paper drops Lemma 18's factor C, the largest magnitude of a function of the
+    class (:func:`largest_value` with R for the root of n); it is an argument here, and C = 1 gives the printed form.
+    The logarithm counts as at least 1.
+    """
+    check(n=n, s=s, k=k, W=W, B=B, R=R, C=C, epsilon=epsilon, delta=delta, c=c)
+    logarithm = max(1.0, log(k * (R + B) / epsilon)) if R + B > 0 else 1.0
+    return c * (C**2 * (W * R + B) ** 2 * k * s * n * logarithm + C**4 * log(1 / delta)) / epsilon**2

@@ -1,0 +1,190 @@
+r"""Sizes of hashed and of dense models of Lipschitz functions: the theorems of *A Theoretical View* (paper B).
+
+The function is L-Lipschitz on :math:`[-1, 1]^d`, the points lie in a k-dimensional subspace or manifold, and the
+uniform error is epsilon. d is ``ambient`` and k is ``intrinsic``.
+
+References
+----------
+.. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section 4 and Appendices B-D.
+.. [D] K. Davidson and S. Szarek, "Local operator theory, random matrices and Banach spaces", 2001, Theorem II.13.
+.. [Z] T. Zaslavsky, "Facing up to arrangements", 1975.
+"""
+
+from __future__ import annotations
+
+from math import comb, inf, log, log2, pi, sqrt
+
+from sparsact.bounds.parameters import check, or_infinity, power_of_two
+
+
+def log2_table_size(
+    ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0, power: float = 1.0
+) -> float:
+    """Base-2 logarithm of :func:`table_size`, which may exceed every float."""
+    check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c, power=power)
+    return power * intrinsic * max(0.0, log2(c * L * sqrt(ambient) / epsilon))
+
+
+def table_size(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0, power: float = 1.0) -> float:
+    r"""Buckets of the hash table of Theorem 4.1: :math:`(c L \sqrt d / \epsilon)^{\text{power} \cdot k}`, at least 1.
+
+    *Shape only*: c and the power (the O of the exponent) are unspecified. Mended: the statement prints
+    :math:`L \sqrt d^{\,k} / \epsilon^k`, where the proof gives L inside the power; the introduction has a third form,
+    :math:`(\sqrt{dk} / \epsilon)^k`.
+    """
+    return power_of_two(log2_table_size(ambient, intrinsic, L, epsilon, c=c, power=power))
+
+
+def table_samples(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Samples of the proof of Theorem 4.1: :math:`k\, V \ln V` for a cover by :math:`V = (2 c L \sqrt d/\epsilon)^k`.
+
+    *Shape only*: the constant c (the proof's Gamma) is "large enough". They let every bucket, and every point, have
+    a sample nearby.
+    """
+    exponent = log2_table_size(ambient, intrinsic, L, epsilon, c=2 * c)
+    return power_of_two(exponent + log2(max(1.0, exponent * log(2))) + log2(intrinsic))
+
+
+def forward_operations(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Operations of one prediction from the table of Theorem 4.1: :math:`c\, d k \ln(L \sqrt d / \epsilon)`.
+
+    *Shape only*: c is unspecified. The logarithm counts as at least 1.
+    """
+    check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c)
+    return c * ambient * intrinsic * max(1.0, log(L * sqrt(ambient) / epsilon))
+
+
+def log2_dense_width(
+    ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, bits: int = 1
+) -> float:
+    """Base-2 logarithm of :func:`dense_width`, which may exceed every float."""
+    check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, bits=bits)
+    return intrinsic * log2(sqrt(ambient) * L / (C1 * epsilon)) - log2(bits)
+
+
+def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, bits: int = 1) -> float:
+    r"""Least width of a dense model with a random bottom layer (Theorem 4.2): :math:`(\sqrt d L / (C \epsilon))^k / b`.
+
+    *Shape only*: the constant C (``C1`` here) is "sufficiently large". b is the number of ``bits`` of a parameter,
+    which the statement leaves out. The family of the proof is mended: bumps
+    :math:`\operatorname{sgn} f(v) \max(0, |f(v)| - L \|x - v\|)`, as printed those with f(v) < 0 vanish.
+    """
+    return power_of_two(log2_dense_width(ambient, intrinsic, L, epsilon, C1=C1, bits=bits))
+
+
+def log2_manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
+    """Base-2 logarithm of :func:`manifold_table_size`, which may exceed every float."""
+    check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
+    return log2(c) + intrinsic * log2(sqrt(ambient * intrinsic) / epsilon)
+
+
+def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Buckets of Theorem C.1 as stated, for 1-Lipschitz functions on a manifold: :math:`c\, (\sqrt{dk} / \epsilon)^k`.
+
+    *Shape only*: c is unspecified, and the proof ends at :func:`manifold_table_size_proof`.
+    """
+    return power_of_two(log2_manifold_table_size(ambient, intrinsic, epsilon, c=c))
+
+
+def log2_manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
+    """Base-2 logarithm of :func:`manifold_table_size_proof`, which may exceed every float."""
+    check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
+    return intrinsic * log2(c * ambient**2 * sqrt(intrinsic) / epsilon)
+
+
+def manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Buckets of Theorem C.1 as its proof has them: :math:`(c\, d^2 \sqrt k / \epsilon)^k`.
+
+    *Shape only*: c is unspecified. Statement and proof disagree; measured numbers belong beside both.
+    """
+    return power_of_two(log2_manifold_table_size_proof(ambient, intrinsic, epsilon, c=c))
+
+
+def manifold_samples(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Samples of Theorem C.1: :math:`c\, k\, (\sqrt{dk} / \epsilon)^k \ln(\sqrt{dk} / \epsilon)`.
+
+    *Shape only*: c is unspecified. The logarithm counts as at least 1.
+    """
+    exponent = log2_manifold_table_size(ambient, intrinsic, epsilon, c=c)
+    return power_of_two(exponent + log2(intrinsic * max(1.0, log(sqrt(ambient * intrinsic) / epsilon))))
+
+
+def manifold_tables(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
+    r"""Hash tables of Lemma C.3: :math:`c\, k \ln(d / \epsilon)`.
+
+    *Shape only*: c is unspecified. Mended: printed :math:`O(k \ln d)`, but the cover that the union bound runs over
+    has :math:`(2 d \sqrt d / \epsilon)^k` members. The logarithm counts as at least 1.
+    """
+    check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
+    return c * intrinsic * max(1.0, log(ambient / epsilon))
+
+
+def log2_analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
+    """Base-2 logarithm of :func:`analytic_width`, which may exceed every float."""
+    check(intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, c=c)
+    return log2(c) + intrinsic**2 / 2 + intrinsic * log2(L * C1 / (sqrt(intrinsic) * pi * epsilon))
+
+
+def analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
+    r"""Least width of a dense model for analytic functions (Theorem D.1).
+
+    .. math:: w = c\, 2^{k^2/2} \Big(\frac{L C_1}{\sqrt k\, \pi \epsilon}\Big)^k
+
+    *Shape only*: both constants are unspecified. Equation (3) of its proof is mended: a real cosine series,
+    :math:`e^{i \pi n \cdot x} + e^{-i \pi n \cdot x}`; the same exponential is printed twice.
+    """
+    return power_of_two(log2_analytic_width(intrinsic, L, epsilon, C1=C1, c=c))
+
+
+def analytic_samples(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
+    r"""Samples of Theorem D.1: :math:`w \ln w` for the width w of :func:`analytic_width`.
+
+    *Shape only*, as the width. The logarithm counts as at least 1.
+    """
+    exponent = log2_analytic_width(intrinsic, L, epsilon, C1=C1, c=c)
+    return power_of_two(exponent + log2(max(1.0, exponent * log(2))))
+
+
+def bucket_diameter(width: float, intrinsic: int, n_directions: int, confidence: float = 0.9) -> float:
+    r"""Largest diameter of a bucket of a Euclidean hash within a k-dimensional subspace (Lemma B.1, first part).
+
+    .. math:: \frac{\text{width}\, \sqrt K}{\sqrt K - \sqrt k - t}, \qquad t = \sqrt{2 \ln(1/(1 - \text{confidence}))}
+
+    *Proved*, with the constants that the paper leaves open; infinite where the denominator is not positive. Mended:
+    two points of a bucket differ by at most the width along each of the K directions, hence by
+    :math:`\text{width} \sqrt K` (printed :math:`\sqrt k`) in the Euclidean norm of the K projections, and the least
+    singular value of K Gaussian directions within the subspace is at least :math:`\sqrt K - \sqrt k - t` with that
+    confidence [D]_. The confidence is over the draw of the directions, for all buckets at once.
+
+    >>> round(bucket_diameter(1.0, intrinsic=2, n_directions=32), 2)
+    2.7
+    """
+    check(width=width, intrinsic=intrinsic, n_directions=n_directions, confidence=confidence)
+    least = sqrt(n_directions) - sqrt(intrinsic) - sqrt(2 * log(1 / (1 - confidence)))
+    return width * sqrt(n_directions) / least if least > 0 else inf
+
+
+@or_infinity
+def bucket_count(ambient: int, intrinsic: int, width: float, *, power: float = 1.0) -> float:
+    r"""Non-empty buckets of a Euclidean hash (Lemma B.1): :math:`(2 \sqrt d / \text{width})^{\text{power} \cdot k}`.
+
+    *Shape only*: the power (the O of the exponent) is unspecified; at least 1. :func:`bucket_count_of_cuts` is exact
+    for arrangements.
+    """
+    check(ambient=ambient, intrinsic=intrinsic, width=width, power=power)
+    return float(max(1.0, 2 * sqrt(ambient) / width) ** (power * intrinsic))
+
+
+@or_infinity
+def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
+    r"""Most buckets when each of K directions is cut q = ``cuts`` times: :math:`\sum_{i \le k} \binom K i q^i`.
+
+    *Ours, proved*: buckets are the regions into which K families of parallel hyperplanes divide k-dimensional space,
+    at most one for every choice of at most k hyperplanes that are not parallel [Z]_. So the number grows like
+    :math:`\text{width}^{-k}`: the O(k) in the exponent of Lemma B.1 is k.
+
+    >>> bucket_count_of_cuts(1, 1, 3)
+    4.0
+    """
+    check(intrinsic=intrinsic, n_directions=n_directions, cuts=cuts)
+    return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))

@@ -1,0 +1,77 @@
+r"""Rademacher complexity of the sparse and of the dense class on m points of norm at most R: Section 5 of the paper.
+
+.. math:: \mathcal R_{\mathcal H}(S) = \mathbb{E}_\zeta \max_{h \in \mathcal H} \frac1m \sum_{i=1}^m \zeta_i h(x_i)
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 5.
+.. [C] T. Cover, "Geometrical and statistical properties of systems of linear inequalities", 1965, Theorem 1.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sparsact.bounds.parameters import check, or_infinity
+
+
+@or_infinity
+def dense_complexity_bound(s: int, W: float, B: float, R: float, m: int, *, c: float = 2.0) -> float:
+    r"""Most Rademacher complexity of all networks of s units: :math:`c\,(WR + B)\, s / \sqrt m`.
+
+    *Proved* with c = 2: the units decouple, so that the complexity is s times that of one unit; a sign costs a factor
+    2, and ReLU contracts. The paper quotes the shape with c = 1.
+    """
+    check(s=s, W=W, B=B, R=R, m=m, c=c)
+    return c * (W * R + B) * s / sqrt(m)
+
+
+@or_infinity
+def sparse_complexity_bound(n: int, s: int, k: int, W: float, B: float, R: float, m: int, *, c: float = 1.0) -> float:
+    r"""Theorem 19 (k = 1) and equation (15): :math:`c\,(WR + B) \sqrt{s n k \ln(k m (R + B)) / m}`.
+
+    *Shape only*: the paper writes c = 1, and its proof has constants. Mends to the proof of Theorem 19: the union bound
+    is over the :math:`O(m^n)` sets that halfspaces cut from m points (Sauer-Shelah), so ln m is what it needs;
+    :math:`I_j` has a strict inequality; and :math:`\sum_j |I_j| \le m`. A logarithm below 0 counts as 0.
+    :func:`sparse_complexity_bound_explicit` is a version with every constant.
+    """
+    check(n=n, s=s, k=k, W=W, B=B, R=R, m=m, c=c)
+    argument = k * m * (R + B)
+    return c * (W * R + B) * sqrt(s * n * k * (log(argument) if argument > 1 else 0.0) / m)
+
+
+@or_infinity
+def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float, R: float, m: int) -> float:
+    r"""Equation (15) with every constant: :math:`(WR + B)\,(1 + \sqrt{2 \ln N}) \sqrt{sk/m}`.
+
+    *Ours, proved*: N is the number of sets that halfspaces can cut from m points,
+    :math:`N \le 2 \sum_{i=0}^n \binom{m-1}{i}` [C]_. For one set I, :math:`\|\sum_{i \in I} \zeta_i x_i\|` has mean at
+    most :math:`R \sqrt{|I|}` and, by bounded differences, deviates from it like a Gaussian of variance
+    :math:`R^2 |I|`; hence the maximum over N sets, divided by :math:`R \sqrt{|I|}`, has mean at most
+    :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the inequality of
+    Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
+    """
+    check(n=n, s=s, k=k, W=W, B=B, R=R, m=m)
+    return (W * R + B) * (1 + sqrt(2 * _log_halfspace_sets(n, m))) * sqrt(s * k / m)
+
+
+@or_infinity
+def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m: int, *, c: float = 1.0) -> float:
+    r"""Conjecture 20: :math:`c\,(WR + B) \sqrt{sk/m}`, without the dimension.
+
+    *Conjectured*, with c = 1.
+    """
+    check(s=s, k=k, W=W, B=B, R=R, m=m, c=c)
+    return c * (W * R + B) * sqrt(s * k / m)
+
+
+def _log_halfspace_sets(n: int, m: int) -> float:
+    r"""Natural logarithm of :math:`2 \sum_{i \le n} \binom{m-1}{i}`, which is at most :math:`2^m`."""
+    if m - 1 <= n:
+        return m * log(2)
+    i = np.arange(1, n + 1, dtype=np.float64)
+    logarithms = np.concatenate([[0.0], np.cumsum(np.log((m - i) / i))])
+    return min(m * log(2), float(logsumexp(logarithms)) + log(2))

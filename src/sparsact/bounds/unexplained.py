@@ -1,0 +1,210 @@
+r"""How much of a target no polynomial of low degree explains, estimated from uniform rows before any is fitted.
+
+For two rows, :math:`\mathbb{E}[y\, y'\, K_j(|x - x'|)] = W_j`, the Fourier weight at degree j, where
+:math:`K_j(h) = \sum_{|S| = j} \chi_S(x) \chi_S(x')` depends on the Hamming distance h alone. The mean over all pairs of
+rows is unbiased, so the variance less the weights of degree 1 to d estimates what is above d, noise of the labels
+included. Its error is about :math:`\sqrt{D} / m` of the variance for D monomials: rows in the order of
+:math:`\sqrt D` tell how much degree d would explain, where fitting it takes more than D [K]_.
+
+Noise sensitivity cannot be measured so: its pair kernel :math:`\prod_i (1 + \rho x_i x'_i)` has the variance
+:math:`(1 + \rho^2)^n`, and labels at the neighbours of a row are unknown.
+
+References
+----------
+.. [K] W. Kong and G. Valiant, "Estimating learnability in the sublinear data regime", 2018.
+.. [E] B. Efron and C. Stein, "The jackknife estimate of variance", 1981.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.checks import checked_reals, checked_signs
+from sparsact.fourier import walsh_hadamard
+from sparsact.hypercube import n_subsets
+
+MOST_PAIRED_ROWS = 8192
+MOST_TABLE_N = 20
+_PAIRS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class UnexplainedVariance:
+    r"""Estimated variance of a target that polynomials of degree 0, 1, ... leave unexplained.
+
+    Attributes
+    ----------
+    n, n_rows : int
+        Coordinates, and rows used.
+    values, standard_errors : ndarray of shape (D + 1,)
+        At degree d, the estimate of :math:`\sum_{|S| > d} \hat f(S)^2 + \text{noise}` and its standard error, by the
+        jackknife, which errs on the large side [E]_. The first value is the variance.
+    bias : float
+        Length of the vector of all means of columns and of products of two, as estimated: 0 for uniform rows.
+    bias_score : float
+        Its square in standard deviations; uniform rows stay below 4.
+    """
+
+    n: int
+    n_rows: int
+    values: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    bias: float
+    bias_score: float
+
+    @property
+    def uniform(self) -> bool:
+        """Whether the rows may pass for uniform: no visible bias, or none that matters."""
+        return self.bias_score < 4 or self.bias < 0.05
+
+    def weights(self) -> NDArray[np.float64]:
+        """Estimated Fourier weight at degree 1, 2, ..., shape (D,); unbiased, so that it may be negative."""
+        return np.asarray(-np.diff(self.values))
+
+    def predicted_errors(self, n_rows: int) -> NDArray[np.float64]:
+        """Mean squared error on new rows of least squares on so many, degree by degree; infinite from m = D + 1 on.
+
+        What is unexplained, times m / (m - D): the price of D coefficients and a mean.
+        """
+        left = np.array([n_rows - n_subsets(self.n, d) for d in range(len(self.values))], dtype=np.float64)
+        return np.where(left > 0, np.maximum(self.values, 0.0) * n_rows / np.where(left > 0, left, 1.0), np.inf)
+
+
+def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator) -> UnexplainedVariance:
+    r"""Variance of y that polynomials of each degree leave unexplained, for rows drawn uniformly.
+
+    Parameters
+    ----------
+    X : array-like of shape (m, n)
+        Signs. Rows drawn independently, or distinct rows of the cube, up to all of them; then the tail is exact.
+    y : array-like of shape (m,)
+        Targets.
+    rng : numpy.random.Generator
+        Chooses 8192 rows where there are more and n > 20.
+
+    Returns
+    -------
+    unexplained : UnexplainedVariance
+        For the degrees whose monomials number at most a sixteenth of m squared: beyond, nothing can be seen.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 rows, or X holds other values than signs.
+
+    Notes
+    -----
+    All pairs of rows, in ``m**2 * n`` operations, or for n <= 20 and many rows one transform of ``2**n`` a degree.
+    Unbiased for uniform rows only; for others the squares of correlated monomials count twice: see ``uniform``.
+
+    Examples
+    --------
+    All points of a parity of two bits: degree 1 explains nothing, degree 2 everything.
+
+    >>> from sparsact.hypercube import points
+    >>> unexplained_variance(points(2), [1, -1, -1, 1], rng=np.random.default_rng(0)).values
+    array([1., 1., 0.])
+    """
+    targets = checked_reals(y, "`y`")
+    rows = np.asarray(X)
+    signs = checked_signs(rows, rows.shape[1] if rows.ndim == 2 else 0)
+    if targets.shape != (len(signs),):
+        raise ValueError(f"`y` must hold one target a row, shape ({len(signs)},); got shape {targets.shape}.")
+    if len(signs) < 4:
+        raise ValueError(f"pairs of rows tell something from 4 rows on; got {len(signs)}.")
+    n = signs.shape[1]
+    paired = len(signs) <= MOST_PAIRED_ROWS or n > MOST_TABLE_N
+    if paired and len(signs) > MOST_PAIRED_ROWS:
+        chosen = rng.choice(len(signs), MOST_PAIRED_ROWS, replace=False)
+        signs, targets = signs[chosen], targets[chosen]
+    m = len(signs)
+    centred = targets - targets.mean()
+    largest = max(d for d in range(n + 1) if d == 0 or n_subsets(n, d) <= max(16, m * m // 16) or m == 2**n)
+    sums = _sums_over_pairs(signs, centred, largest) if paired else _sums_over_table(signs, centred, largest)
+    return _estimated(n, centred, *sums)
+
+
+def _estimated(
+    n: int, y: NDArray[np.float64], others: NDArray[np.float64], bias: NDArray[np.float64], repeated: bool
+) -> UnexplainedVariance:
+    """From what the other rows say of each, (m, D + 1) cumulated over degrees, the estimates and their errors."""
+    m = len(y)
+    squares = y * y
+    variance = float(squares.sum() / (m - 1))
+    paired = y[:, None] * others / (m - 1)
+    explained = paired.mean(axis=0)
+    errors = (squares[:, None] - 2 * paired).std(axis=0) / sqrt(m)
+    if not repeated:  # drawn without replacement from the 2**n points, which is all the same where these are many
+        share = 0.5**n
+        members = np.array([n_subsets(n, d, 1) for d in range(len(explained))], dtype=np.float64)
+        variance *= 1 - share
+        explained = explained * (1 - share) + members * share * variance
+        errors = errors * sqrt(max(0.0, 1 - m * share))
+    length = float(sqrt(max(0.0, bias.sum())))
+    score = float(bias.sum() / sqrt(2 * (n + comb(n, 2)) / (m * (m - 1))))
+    return UnexplainedVariance(n, m, variance - explained, errors, length, score)
+
+
+def _sums_over_pairs(
+    signs: NDArray[np.float64], y: NDArray[np.float64], largest: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+    """By the Hamming distances of all pairs: sums over the other rows, bias by degree, whether a row is repeated."""
+    m, n = signs.shape
+    kernels = krawtchouk(n, max(largest, min(2, n)))
+    cumulated = np.cumsum(kernels, axis=0) - kernels[0]
+    single = np.float32 if n < 2**20 else np.float64  # whole numbers up to n are exact in either
+    columns: NDArray[Any] = signs.astype(single)
+    sums, total = np.empty((m, largest + 1)), np.zeros(n + 1, dtype=np.intp)
+    step = max(1, _PAIRS_AT_ONCE // m)
+    for start in range(0, m, step):
+        block = columns[start : start + step]
+        distances = ((n - block @ columns.T) / 2).astype(np.intp)
+        places = (distances + (n + 1) * np.arange(len(block))[:, None]).ravel()
+        by_distance: NDArray[Any] = np.bincount(places, np.tile(y, len(block)), len(block) * (n + 1))
+        by_distance = by_distance.reshape(len(block), n + 1)
+        by_distance[:, 0] -= y[start : start + step]  # a row is no pair of its own
+        sums[start : start + step] = by_distance @ cumulated[: largest + 1].T
+        total += np.bincount(distances.ravel(), minlength=n + 1)
+    total[0] -= m
+    bias = kernels[1 : min(2, n) + 1] @ total / (m * (m - 1))
+    return sums, bias, bool(total[0] > 0)
+
+
+def _sums_over_table(
+    signs: NDArray[np.float64], y: NDArray[np.float64], largest: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+    """The same by transforms of 2**n cells."""
+    m, n = signs.shape
+    codes = (signs < 0) @ (1 << np.arange(n))
+    counts = np.bincount(codes, minlength=2**n)
+    size = np.bitwise_count(np.arange(2**n))
+    correlations = walsh_hadamard(np.bincount(codes, y, 2**n)) * 2**n
+    moments = (walsh_hadamard(counts) * 2**n) ** 2 - m
+    sums = np.zeros((m, largest + 1))
+    for d in range(1, largest + 1):
+        table = walsh_hadamard(np.where((size > 0) & (size <= d), correlations, 0.0)) * 2**n
+        sums[:, d] = table[codes] - y * n_subsets(n, d, 1)
+    bias = np.array([moments[size == j].sum() for j in range(1, min(2, n) + 1)]) / (m * (m - 1))
+    return sums, bias, bool((counts > 1).any())
+
+
+def krawtchouk(n: int, degree: int) -> NDArray[np.float64]:
+    r"""Sums of characters by distance, :math:`K_j(h) = \sum_i (-1)^i \binom h i \binom{n-h}{j-i}`, (d + 1, n + 1).
+
+    From whole numbers, rounded once.
+
+    >>> krawtchouk(2, 2)
+    array([[ 1.,  1.,  1.],
+           [ 2.,  0., -2.],
+           [ 1., -1.,  1.]])
+    """
+    h = np.arange(n + 1, dtype=object)
+    rows = [h * 0 + 1, n - 2 * h]
+    for j in range(1, degree):
+        rows.append(((n - 2 * h) * rows[j] - (n - j + 1) * rows[j - 1]) // (j + 1))
+    return np.array(rows[: degree + 1], dtype=np.float64)

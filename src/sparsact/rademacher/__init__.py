@@ -1,0 +1,15 @@
+"""Empirical Rademacher complexity of the sparse and of the dense class: exact, from below, and beside its bounds."""
+
+from sparsact.rademacher.comparison import Comparison, compare
+from sparsact.rademacher.counterexample import orthogonal_network
+from sparsact.rademacher.exact import exact_complexity
+from sparsact.rademacher.lower import correlating_network, lower_complexity
+
+__all__ = [
+    "Comparison",
+    "compare",
+    "correlating_network",
+    "exact_complexity",
+    "lower_complexity",
+    "orthogonal_network",
+]

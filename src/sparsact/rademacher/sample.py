@@ -1,0 +1,61 @@
+"""What the complexities share: points that are checked, signs to average over, and the mean over these."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.checks import checked_reals, checked_signs
+from sparsact.fourier import Estimate
+from sparsact.hypercube import points
+
+MOST_SIGNS = 12
+
+
+def checked_points(X: ArrayLike, support: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``X`` (m, n), and with the rows of ``support`` below it."""
+    rows = checked_reals(X, "`X`")
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(f"`X` must have one row a point, one at least, and columns; got shape {rows.shape}.")
+    others = checked_reals(rows[:0] if support is None else support, "`support`")
+    if others.ndim != 2 or others.shape[1] != rows.shape[1]:
+        raise ValueError(f"`support` must have {rows.shape[1]} columns, as `X` has; got shape {others.shape}.")
+    return rows, np.concatenate([rows, others])
+
+
+def checked_scale(W: float, B: float) -> None:
+    """Refuse a scale that is not positive."""
+    for name, value in (("W", W), ("B", B)):
+        if not 0 < value < np.inf:
+            raise ValueError(f"the scale `{name}` must be positive and finite; got {value}.")
+
+
+def checked_n_active(k: int | None) -> None:
+    """Refuse a number of active units below 1."""
+    if k is not None and index(k) < 1:
+        raise ValueError(f"`k` must be at least 1, or None for the dense class; got {k}.")
+
+
+def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
+    """Sign vectors (N, m): all of them, if none are given."""
+    if signs is None:
+        if m > MOST_SIGNS:
+            raise ValueError(
+                f"{m} points have 2**{m} sign vectors, too many to take all: draw some and pass them as `signs`, "
+                f"rng.choice([-1, 1], size=(120, {m}))."
+            )
+        return points(m).astype(np.float64)
+    draws = checked_signs(signs, m).astype(np.float64)
+    if len(draws) < 2:
+        raise ValueError(f"`signs` must have 2 rows at least, or there is no standard error; got {len(draws)}.")
+    return draws
+
+
+def mean_of(maxima: NDArray[np.float64], exact: bool) -> Estimate:
+    """Mean over the draws, the first axis; without error if they were all there are."""
+    mean = maxima.mean(axis=0)
+    error: Any = np.zeros_like(mean) if exact else maxima.std(axis=0, ddof=1) / np.sqrt(len(maxima))
+    return Estimate(mean, error, len(maxima)) if np.ndim(mean) else Estimate(float(mean), float(error), len(maxima))

@@ -1,0 +1,110 @@
+"""Paper A (Awasthi, Dikkala, Kamath, Meka, COLT 2024), Section 5: complexity of the sparse class, Conjecture 20."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import hadamard
+
+from sparsact.hypercube import points
+from sparsact.rademacher import compare, exact_complexity, lower_complexity, orthogonal_network
+
+CUBE = points(3).astype(float)
+SIZES = range(1, 9)
+SCALE = {"W": 1.0, "B": np.sqrt(3.0)}  # W R = B on the 3-cube
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    """All 256 sign vectors: no chance is left."""
+    return exact_complexity(CUBE, SIZES, 1, **SCALE)
+
+
+def test_complexity_of_the_one_sparse_class_on_the_cube(sparse):
+    assert sparse.value == pytest.approx([1.055, 1.307, 1.369, 1.458, 1.506, 1.516, 1.517, 1.518], abs=6e-4)
+    assert sparse.n_samples == 256
+
+
+def test_an_independent_computation_with_120_draws(sparse):
+    """Its figures have two digits; they are those of these very draws."""
+    published = np.array([1.03, 1.29, 1.35, 1.45, 1.49, 1.50, 1.50, 1.50])
+    signs = np.random.default_rng(0).choice([-1, 1], size=(120, 8))
+    drawn = exact_complexity(CUBE, SIZES, 1, signs=signs, **SCALE)
+    error = drawn.standard_error
+    assert (error < 0.04).all()
+    assert drawn.value == pytest.approx(published, abs=0.006)
+    assert (np.abs(drawn.value - sparse.value) < 4 * error).all()
+
+
+def test_the_dense_class_grows_with_the_number_of_units(sparse):
+    signs = np.random.default_rng(2).choice([-1, 1], size=(9, 8))
+    one = exact_complexity(CUBE, 1, 1, signs=signs, **SCALE)
+    dense = exact_complexity(CUBE, [1, 5, 8], None, signs=signs, **SCALE)
+    assert dense.value == pytest.approx(np.array([1, 5, 8]) * one.value)
+    assert abs(one.value - sparse.value[0]) < 5 * one.standard_error
+
+
+def test_the_conjecture_is_not_violated_on_the_cube(sparse):
+    comparison = compare(sparse, CUBE, SIZES, 1, **SCALE)
+    assert not comparison.exceeds_conjecture().any()
+    assert comparison.ratio.value == pytest.approx(sparse.value / (2 * np.sqrt(3) * np.sqrt(np.array(SIZES) / 8)))
+    assert 0.85 < comparison.ratio.value[0] < 0.87
+    assert (np.diff(comparison.ratio.value) < 0).all()
+    assert (comparison.complexity.value <= comparison.sparse_bound).all()
+    assert (comparison.complexity.value <= comparison.dense_bound).all()
+
+
+def test_the_conjecture_is_met_with_equality_where_every_point_has_its_unit():
+    X = [[1.0], [-1.0]]
+    for s, k in ((2, 1), (2, 2), (4, 2)):
+        assert compare(exact_complexity(X, s, k), X, s, k).ratio.value <= 1 + 1e-6
+    assert compare(exact_complexity(X, 2, 1), X, 2, 1).ratio.value == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("m", "n", "W"), [(8, 8, 1.0), (64, 64, 0.3), (11, 32, 2.5)])
+def test_the_conjecture_fails_with_constant_one_on_orthogonal_points(m, n, W):
+    """For every sign vector a network of the class reaches 2 W R / sqrt(m), above (W R + B) sqrt(2 / m)."""
+    X, R, B = hadamard(n)[:m], np.sqrt(n), W * np.sqrt(n / m)
+    for signs in np.random.default_rng(3).choice([-1, 1], size=(25, m)):
+        net = orthogonal_network(X, signs, W=W)
+        assert (net.n_active(X) == 1).all()
+        assert net.scale().W <= W
+        assert net.scale().B <= B
+        assert net(X) == pytest.approx(2 * W * R / np.sqrt(m) * signs)
+    assert 2 * W * R / np.sqrt(m) > (W * R + B) * np.sqrt(2 / m)
+
+
+def test_the_failure_of_the_conjecture_by_the_exact_method():
+    X, signs = hadamard(8), np.random.default_rng(4).choice([-1, 1], size=(3, 8))
+    comparison = compare(exact_complexity(X, 2, signs=signs), X, 2)
+    assert comparison.exceeds_conjecture()
+    assert comparison.ratio.value > 1.045
+    assert comparison.complexity.value < comparison.sparse_bound
+
+
+@pytest.mark.parametrize(
+    ("X", "signs", "message"),
+    [
+        (hadamard(4)[:, :3], np.ones(4), "orthogonal"),
+        (np.zeros((2, 4)), np.ones(2), "orthogonal"),
+        (hadamard(4), [1, 1, 0, 1], "signs"),
+    ],
+)
+def test_what_is_no_counterexample_is_refused(X, signs, message):
+    with pytest.raises(ValueError, match=message):
+        orthogonal_network(X, signs)
+
+
+def test_search_beside_the_conjecture_on_a_larger_sample():
+    rng = np.random.default_rng(1)
+    X, signs = rng.choice([-1.0, 1.0], size=(40, 6)), rng.choice([-1, 1], size=(4, 40))
+    found = lower_complexity(X, 4, 1, signs=signs, n_rounds=3, n_starts=8, rng=rng)
+    comparison = compare(found, X, 4, 1)
+    assert 0.2 < comparison.ratio.value < 1
+    assert not comparison.exceeds_conjecture()
+    assert comparison.ratio.standard_error == pytest.approx(found.standard_error / comparison.conjecture)
+
+
+def test_sizes_that_disagree_are_refused(sparse):
+    with pytest.raises(ValueError, match="pass the `s` it was made with"):
+        compare(sparse, CUBE, 3)

@@ -1,0 +1,149 @@
+"""Rademacher complexity on a few points: by hand, by search, and beside the published figures."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from sparsact.hypercube import points
+from sparsact.rademacher import exact_complexity
+from sparsact.rademacher.dichotomies import dichotomies
+from sparsact.rademacher.packing import packings
+from sparsact.rademacher.units import Cone
+
+SQUARE = points(2).astype(float)
+CUBE = points(3).astype(float)
+PLANE = np.random.default_rng(0).normal(size=(7, 2))
+
+
+@pytest.mark.parametrize(("X", "expected"), [(CUBE, 104), (SQUARE, 14), (PLANE, 7 * 6 + 2), (CUBE[:1], 2)])
+def test_number_of_dichotomies(X, expected):
+    """104 threshold functions of three bits; m (m - 1) + 2 in general position in the plane."""
+    sets = dichotomies(X)
+    assert len(np.unique(sets, axis=0)) == len(sets) == expected
+
+
+def test_dichotomies_do_not_depend_on_place_and_size():
+    assert len(dichotomies(PLANE * 1e-12)) == len(dichotomies(PLANE * 1e9 + 1e10)) == 44
+
+
+def test_dichotomies_are_those_of_random_halfspaces():
+    rng = np.random.default_rng(1)
+    cut = rng.normal(size=(20_000, 2)) @ PLANE.T > rng.normal(size=(20_000, 1))
+    found = {tuple(row) for row in dichotomies(PLANE)}
+    assert {tuple(row) for row in cut} <= found
+
+
+@pytest.mark.parametrize(("W", "B"), [(1.0, 1.0), (0.5, 2.0), (2.0, 0.3)])
+def test_the_best_unit_on_a_set(W, B):
+    """Against a general solver, which stays below by its tolerance at most."""
+    rng = np.random.default_rng(2)
+    sets = dichotomies(CUBE)
+    for inside in sets[rng.choice(len(sets), size=12, replace=False)]:
+        cone, c = Cone(CUBE, inside, W, B), rng.normal(size=8)
+        gradient = (c * inside) @ cone.affine
+        constraints = [
+            {"type": "ineq", "fun": lambda v, cone=cone: cone.sides @ v},
+            {"type": "ineq", "fun": lambda v: W**2 - v[:3] @ v[:3]},
+            {"type": "ineq", "fun": lambda v: B**2 - v[3] ** 2},
+        ]
+        found = minimize(lambda v, g=gradient: -g @ v, 0.1 * cone.sides.sum(axis=0), constraints=constraints)
+        assert cone.largest(c) == pytest.approx(max(0.0, -found.fun), abs=1e-5)
+
+
+def test_packings_by_brute_force():
+    rng = np.random.default_rng(3)
+    sets, values = rng.random((6, 4)) < 0.4, rng.random((3, 6))
+    for k in (1, 2, 3):
+        totals = packings(values, sets, 3, k)
+        for size in range(4):
+            choices = [c for t in range(size + 1) for c in combinations_with_replacement(range(6), t)]
+            legal = [list(c) for c in choices if (sets[list(c)].sum(axis=0) <= k).all()]
+            assert totals[:, size] == pytest.approx(np.max([values[:, c].sum(axis=1) for c in legal], axis=0))
+
+
+def test_one_unit_on_one_point():
+    """The most that W |x| + B can be, whatever the sign."""
+    assert exact_complexity([[3.0, 4.0]], 1, W=2.0, B=0.5).value == pytest.approx(10.5)
+
+
+def test_two_points_by_hand():
+    """One point alone is worth 2 W, at b = -W; both together 2 B where signs agree, and 2 W where they differ."""
+    X = [[1.0], [-1.0]]
+    assert exact_complexity(X, 1, W=1.0, B=1.0).value == pytest.approx(2 / 2)
+    assert exact_complexity(X, 2, W=1.0, B=1.0).value == pytest.approx(4 / 2)
+    assert exact_complexity(X, 1, W=1.0, B=4.0).value == pytest.approx((8 + 2) / 2 / 2)
+    assert exact_complexity(X, 3, None, W=1.0, B=4.0).value == pytest.approx(3 * (8 + 2) / 2 / 2)
+
+
+def test_dense_units_decouple():
+    one = exact_complexity(SQUARE, 1, W=1.0, B=0.7).value
+    dense = exact_complexity(SQUARE, [1, 2, 5], None, W=1.0, B=0.7).value
+    assert dense == pytest.approx(one * np.array([1, 2, 5]))
+    assert exact_complexity(SQUARE, 2, 2, W=1.0, B=0.7).value == pytest.approx(2 * one)
+
+
+def test_complexity_grows_with_units_and_with_sparsity():
+    sizes = [1, 2, 3, 4]
+    by_k = np.array([exact_complexity(SQUARE, sizes, k, W=1.0, B=1.0).value for k in (1, 2, 3, None)])
+    assert (np.diff(by_k, axis=0) >= -1e-9).all()
+    assert (np.diff(by_k, axis=1) >= -1e-9).all()
+    assert (by_k <= by_k[-1:] + 1e-9).all()
+
+
+def test_complexity_scales_with_the_scale():
+    small, large = (exact_complexity(PLANE[:5], 2, W=w, B=2 * w).value for w in (0.5, 1.5))
+    assert large == pytest.approx(3 * small)
+
+
+def test_a_wider_support_lowers_the_complexity():
+    sample = CUBE[[0, 3, 5, 6]]
+    alone, on_the_cube = (exact_complexity(sample, 3, support=more).value for more in (None, CUBE))
+    assert on_the_cube < alone
+    assert exact_complexity(sample, 3, support=sample).value == pytest.approx(alone)
+
+
+def test_repeated_points_add_up():
+    X = SQUARE[[0, 0, 1, 2]]
+    signs = points(4)
+    assert exact_complexity(X, 2, signs=signs).value == pytest.approx(exact_complexity(X, 2).value)
+    agree = exact_complexity(X[:2], 1, W=1.0, B=1.0).value
+    assert agree == pytest.approx((sqrt(2) + 1) / 2)  # half of the time the two signs cancel
+
+
+def test_drawn_signs_carry_an_error():
+    signs = np.random.default_rng(4).choice([-1, 1], size=(50, 4))
+    estimate = exact_complexity(SQUARE, 1, signs=signs)
+    assert (estimate.n_samples, exact_complexity(SQUARE, 1).standard_error) == (50, 0)
+    assert 0 < estimate.standard_error < 0.1
+    assert abs(estimate.value - exact_complexity(SQUARE, 1).value) < 5 * estimate.standard_error
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"s": 0}, "`s` must be"),
+        ({"s": 1.5}, "`s` must be"),
+        ({"k": 0}, "`k` must be"),
+        ({"W": 0.0}, "scale `W`"),
+        ({"B": np.inf}, "scale `B`"),
+        ({"X": [1.0, 2.0]}, "one row a point"),
+        ({"X": [[np.nan]]}, "finite"),
+        ({"X": np.arange(29.0)[:, None]}, "use lower_complexity"),
+        ({"X": points(4), "s": 3, "k": 2}, "use lower_complexity"),
+        ({"X": np.eye(16)}, "65536 sets"),
+        ({"X": np.arange(13.0)[:, None]}, "rng.choice"),
+        ({"signs": [[1, 1, -1]]}, "4 columns"),
+        ({"signs": [[1, 1, -1, 1]]}, "2 rows at least"),
+        ({"signs": [[1, 1, -1, 2], [1, 1, 1, 1]]}, "signs"),
+        ({"support": points(3)}, "2 columns"),
+    ],
+)
+def test_bad_input(change, message):
+    arguments = {"X": SQUARE, "s": 2, **change}
+    with pytest.raises(ValueError, match=message):
+        exact_complexity(**arguments)
