@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         rademacher,
     )
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+    from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
@@ -36,6 +37,7 @@ _SUBMODULES = (
     "rademacher",
 )
 _NAMES = {
+    "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
@@ -44,6 +46,7 @@ _NAMES = {
 }
 
 __all__ = [
+    "Lift",
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
