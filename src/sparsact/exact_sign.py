@@ -47,16 +47,24 @@ def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> N
 
 def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Units whose sums ``+-w_1 +- ... +- w_n - b`` floating point finds without rounding, in any order, (s,)."""
+    lowest, span = grids(W, b)
+    return np.asarray(span - lowest <= 52)
+
+
+def grids(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The grid of each unit, (s,) and (s,): all its numbers are multiples of 2**lowest with magnitudes below 2**span.
+
+    The span is that of the sum of magnitudes, and so of every pre-activation on the cube; a unit of zeros has (0, 0).
+    """
     unit, magnitude = _entries(W, b)
-    step = np.zeros(len(b), dtype=np.int64)
     mantissa, exponent = np.frexp(magnitude)
     digits = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = exponent - 53 + np.bitwise_count((digits & -digits) - 1).astype(np.int64)
-    step[:] = 2000
-    np.minimum.at(step, unit, lowest)
+    lowest = np.full(len(b), 2000, dtype=np.int64)
+    np.minimum.at(lowest, unit, exponent - 53 + np.bitwise_count((digits & -digits) - 1).astype(np.int64))
     total = np.bincount(unit, weights=magnitude, minlength=len(b))
     _, span = np.frexp(total)
-    return np.asarray((total == 0) | (span.astype(np.int64) - step <= 52))
+    lowest[lowest == 2000] = 0
+    return lowest, np.where(np.isinf(total), 2000, span.astype(np.int64))
 
 
 def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -1,0 +1,58 @@
+r"""Pairs of units that are never active together, and what follows: of a clique of such pairs one unit at most is on.
+
+If :math:`\max_x (\langle w_j + w_k, x \rangle - b_j - b_k) \le 0`, then the two pre-activations are never both positive.
+The maximum over the cube is a sum of magnitudes. Juntas and Index_b are proved 1-sparse by this alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Clique = NDArray[np.intp]
+
+
+def conflicts(
+    weights: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    b: NDArray[np.float64],
+    grid: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> NDArray[np.bool_]:
+    """Which pairs of units no values of the features switch on together, (s, s), symmetric; proved, not estimated.
+
+    ``weights`` (s, F) and ``counts`` (F,) are those of a reduction, ``grid`` that of the units on all their inputs
+    (:func:`sparsact.exact_sign.grids`). Cost: ``s * nnz(weights)`` additions.
+    """
+    lowest, span = grid
+    size = np.abs(weights) @ counts
+    total = size + np.abs(b)
+    found = np.zeros((len(b), len(b)), dtype=bool)
+    for j, row in enumerate(weights):
+        here = np.flatnonzero(row)
+        part = weights[j + 1 :, here]
+        most = size[j + 1 :] + (np.abs(part + row[here]) - np.abs(part)) @ counts[here]
+        excess = most - (b[j] + b[j + 1 :])
+        # Sums of two units stay on the finer grid of the two, below twice the wider span: exact when that fits 53 bits.
+        fits = np.maximum(span[j], span[j + 1 :]) + 2 - np.minimum(lowest[j], lowest[j + 1 :]) <= 52
+        error = 8 * (weights.shape[1] + 4) * np.finfo(np.float64).eps * (total[j] + total[j + 1 :])
+        found[j, j + 1 :] = np.where(fits, excess <= 0, excess <= -error)
+    return np.asarray(found | found.T)
+
+
+def clique_cover(conflict: NDArray[np.bool_]) -> list[Clique]:
+    """Cliques that hold every unit, by greed; their number bounds the active units. Each is maximal, so they overlap."""
+    order = np.argsort(-conflict.sum(axis=1), kind="stable")
+    covered = np.zeros(len(conflict), dtype=bool)
+    cliques = list[Clique]()
+    for j in order:
+        if covered[j]:
+            continue
+        members, common = [j], conflict[j].copy()
+        while len(fitting := order[common[order]]):
+            fresh = fitting[~covered[fitting]]
+            member = (fresh if len(fresh) else fitting)[0]
+            members.append(member)
+            common &= conflict[member]
+        covered[members] = True
+        cliques.append(np.sort(np.array(members)))
+    return cliques

@@ -1,0 +1,104 @@
+r"""The most active units as a mixed-integer program for HiGHS, and what its answer proves.
+
+Variables are those of the reduction (integers t with :math:`v_f = c_f - 2 t_f`) and an indicator :math:`a_j` for each
+unit that some point of the cube switches on and some does not. The sum of the indicators is maximised subject to
+
+.. math:: \sum_f r_{jf} v_f - b_j \ge \theta_j - M_j (1 - a_j), \qquad M_j = \theta_j + b_j + \sum_f |r_{jf}| c_f,
+
+so that :math:`a_j = 0` asks nothing, and to one row :math:`\sum_{j \in C} a_j \le 1` a clique of conflicts.
+
+*Why the bound is valid.* An allowed input, with the indicators of its active units, satisfies every row: integers and
+:math:`\theta_j = 1` where the numbers are whole, slack for all rounding elsewhere (:mod:`sparsact.certificate.rows`).
+Tolerances of the solver only admit more points, and more points only raise a maximum. What is trusted is HiGHS's search:
+that it does not discard a subtree that holds a point without any violation. Objectives are whole numbers, so its dual
+bound may be off by almost 1 before the rounded-down bound is.
+
+*Why the other side is.* A solution counts for what its input switches on, decided exactly; one that lives by tolerance
+alone (at a tie, say) is cut off, and the program solved again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from sparsact.certificate.conflicts import Clique
+from sparsact.certificate.reduction import Reduction, Variables
+from sparsact.certificate.rows import Rows
+
+OBJECTIVE_ERROR = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Rows ``matrix @ z <= right`` on z = (variables of the reduction, indicators)."""
+
+    variables: Variables
+    n_indicators: int
+    matrix: Any  # csr_array
+    right: NDArray[np.float64]
+
+    def with_row(self, row: NDArray[np.float64], right: float) -> Program:
+        """The program with one row more."""
+        stacked = sp.csr_array(sp.vstack([self.matrix, sp.csr_array(row[None])]))
+        return replace(self, matrix=stacked, right=np.append(self.right, right))
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A bound on the indicators, or proof that no point is left; a solution, if there is one."""
+
+    bound: float
+    infeasible: bool
+    finished: bool
+    t: NDArray[np.float64] | None
+    claimed: int
+
+
+def program_of(reduction: Reduction, units: Rows, sides: Rows, cliques: list[Clique]) -> Program:
+    """The program for the given undecided units (whose rows come with the reduction's features)."""
+    variables, counts = reduction.variables(), reduction.counts
+    k, size = len(units.b), len(variables.most)
+    theta = np.where(units.whole, 1.0, 0.0) - units.slack
+    least = np.abs(units.weights) @ counts + units.b + units.slack  # -least bounds the pre-activation from below
+    big = np.maximum(theta + least, 0.0)
+    # weights @ (counts - 2 t) - b >= theta - big (1 - a), with the variables on the left
+    active = sp.hstack([_on_variables(2 * units.weights, variables), sp.diags_array(big, shape=(k, k))])
+    right = units.weights @ counts - units.b - theta + big
+    allowed = sp.hstack([_on_variables(2 * sides.weights, variables), sp.csr_array((len(sides.b), k))])
+    within = sides.weights @ counts - sides.b + sides.slack
+    structure = sp.hstack([variables.rows, sp.csr_array((variables.rows.shape[0], k))])
+    together = sp.lil_array((len(cliques), size + k))
+    for row, clique in enumerate(cliques):
+        together[row, size + clique] = 1.0
+    matrix = sp.csr_array(sp.vstack([active, allowed, structure, together]))
+    return Program(variables, k, matrix, np.concatenate([right, within, variables.right, np.ones(len(cliques))]))
+
+
+def _on_variables(weights: NDArray[np.float64], variables: Variables) -> Any:
+    F, size = weights.shape[1], len(variables.most)
+    place = sp.csr_array((np.ones(F), (np.arange(F), variables.of_feature)), shape=(F, size))
+    return sp.csr_array(weights) @ place
+
+
+def solve(program: Program, time_limit: float) -> Answer:
+    """Ask HiGHS for the most indicators, at most ``time_limit`` seconds."""
+    k, size = program.n_indicators, len(program.variables.most)
+    result = milp(
+        np.concatenate([np.zeros(size), -np.ones(k)]),
+        integrality=np.concatenate([program.variables.integral.astype(int), np.ones(k, dtype=int)]),
+        bounds=Bounds(np.zeros(size + k), np.concatenate([program.variables.most, np.ones(k)])),
+        constraints=LinearConstraint(program.matrix, -np.inf, program.right),
+        options={"time_limit": max(time_limit, 0.0), "mip_rel_gap": 0.0},
+    )
+    dual = result.get("mip_dual_bound")
+    bound = k if dual is None or not np.isfinite(dual) else min(k, np.floor(-dual + OBJECTIVE_ERROR))
+    solution = None if result.x is None else np.asarray(result.x)
+    claimed = 0 if solution is None else int(np.rint(solution[size:]).sum())
+    t = None if solution is None else solution[:size]
+    return Answer(float(bound), result.status == 2, result.status == 0, t, claimed)
