@@ -12,7 +12,6 @@ from sparsact.kernels.dispatch import (
     evaluate_packed,
     exponent_range,
     max_threads,
-    network_values,
     pack_columns,
     parity_counts,
     ranked_gram,
@@ -22,14 +21,25 @@ from sparsact.kernels.dispatch import (
     using,
     walsh_hadamard,
 )
+from sparsact.kernels.networks import (
+    ActiveCounts,
+    count_active,
+    flip_differences,
+    flip_squares,
+    network_values,
+)
 
 __all__ = [
+    "ActiveCounts",
     "add_products",
     "backend",
+    "count_active",
     "description",
     "evaluate",
     "evaluate_packed",
     "exponent_range",
+    "flip_differences",
+    "flip_squares",
     "max_threads",
     "network_values",
     "pack_columns",

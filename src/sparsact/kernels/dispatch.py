@@ -38,6 +38,11 @@ def description() -> str:
     return "reference (NumPy)" if _chosen is reference else f"native ({native.isa()})"
 
 
+def chosen() -> Any:
+    """The module of the kernels in use."""
+    return _chosen
+
+
 def _choose(name: str) -> None:
     global _chosen
     if name not in ("", "native", "reference"):
@@ -209,15 +214,6 @@ def add_products(
     Limb l counts units of 2**(32 * (base + l)); the caller has made room for every digit of every product.
     """
     _chosen.add_products(limbs, base, index, a, b)
-
-
-def network_values(
-    X: NDArray[np.float64], W: Any, u: NDArray[np.float64], b: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Values (m,) of the network ``sum_j u[j] * relu(W[j] @ x - b[j])``; W is an array or a csr_array."""
-    values = np.empty(len(X))
-    reference.network_values(X, W, u, b, values)
-    return values
 
 
 def _n_words(m: int) -> int:

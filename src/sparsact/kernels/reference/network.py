@@ -11,10 +11,35 @@ PREACTIVATIONS_AT_ONCE = 2**20
 
 
 def network_values(
-    X: NDArray[np.float64], W: Any, u: NDArray[np.float64], b: NDArray[np.float64], values: NDArray[np.float64]
-) -> None:
-    """Fill ``values`` (m,) with ``sum_j u[j] * relu(W[j] @ x - b[j])``, never holding m x s numbers."""
+    X: NDArray[np.float64], W: NDArray[np.float64], u: NDArray[np.float64], b: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Values (m,) of a network with dense weights: products of matrices, never m x s numbers at once."""
+    values = np.empty(len(X))
     rows = max(1, PREACTIVATIONS_AT_ONCE // max(1, len(u)))
     for start in range(0, len(X), rows):
         block = slice(start, start + rows)
         values[block] = u @ np.maximum(W @ X[block].T - b[:, None], 0)
+    return values
+
+
+def sparse_network_values(
+    X: NDArray[Any],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    u: NDArray[np.float64],
+    b: NDArray[np.float64],
+    values: NDArray[np.float64],
+    n_threads: int,
+) -> None:
+    """Fill ``values`` (m,); this order of additions defines the rounding.
+
+    A unit's products are added from 0 in the order stored, its threshold last; units are added in order, from 0.
+    """
+    columns = np.ascontiguousarray(X.T, dtype=np.float64)
+    values[:] = 0.0
+    for j in range(len(u)):
+        z = np.zeros(len(X))
+        for k in range(indptr[j], indptr[j + 1]):
+            z += weights[k] * columns[indices[k]]
+        values += u[j] * np.maximum(z - b[j], 0)
