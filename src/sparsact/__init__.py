@@ -9,26 +9,32 @@ from typing import TYPE_CHECKING, Any
 from sparsact._version import __version__
 
 if TYPE_CHECKING:
-    from sparsact import datasets, fourier, hypercube, kernels, learners
+    from sparsact import certificate, datasets, fourier, hypercube, kernels, learners
+    from sparsact.certificate import Certificate, certify
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
-_SUBMODULES = ("datasets", "fourier", "hypercube", "kernels", "learners")
+_SUBMODULES = ("certificate", "datasets", "fourier", "hypercube", "kernels", "learners")
 _NAMES = {
+    "Certificate": "sparsact.certificate",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
+    "certify": "sparsact.certificate",
     "load": "sparsact.storage",
 }
 
 __all__ = [
+    "Certificate",
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
     "__version__",
+    "certificate",
+    "certify",
     "datasets",
     "fourier",
     "hypercube",

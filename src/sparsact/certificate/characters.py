@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -28,15 +30,18 @@ class Characters(Reduction):
         self.n_states = 2**lift.m
 
     def features(self, states: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Products of coordinates of y; bit i of a state's number is bit i of y."""
         masks = masks_of(self.subsets, self.lift.m)[:, 0]
         parity = np.bitwise_count(states.astype(np.uint64)[:, None] & masks) & 1
         return 1.0 - 2.0 * parity
 
     def points(self, states: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The lifted point x(y) of each y."""
         return self.features(states)[:, self.feature].astype(np.int8)
 
-    def multiplicities(self, states: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        return np.ones(len(states), dtype=np.int64)  # counts the y, not the x(y)
+    def multiplicities(self, states: NDArray[np.int64]) -> NDArray[Any] | None:
+        """One y a state, whatever other y have the same x(y)."""
+        return np.ones(len(states), dtype=np.int64)
 
     def variables(self) -> Variables:
         r"""Bits of y, and a variable p = q xor r for each product: q - r <= p <= q + r, r - q <= p <= 2 - q - r."""
@@ -52,11 +57,15 @@ class Characters(Reduction):
                 right += [0, 0, 0, 2]
         most, constant = np.ones(len(place) + 1), len(place)
         most[constant] = 0  # the empty product is 1 at every point
-        entries = [(row, column, value) for row, terms in enumerate(rows) for column, value in terms.items()]
-        at_row, at_column, value = (np.array(part) for part in zip(*entries)) if entries else (np.zeros(0, int),) * 3
-        matrix = sp.csr_array((value.astype(float), (at_row, at_column)), shape=(len(rows), len(most)))
+        matrix = sp.lil_array((len(rows), len(most)))
+        for row, terms in enumerate(rows):
+            matrix[row, list(terms)] = list(terms.values())
         of_feature = np.array([place.get(subset, constant) for subset in self.subsets])
-        return Variables(most, np.arange(len(most)) < self.lift.m, matrix, np.array(right, dtype=float), of_feature)
+        return Variables(
+            most, np.arange(len(most)) < self.lift.m, sp.csr_array(matrix), np.array(right, dtype=float), of_feature
+        )
 
     def point(self, t: NDArray[np.float64]) -> NDArray[np.int8]:
-        return self.lift(bits_to_signs(np.rint(t[: self.lift.m]).astype(np.int64))[None])[0]
+        """The lifted point of the y that the first m variables spell."""
+        y = bits_to_signs(np.rint(t[: self.lift.m]).astype(np.int64))
+        return np.asarray(self.lift(y[None])[0])

@@ -1,7 +1,7 @@
 r"""Pairs of units that are never active together, and what follows: of a clique of such pairs one unit at most is on.
 
-If :math:`\max_x (\langle w_j + w_k, x \rangle - b_j - b_k) \le 0`, then the two pre-activations are never both positive.
-The maximum over the cube is a sum of magnitudes. Juntas and Index_b are proved 1-sparse by this alone.
+If :math:`\max_x (\langle w_j + w_k, x \rangle - b_j - b_k) \le 0`, then the two are never both
+positive. The maximum over the cube is a sum of magnitudes. Juntas and Index_b are proved 1-sparse by this alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def conflicts(
 
 
 def clique_cover(conflict: NDArray[np.bool_]) -> list[Clique]:
-    """Cliques that hold every unit, by greed; their number bounds the active units. Each is maximal, so they overlap."""
+    """Maximal cliques that hold every unit, by greed; their number bounds the active units."""
     order = np.argsort(-conflict.sum(axis=1), kind="stable")
     covered = np.zeros(len(conflict), dtype=bool)
     cliques = list[Clique]()

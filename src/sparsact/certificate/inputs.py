@@ -1,4 +1,4 @@
-r"""Over which points a certificate holds: the whole cube, a part of it cut out by half-spaces, or the image of a lift."""
+r"""Over which points a certificate holds: the cube, what half-spaces leave of it, or the image of a lift."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Inputs:
                 "`inputs` must be None, a scipy.optimize.LinearConstraint, a list of them, or a sparsact.lift.Lift; "
                 f"got {type(inputs).__name__}."
             )
-        sides = [side for constraint in constraints for side in _half_spaces(constraint, n)]
-        normals, offsets = (np.concatenate([empty, *part]) for empty, part in zip(nothing, zip(*sides), strict=True))
+        sides = [nothing, *(side for constraint in constraints for side in _half_spaces(constraint, n))]
+        normals, offsets = (np.concatenate(parts) for parts in zip(*sides, strict=True))
         words = f"any point of {{-1,1}}^{n} within the linear constraints given ({len(offsets)} half-spaces)"
         return cls(n, normals, offsets, None, words)
 

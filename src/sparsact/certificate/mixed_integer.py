@@ -1,4 +1,4 @@
-"""The most active units beyond enumeration: search from below, mixed-integer programming from above."""
+"""The most active units beyond enumeration: search from below, conflicts and mixed-integer programming from above."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.certificate.conflicts import clique_cover, conflicts
+from sparsact.certificate.conflicts import Clique, clique_cover, conflicts
 from sparsact.certificate.inputs import Inputs
+from sparsact.certificate.orbits import Orbits
 from sparsact.certificate.program import Program, program_of, solve
 from sparsact.certificate.reduction import Reduction
 from sparsact.certificate.rows import scaled_rows
@@ -23,14 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Interval:
-    """What is known so far: ``lower`` is attained by the witness (if any), ``upper`` proved."""
+    """What is known so far: ``lower`` is attained by the witness (if there is one), ``upper`` is proved.
+
+    ``doubtful`` points met the program by tolerance alone; ``stuck`` tells of one that could not be cut off.
+    """
 
     lower: int
     upper: int
     witness: NDArray[np.int8] | None
+    proof: str = "pairs of units that are never active together"
     empty: bool = False
     doubtful: int = 0
-    out_of_time: bool = False
+    stuck: bool = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left to find."""
+        return self.empty or (self.witness is not None and self.lower == self.upper)
 
 
 def bounded(
@@ -43,74 +53,83 @@ def bounded(
 ) -> Interval:
     """Bounds on the most active units, equal unless the time ran out or ties could not be told apart.
 
-    The time limit is HiGHS's; the search for a witness and the conflicts come before it.
+    The search for a witness and the conflicts come first; HiGHS has what they leave of the time.
     """
     deadline = time.monotonic() + time_limit
     constant = network.constant_units()
-    undecided = np.flatnonzero(~(constant | network.dead_units()))
+    units = np.flatnonzero(~(constant | network.dead_units()))
     always = int(constant.sum())
-    grid = tuple(part[undecided] for part in grids(network.W, network.b))
-    weights, b = reduction.weights[undecided], network.b[undecided]
     lower, witness = searched_witness(network, inputs, rng=rng)
-    cliques = clique_cover(conflicts(weights, reduction.counts, b, (grid[0], grid[1])))
+    grid = grids(network.W[units], network.b[units])
+    cliques = clique_cover(conflicts(reduction.weights[units], reduction.counts, network.b[units], grid))
     interval = Interval(lower, always + len(cliques), witness)
-    if witness is not None and interval.upper == lower:
-        return interval
-    units = scaled_rows(weights, reduction.counts, b, (grid[0], grid[1]))
-    sides = scaled_rows(reduction.normals, reduction.counts, inputs.offsets, grids(inputs.normals, inputs.offsets))
-    program = program_of(reduction, units, sides, [clique for clique in cliques if len(clique) > 1])
-    _narrow(interval, network, inputs, reduction, program, always, deadline)
+    if not len(reduction.counts):  # no unit and no constraint looks at the input: one point is like another
+        interval.upper, interval.empty = lower, witness is None
+    for form in (reduction, *_finer(network, inputs, reduction)):
+        if interval.closed:
+            break
+        interval.stuck, interval.proof = False, "mixed-integer programming"
+        program = _program(network, inputs, form, units, cliques)
+        _narrow(interval, network, inputs, form, program, always, deadline)
+        if not interval.stuck:
+            break
     return interval
+
+
+def _finer(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> list[Reduction]:
+    """The cube point by point, where single points of groups cannot be cut off."""
+    grouped = isinstance(reduction, Orbits) and bool((reduction.counts > 1).any())
+    return [Orbits(network.W, inputs, merge=False)] if grouped else []
+
+
+def _program(
+    network: SparselyActivatedNetwork,
+    inputs: Inputs,
+    form: Reduction,
+    units: NDArray[np.intp],
+    cliques: list[Clique],
+) -> Program:
+    active = scaled_rows(form.weights[units], form.counts, network.W[units], network.b[units], strict=True)
+    allowed = scaled_rows(form.normals, form.counts, inputs.normals, inputs.offsets, strict=False)
+    return program_of(form, active, allowed, [clique for clique in cliques if len(clique) > 1])
 
 
 def _narrow(
     interval: Interval,
     network: SparselyActivatedNetwork,
     inputs: Inputs,
-    reduction: Reduction,
+    form: Reduction,
     program: Program,
     always: int,
     deadline: float,
 ) -> None:
     """Solve, re-check, cut off what lives by tolerance alone, and solve again, until the bounds meet."""
-    size = len(program.variables.most)
-    beyond = np.concatenate([np.zeros(size), -np.ones(program.n_indicators)])
-    while interval.witness is None or interval.lower < interval.upper:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            interval.out_of_time = True
+    while not interval.closed and (left := deadline - time.monotonic()) > 0:
+        known = interval.witness is not None
+        more = program.with_at_least(interval.lower + 1 - always) if known else program
+        answer = solve(more, left)
+        if answer.infeasible:  # no point has more than the witness, or there is no point
+            interval.upper, interval.empty = interval.lower, not known
             return
-        known = interval.witness is not None  # then only more active units are of interest
-        asked = program.with_row(beyond, -(interval.lower + 1 - always)) if known else program
-        answer = solve(asked, left)
-        if answer.infeasible:
-            interval.upper = interval.lower
-            interval.empty = not known
-            return
-        interval.upper = min(interval.upper, max(interval.lower, always + int(answer.bound)))
+        interval.upper = min(interval.upper, max(interval.lower, always + answer.bound))
         if answer.t is None:
-            interval.out_of_time = True
             return
-        point = reduction.point(answer.t)
-        allowed = bool(inputs.contains(point[None])[0])
-        count = int(network.n_active(point[None])[0])
-        if allowed and (count > interval.lower or not known):
-            interval.lower, interval.witness = count, point
-        if allowed and count >= always + answer.claimed:
-            interval.out_of_time = not answer.finished and interval.lower < interval.upper
-            if interval.out_of_time:
-                return
+        if _is_sound(interval, network, inputs, form.point(answer.t), always + answer.claimed):
             continue
-        interval.doubtful += 1
-        bits = np.flatnonzero(program.variables.integral)
-        if (program.variables.most[bits] != 1).any():
-            return  # one state among many of a group: no single row cuts it off
-        program = _without(program, answer.t, bits)
+        if not program.is_binary:
+            interval.stuck = True
+            return
+        program = program.without(answer.t)
 
 
-def _without(program: Program, t: NDArray[np.float64], bits: NDArray[np.intp]) -> Program:
-    """The program without one point of its 0/1 variables; what the point switches on is known by then."""
-    set_bits = np.rint(t[bits]) == 1
-    row = np.zeros(len(t) + program.n_indicators)
-    row[bits] = np.where(set_bits, 1.0, -1.0)
-    return program.with_row(row, float(set_bits.sum() - 1))
+def _is_sound(
+    interval: Interval, network: SparselyActivatedNetwork, inputs: Inputs, point: NDArray[np.int8], claimed: int
+) -> bool:
+    """Whether a solution holds what it claims; what it does hold goes into the interval."""
+    allowed = bool(inputs.contains(point[None])[0])
+    count = int(network.n_active(point[None])[0])
+    if allowed and (interval.witness is None or count > interval.lower):
+        interval.lower, interval.witness = count, point
+    sound = allowed and count >= claimed
+    interval.doubtful += not sound
+    return sound

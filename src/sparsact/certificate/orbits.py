@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +13,8 @@ from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.reduction import Reduction, Variables
 from sparsact.exact_sign import Weights
 from sparsact.hypercube import bits_to_signs
+
+BIG_COUNTS_AT_MOST = 2**16  # states whose multiplicities are counted in Python integers
 
 
 class Orbits(Reduction):
@@ -40,7 +43,7 @@ class Orbits(Reduction):
             counts[group] += 1
         self.counts = np.array(counts, dtype=np.int64)
         representatives = np.array(first, dtype=np.intp)
-        columns = stacked[:, representatives].toarray() * self.sign[representatives]
+        columns = np.asarray(stacked[:, representatives].toarray() * self.sign[representatives], dtype=np.float64)
         self.weights, self.normals = columns[: W.shape[0]], columns[W.shape[0] :]
         self.unseen = n - sum(counts)
         self.n_states = prod(count + 1 for count in counts)
@@ -53,9 +56,11 @@ class Orbits(Reduction):
         return flipped
 
     def features(self, states: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Sums of the signs of each group."""
         return (self.counts - 2 * self._flipped(states)).astype(np.float64)
 
     def points(self, states: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The first coordinates of each group negative, as many as the state says."""
         return self._points(self._flipped(states))
 
     def _points(self, flipped: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -63,20 +68,24 @@ class Orbits(Reduction):
         negative = self.rank < np.concatenate([flipped, none], axis=1)[:, self.group]
         return self.sign * bits_to_signs(negative)
 
-    def multiplicities(self, states: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        if len(self.group) > 62:
+    def multiplicities(self, states: NDArray[np.int64]) -> NDArray[Any] | None:
+        """Products of binomial coefficients, times 2 for each coordinate that no unit sees."""
+        dtype: Any = np.int64 if len(self.group) <= 62 else np.object_
+        if dtype == np.object_ and self.n_states > BIG_COUNTS_AT_MOST:
             return None
-        total = np.full(len(states), 2**self.unseen, dtype=np.int64)
+        total: NDArray[Any] = np.full(len(states), 2**self.unseen, dtype=dtype)
         flipped = self._flipped(states)
         for f, count in enumerate(self.counts.tolist()):
-            total *= np.array([comb(count, t) for t in range(count + 1)])[flipped[:, f]]
+            total *= np.array([comb(count, t) for t in range(count + 1)], dtype=dtype)[flipped[:, f]]
         return total
 
     def variables(self) -> Variables:
+        """How many of each group are negative; nothing ties the groups together."""
         size = len(self.counts)
         return Variables(
             self.counts.astype(np.float64), np.ones(size, bool), sp.csr_array((0, size)), np.zeros(0), np.arange(size)
         )
 
     def point(self, t: NDArray[np.float64]) -> NDArray[np.int8]:
-        return self._points(np.rint(t).astype(np.int64)[None])[0]
+        """The input with so many negative coordinates in each group."""
+        return np.asarray(self._points(np.rint(t).astype(np.int64)[None])[0])

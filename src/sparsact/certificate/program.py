@@ -7,11 +7,11 @@ unit that some point of the cube switches on and some does not. The sum of the i
 
 so that :math:`a_j = 0` asks nothing, and to one row :math:`\sum_{j \in C} a_j \le 1` a clique of conflicts.
 
-*Why the bound is valid.* An allowed input, with the indicators of its active units, satisfies every row: integers and
-:math:`\theta_j = 1` where the numbers are whole, slack for all rounding elsewhere (:mod:`sparsact.certificate.rows`).
-Tolerances of the solver only admit more points, and more points only raise a maximum. What is trusted is HiGHS's search:
-that it does not discard a subtree that holds a point without any violation. Objectives are whole numbers, so its dual
-bound may be off by almost 1 before the rounded-down bound is.
+*Why the bound is valid.* An allowed input, with the indicators of its active units, satisfies every row:
+:math:`\theta_j` is at most the least pre-activation that is active, less all rounding
+(:mod:`sparsact.certificate.rows`). Tolerances of the solver only admit more points, and more points only raise a maximum.
+What is trusted is HiGHS's search: that it discards no subtree that holds a point without any violation. Objectives are
+whole numbers, so its dual bound may be off by almost 1 before the rounded-down bound is.
 
 *Why the other side is.* A solution counts for what its input switches on, decided exactly; one that lives by tolerance
 alone (at a tie, say) is cut off, and the program solved again.
@@ -32,6 +32,7 @@ from sparsact.certificate.reduction import Reduction, Variables
 from sparsact.certificate.rows import Rows
 
 OBJECTIVE_ERROR = 1e-4
+INFEASIBLE = 2  # a status of scipy.optimize.milp
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +44,34 @@ class Program:
     matrix: Any  # csr_array
     right: NDArray[np.float64]
 
-    def with_row(self, row: NDArray[np.float64], right: float) -> Program:
-        """The program with one row more."""
+    @property
+    def is_binary(self) -> bool:
+        """Whether the inputs are told by variables that are 0 or 1."""
+        return bool((self.variables.most[self.variables.integral] == 1).all())
+
+    def with_at_least(self, count: int) -> Program:
+        """The program for points with at least ``count`` indicators."""
+        size = len(self.variables.most)
+        return self._with_row(np.concatenate([np.zeros(size), -np.ones(self.n_indicators)]), -count)
+
+    def without(self, t: NDArray[np.float64]) -> Program:
+        """The program without one point of its 0/1 variables."""
+        is_set = (np.rint(t) == 1) & self.variables.integral
+        row = np.zeros(len(t) + self.n_indicators)
+        row[: len(t)] = np.where(is_set, 1.0, np.where(self.variables.integral, -1.0, 0.0))
+        return self._with_row(row, float(is_set.sum() - 1))
+
+    def _with_row(self, row: NDArray[np.float64], right: float) -> Program:
         stacked = sp.csr_array(sp.vstack([self.matrix, sp.csr_array(row[None])]))
         return replace(self, matrix=stacked, right=np.append(self.right, right))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A bound on the indicators, or proof that no point is left; a solution, if there is one."""
+    """A bound on the indicators, or proof that no point is left; a solution and what it claims, if there is one."""
 
-    bound: float
+    bound: int
     infeasible: bool
-    finished: bool
     t: NDArray[np.float64] | None
     claimed: int
 
@@ -64,14 +80,13 @@ def program_of(reduction: Reduction, units: Rows, sides: Rows, cliques: list[Cli
     """The program for the given undecided units (whose rows come with the reduction's features)."""
     variables, counts = reduction.variables(), reduction.counts
     k, size = len(units.b), len(variables.most)
-    theta = np.where(units.whole, 1.0, 0.0) - units.slack
-    least = np.abs(units.weights) @ counts + units.b + units.slack  # -least bounds the pre-activation from below
-    big = np.maximum(theta + least, 0.0)
-    # weights @ (counts - 2 t) - b >= theta - big (1 - a), with the variables on the left
+    least = np.abs(units.weights) @ counts + units.b + units.error  # -least bounds the pre-activation from below
+    big = np.maximum(units.threshold + least, 0.0)
+    # weights @ (counts - 2 t) - b >= threshold - big (1 - a), with the variables on the left
     active = sp.hstack([_on_variables(2 * units.weights, variables), sp.diags_array(big, shape=(k, k))])
-    right = units.weights @ counts - units.b - theta + big
+    right = units.weights @ counts - units.b - units.threshold + big
     allowed = sp.hstack([_on_variables(2 * sides.weights, variables), sp.csr_array((len(sides.b), k))])
-    within = sides.weights @ counts - sides.b + sides.slack
+    within = sides.weights @ counts - sides.b - sides.threshold
     structure = sp.hstack([variables.rows, sp.csr_array((variables.rows.shape[0], k))])
     together = sp.lil_array((len(cliques), size + k))
     for row, clique in enumerate(cliques):
@@ -97,8 +112,7 @@ def solve(program: Program, time_limit: float) -> Answer:
         options={"time_limit": max(time_limit, 0.0), "mip_rel_gap": 0.0},
     )
     dual = result.get("mip_dual_bound")
-    bound = k if dual is None or not np.isfinite(dual) else min(k, np.floor(-dual + OBJECTIVE_ERROR))
-    solution = None if result.x is None else np.asarray(result.x)
-    claimed = 0 if solution is None else int(np.rint(solution[size:]).sum())
-    t = None if solution is None else solution[:size]
-    return Answer(float(bound), result.status == 2, result.status == 0, t, claimed)
+    bound = k if dual is None or not np.isfinite(dual) else min(k, int(np.floor(-dual + OBJECTIVE_ERROR)))
+    if result.x is None:
+        return Answer(bound, result.status == INFEASIBLE, None, 0)
+    return Answer(bound, False, result.x[:size], int(np.rint(result.x[size:]).sum()))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """What a mixed-integer program needs: integers ``0 <= t <= most``, their rows, and where each feature's t stands."""
+    """For a mixed-integer program: integers ``0 <= t <= most``, their rows, and where each feature's t stands."""
 
     most: NDArray[np.float64]
     integral: NDArray[np.bool_]
@@ -48,8 +49,8 @@ class Reduction(ABC):
         """One input behind each numbered state, (len, n)."""
 
     @abstractmethod
-    def multiplicities(self, states: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """How many inputs stand behind each state, or None where int64 cannot hold the sum of all."""
+    def multiplicities(self, states: NDArray[np.int64]) -> NDArray[Any] | None:
+        """How many inputs stand behind each state, as int64 or Python integers; None where that is too much work."""
 
     @abstractmethod
     def variables(self) -> Variables:

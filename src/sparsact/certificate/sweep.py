@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Tally:
     witness: NDArray[np.int8] | None = None
     settled: int = 0
     unsettled: int = 0
-    histogram: NDArray[np.int64] | None = None
+    histogram: NDArray[Any] | None = None
 
 
 def sweep(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> Tally:
@@ -94,4 +94,5 @@ def _count(
     if multiplicities is None or tally.unsettled or tally.histogram is None:
         tally.histogram = None
     else:
+        tally.histogram = tally.histogram.astype(multiplicities.dtype, copy=False)
         np.add.at(tally.histogram, lower, multiplicities)

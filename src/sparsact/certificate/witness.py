@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +53,7 @@ def _starts(network: SparselyActivatedNetwork, inputs: Inputs, rng: np.random.Ge
     walkers = bits_to_signs(rng.integers(2, size=(WALKERS, width)))
     if inputs.lift is None and network.s:
         units = rng.choice(network.s, size=min(network.s, WALKERS // 2), replace=False)
-        rows = network.W[units]
+        rows: Any = network.W[units]
         favoured = np.sign(rows.toarray() if sp.issparse(rows) else rows).astype(np.int8)
         head = walkers[: len(units)]
         head[favoured != 0] = favoured[favoured != 0]

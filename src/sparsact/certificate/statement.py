@@ -9,12 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-PROVERS = {
-    "enumeration": "by enumeration of every point",
-    "orbits": "by enumeration of every orbit of points that the units cannot tell apart",
-    "milp": "by mixed-integer programming",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -30,6 +24,8 @@ class Certificate:
         An allowed input that switches on ``max_active`` units: int8 signs (float64 if ``"sampled"`` met other numbers).
         None when no input is allowed, or the time ran out before one was found.
     method : {"enumeration", "orbits", "milp", "sampled"}
+    proof : str
+        How it was found, in words.
     inputs : str
         Over which inputs it holds, in words.
     n_units : int
@@ -43,7 +39,7 @@ class Certificate:
     vacuous : bool
         Whether no input is allowed at all.
     distribution : tuple of int or None
-        How many allowed inputs switch on 0, 1, ..., ``max_active`` units (over a lift: how many y), where that is known.
+        How many allowed inputs (over a lift: how many y) switch on 0, 1, ..., ``max_active`` units, where that is known.
     n_samples, at_most, exceeded, exceed_bound
         For ``"sampled"``: of ``n_samples`` inputs ``exceeded`` switched on more than ``at_most`` units, and with
         probability ``confidence`` over the sample, a new input does so with probability at most ``exceed_bound``.
@@ -57,6 +53,7 @@ class Certificate:
     upper: int
     witness: NDArray[Any] | None
     method: str
+    proof: str
     inputs: str
     n_units: int
     confidence: float = 1.0
@@ -81,23 +78,22 @@ class Certificate:
         return self.upper == self.max_active
 
     def __str__(self) -> str:
+        units = f"{self.n_units} unit{'' if self.n_units == 1 else 's'}"
+        where, verb = self.inputs, "is" if self.max_active == 1 else "are"
         if self.vacuous:
-            verdict = f"no input is allowed ({self.inputs}), so no unit is ever active: proved {PROVERS[self.method]}"
+            verdict = f"no input is allowed, so nothing is active at {where}: proved by {self.proof}"
         elif self.method == "sampled":
             verdict = (
-                f"with confidence {self.confidence:.4g}, more than {self.at_most} of {_units(self.n_units)} active with "
-                f"probability at most {self.exceed_bound:.3g} at {self.inputs}: of {self.n_samples:,} samples "
-                f"{self.exceeded:,} had more; the most seen is {self.max_active}"
+                f"with confidence {self.confidence:.6g}, more than {self.at_most} of {units} are active with "
+                f"probability at most {self.exceed_bound:.3g} at {where}: so it was for {self.exceeded:,} of "
+                f"{self.n_samples:,} samples; the most seen is {self.max_active}"
             )
         elif self.exact:
-            verdict = (
-                f"at most {self.max_active} of {_units(self.n_units)} active at {self.inputs}: "
-                f"proved {PROVERS[self.method]}; the witness attains it"
-            )
+            verdict = f"at most {self.max_active} of {units} {verb} active at {where}: proved by {self.proof}"
         else:
             verdict = (
-                f"between {self.max_active} and {self.upper} of {_units(self.n_units)} active at the worst of "
-                f"{self.inputs.removeprefix('any ')}: bounds proved {PROVERS[self.method]}"
+                f"between {self.max_active} and {self.upper} of {units} are active at the worst "
+                f"{where.removeprefix('any ')}: bounded by {self.proof}"
             )
         return f"{verdict} ({self.doubt})" if self.doubt else verdict
 
@@ -128,7 +124,3 @@ class Certificate:
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a certificate ({error}); pass what Certificate.to_json wrote.") from error
         return read
-
-
-def _units(count: int) -> str:
-    return f"{count} unit{'' if count == 1 else 's'} {'is' if count == 1 else 'are'}"
