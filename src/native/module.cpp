@@ -49,8 +49,11 @@ NB_MODULE(_native, module) {
         return 1;
 #endif
     });
+    sparsact::bind_enumeration(module);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
+    sparsact::bind_flips(module);
+    sparsact::bind_network_values(module);
     sparsact::bind_packed_bits(module);
     sparsact::bind_parity_counts(module);
     sparsact::bind_polynomial(module);

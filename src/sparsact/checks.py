@@ -26,19 +26,34 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
     if np.iscomplexobj(array):
         raise ValueError(f"{what} must be real; got {array.dtype}: treat the real and imaginary parts in turn.")
     array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
+    if not _all_finite(array):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
     return array
 
 
+def _all_finite(array: NDArray[Any]) -> bool:
+    """Whether every number is finite: if their sum is, they are, and it needs no array of bools."""
+    if array.dtype.kind in "iu":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
+
+
 def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
     """``X`` as a finite (m, n) float64 array; bool is refused, as it would be taken for numbers 0 and 1."""
+    return checked_points(X, n).astype(np.float64, copy=False)
+
+
+def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
+    """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.shape[1] != n:
         raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}.")
     if rows.dtype == bool:
         raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
+        return rows
     return checked_reals(rows, "`X`")
 
 

@@ -31,7 +31,7 @@ def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> N
     values = np.asarray((W @ X.T).T) - b
     signs = np.sign(values).astype(np.int8)
     unsure = ~is_exact(W, b)
-    if not np.array_equal(X, np.sign(X)):
+    if not _are_signs(X):
         unsure[:] = True  # no longer sums of +-w
     units = np.flatnonzero(unsure)
     if not len(units):
@@ -43,6 +43,24 @@ def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> N
     for row, place in np.argwhere(np.abs(values[:, units]) <= bound):
         signs[row, units[place]] = _sign(X[row], *_row(W, units[place]), b[units[place]])
     return signs
+
+
+def tolerances(X: NDArray[Any], W: Weights, b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far rounding can move each unit's pre-activation at any row of ``X``, (s,); 0 if all its sums are exact."""
+    largest = float(max(X.max(initial=0), -float(X.min(initial=0))))
+    terms = W.shape[1] + 1
+    with np.errstate(over="ignore"):
+        bound = np.asarray(abs(W).sum(axis=1)) * largest + np.abs(b)
+        bound = bound * (2 * terms * np.finfo(np.float64).eps) + terms * np.finfo(np.float64).smallest_normal
+    if largest <= 1 and _are_signs(X):
+        bound[is_exact(W, b)] = 0.0
+    return np.asarray(bound)
+
+
+def _are_signs(X: NDArray[Any]) -> bool:
+    """Whether every number is -1, 0 or 1; a part at a time, so that what it writes stays in the cache."""
+    parts = (X[start : start + 64] for start in range(0, len(X), 64))
+    return all(np.array_equal(part, np.sign(part)) for part in parts)
 
 
 def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:

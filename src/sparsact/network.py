@@ -21,8 +21,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels, storage
-from sparsact.checks import checked_columns, checked_reals
-from sparsact.exact_sign import Weights, exact_signs, is_exact
+from sparsact.checks import checked_columns, checked_points, checked_reals
+from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
 
 if TYPE_CHECKING:
     import torch
@@ -121,7 +121,7 @@ class SparselyActivatedNetwork:
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values h(x) at the rows of ``X`` (m, n), shape (m,)."""
-        return kernels.network_values(checked_columns(X, self.n), self.W, self.u, self.b)
+        return kernels.network_values(checked_points(X, self.n), self.W, self.u, self.b)
 
     def preactivations(self, X: ArrayLike) -> NDArray[np.float64]:
         r""":math:`\langle w_j, x \rangle - b_j` at every row and unit, shape (m, s), as floating point gives them."""
@@ -138,18 +138,21 @@ class SparselyActivatedNetwork:
 
     def n_active(self, X: ArrayLike) -> NDArray[np.intp]:
         """How many units each row switches on, (m,); exact as :meth:`active`, and in blocks of rows."""
-        X = checked_columns(X, self.n)
-        counts = np.zeros(len(X), dtype=np.intp)
-        for block, signs in self._signs(X):
-            counts[block] = np.count_nonzero(signs > 0, axis=1)
+        X = checked_points(X, self.n)
+        counts, doubtful = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
+        if isinstance(self.W, sp.csr_array):
+            counts, upper = kernels.active_units(X, self.W, self.b, tolerances(X, self.W, self.b))
+            doubtful = np.flatnonzero(counts < upper)
+        for block, signs in self._signs(X if len(doubtful) == len(X) else X[doubtful]):
+            counts[doubtful[block]] = np.count_nonzero(signs > 0, axis=1)
         return counts
 
-    def _signs(self, X: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.int8]]]:
+    def _signs(self, X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.int8]]]:
         """Exact signs of the pre-activations, block of rows by block of rows."""
         rows = max(1, PREACTIVATIONS_AT_ONCE // max(1, self.s))
         for start in range(0, len(X), rows):
             block = slice(start, start + rows)
-            yield block, exact_signs(X[block], self.W, self.b)
+            yield block, exact_signs(X[block].astype(np.float64, copy=False), self.W, self.b)
 
     def linear_piece(self, x: ArrayLike) -> LinearPiece:
         """The affine function that the network equals at ``x`` (n,) and wherever the same units are active."""

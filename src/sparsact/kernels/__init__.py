@@ -23,6 +23,7 @@ from sparsact.kernels.dispatch import (
 )
 from sparsact.kernels.networks import (
     ActiveCounts,
+    active_units,
     count_active,
     flip_differences,
     flip_squares,
@@ -31,6 +32,7 @@ from sparsact.kernels.networks import (
 
 __all__ = [
     "ActiveCounts",
+    "active_units",
     "add_products",
     "backend",
     "count_active",

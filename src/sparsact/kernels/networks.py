@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsact.kernels import reference
+from sparsact.kernels import dispatch, reference
 
 # Rounding of a pre-activation in `count_active`: n additions at half an eps each, n <= 26, and some room.
 ROUNDING_STEPS = 16
@@ -55,9 +55,13 @@ def count_active(
     high half the low entries that switch a unit on are the last of the sorted ones; the native kernel compares their
     places, small integers, in place of the sums. Cost: ``s * 2**n`` comparisons, and memory ``s * 2**(n/2)``.
     """
-    s = len(b)
+    s, n = W.shape
+    if s >= 2**15 or n > 30:
+        raise ValueError(
+            f"enumeration takes fewer than {2**15} units on at most 30 inputs; got {s} units on {n} inputs."
+        )
     histograms = np.zeros((2, s + 1), dtype=np.int64)
-    lower_witness, upper_witness = reference.count_active(W, b, tolerance, histograms, n_threads)
+    lower_witness, upper_witness = dispatch.chosen().count_active(W, b, tolerance, histograms, n_threads)
     return ActiveCounts(histograms[0], histograms[1], lower_witness, upper_witness)
 
 
@@ -72,8 +76,20 @@ def network_values(
     if not isinstance(W, sp.csr_array):
         return reference.network_values(X, W, u, b)
     values = np.empty(len(X))
-    reference.sparse_network_values(X, *_parts(W), u, b, values, n_threads)
+    dispatch.chosen().sparse_network_values(_rows(X), *_parts(W), u, b, values, n_threads)
     return values
+
+
+def active_units(
+    X: NDArray[Any], W: sp.csr_array, b: NDArray[np.float64], tolerance: NDArray[np.float64], *, n_threads: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of units that each row surely switches on, and possibly, (m,) each; sums as in :func:`network_values`.
+
+    Surely where ``W[j] @ x - b[j] > tolerance[j]``, possibly where ``W[j] @ x - b[j] > -tolerance[j]``.
+    """
+    lower, upper = np.empty(len(X), dtype=np.int64), np.empty(len(X), dtype=np.int64)
+    dispatch.chosen().sparse_active_units(_rows(X), *_parts(W), b, tolerance, lower, upper, n_threads)
+    return lower, upper
 
 
 def flip_differences(
@@ -87,7 +103,7 @@ def flip_differences(
     ----------
     X : ndarray of shape (m, n)
         Signs, of any dtype.
-    W : ndarray or csr_array of shape (s, n), float64
+    W : ndarray, C-contiguous, or csr_array, of shape (s, n), float64
         Input weights.
 
     Notes
@@ -126,7 +142,7 @@ def _blocks(X: NDArray[Any]) -> Iterator[slice]:
 def _reach(W: Any) -> NDArray[np.float64]:
     """The most that one flip moves each pre-activation, (s,)."""
     largest = abs(W).max(axis=1)
-    return 2 * (largest.toarray() if isinstance(W, sp.csr_array) else largest)
+    return np.asarray(2 * (largest.toarray() if isinstance(W, sp.csr_array) else largest))
 
 
 def _fill_differences(
@@ -141,9 +157,14 @@ def _fill_differences(
     Z = np.ascontiguousarray((W @ X.T.astype(np.float64)).T - b)
     signs = np.ascontiguousarray(X, dtype=np.int8)
     if isinstance(W, sp.csr_array):
-        reference.sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)
+        dispatch.chosen().sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)
     else:
-        reference.flip_differences(signs, Z, W, u, reach, differences, n_threads)
+        dispatch.chosen().flip_differences(signs, Z, W, u, reach, differences, n_threads)
+
+
+def _rows(X: NDArray[Any]) -> NDArray[Any]:
+    """``X``, C-contiguous, as numbers that the kernels of sparse units read without a float64 copy, if it is that."""
+    return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.int8, np.float32) else np.float64)
 
 
 def _parts(W: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:

@@ -4,7 +4,7 @@ from sparsact.kernels.reference.differences import symmetric_differences
 from sparsact.kernels.reference.enumeration import count_active
 from sparsact.kernels.reference.exact import add_products, exponent_range
 from sparsact.kernels.reference.flips import flip_differences, sparse_flip_differences
-from sparsact.kernels.reference.network import network_values, sparse_network_values
+from sparsact.kernels.reference.network import network_values, sparse_active_units, sparse_network_values
 from sparsact.kernels.reference.packed import pack_columns, parity_counts, transpose_bits
 from sparsact.kernels.reference.polynomial import evaluate, evaluate_packed
 from sparsact.kernels.reference.subset_rank import ranked_gram, subsets_in_order
@@ -21,6 +21,7 @@ __all__ = [
     "pack_columns",
     "parity_counts",
     "ranked_gram",
+    "sparse_active_units",
     "sparse_flip_differences",
     "sparse_network_values",
     "subsets_in_order",

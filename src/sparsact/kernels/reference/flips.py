@@ -19,16 +19,17 @@ def flip_differences(
     """Fill ``differences`` (m, n) of points X with pre-activations Z (m, s); this order of additions is the definition.
 
     No flip moves a pre-activation of unit j by more than ``reach[j] = 2 max_i |w_ji|``. Units that stay off add nothing
-    and are skipped, which changes no bit; units that stay on are linear, and are added first; then those near 0.
+    and are skipped, which changes no bit. Units that stay on are linear there. Those between are added one by one.
     """
     for x, z, difference in zip(X.astype(np.float64), Z, differences, strict=True):
         stays_on = z >= reach
-        difference[:] = 0.0
+        slopes = np.zeros(len(x))
         for j in np.flatnonzero(stays_on):
-            difference += u[j] * W[j]
-        difference *= 2 * x
+            slopes += u[j] * W[j]
+        difference[:] = 0.0
         for j in np.flatnonzero(~stays_on & (z > -reach)):
             difference += u[j] * (max(z[j], 0.0) - np.maximum(z[j] - W[j] * (2 * x), 0))
+        difference += slopes * (2 * x)
 
 
 def sparse_flip_differences(
