@@ -23,8 +23,8 @@ class Characters(Reduction):
         place = {subset: f for f, subset in enumerate(self.subsets)}
         self.feature = np.array([place[subset] for subset in lift.subsets])
         merge = sp.csr_array((np.ones(lift.n), (np.arange(lift.n), self.feature)), shape=(lift.n, len(place)))
-        weights = W @ merge
-        self.weights = weights.toarray() if sp.issparse(weights) else np.asarray(weights)
+        weights: Any = W @ merge
+        self.weights = weights.toarray() if isinstance(weights, sp.csr_array) else np.asarray(weights)
         self.normals = np.zeros((0, len(place)))
         self.counts = np.ones(len(place), dtype=np.int64)
         self.n_states = 2**lift.m
@@ -33,7 +33,7 @@ class Characters(Reduction):
         """Products of coordinates of y; bit i of a state's number is bit i of y."""
         masks = masks_of(self.subsets, self.lift.m)[:, 0]
         parity = np.bitwise_count(states.astype(np.uint64)[:, None] & masks) & 1
-        return 1.0 - 2.0 * parity
+        return np.asarray(1.0 - 2.0 * parity)
 
     def points(self, states: NDArray[np.int64]) -> NDArray[np.int8]:
         """The lifted point x(y) of each y."""
@@ -57,7 +57,7 @@ class Characters(Reduction):
                 right += [0, 0, 0, 2]
         most, constant = np.ones(len(place) + 1), len(place)
         most[constant] = 0  # the empty product is 1 at every point
-        matrix = sp.lil_array((len(rows), len(most)))
+        matrix: Any = sp.lil_array((len(rows), len(most)))
         for row, terms in enumerate(rows):
             matrix[row, list(terms)] = list(terms.values())
         of_feature = np.array([place.get(subset, constant) for subset in self.subsets])

@@ -32,7 +32,7 @@ def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: 
     if network.s > MOST_UNITS:
         return sweep(network, inputs, Orbits(network.W, inputs, merge=False))
     weights: Any = network.W
-    W = np.ascontiguousarray(weights.toarray() if sp.issparse(weights) else weights)
+    W = np.ascontiguousarray(weights.toarray() if isinstance(weights, sp.csr_array) else weights)
     total = np.abs(W).sum(axis=1) + np.abs(network.b)
     tolerance = np.where(network.has_exact_weights(), 0.0, ROUNDING_STEPS * np.finfo(np.float64).eps * total)
     counts = kernels.count_active(W, network.b, tolerance, n_threads=n_threads)

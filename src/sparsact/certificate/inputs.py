@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint
 
@@ -75,8 +74,8 @@ class Inputs:
 
 def _half_spaces(constraint: LinearConstraint, n: int) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """The finite sides of ``lb <= A x <= ub``, each as normals and offsets of ``normal @ x >= offset``."""
-    A: Any = constraint.A
-    A = np.atleast_2d(np.asarray(A.toarray() if sp.issparse(A) else A, dtype=np.float64))
+    given: Any = constraint.A
+    A = np.atleast_2d(np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=np.float64))
     if A.shape[1] != n:
         raise ValueError(f"a constraint on {n} inputs has {n} columns; got `A` of shape {A.shape}.")
     if not np.isfinite(A).all():

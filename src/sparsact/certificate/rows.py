@@ -3,8 +3,8 @@ r"""Rows :math:`\sum_f r_f v_f \ge b + \theta` in a form that a solver with tole
 HiGHS accepts a point that misses a row by 1e-6 or so, and drops coefficients below 1e-9. Neither may cut off a true
 point:
 
-- *whole rows*: all numbers are multiples of one step, and at most ``2**18`` steps make up their sum; divided by the step
-  they are integers, exactly. "Active" is then "at least 1", and a miss by 1e-6 (of the sum) changes no decision.
+- *whole rows*: all numbers are multiples of one step, and at most ``2**18`` steps make up their sum; divided by the
+  step they are integers, exactly. "Active" is then "at least 1", and a miss by 1e-6 (of the sum) changes no decision.
 - *fine rows*: anything else, scaled by a power of two to a common size. "Active" is then "at least the least value
   above 0", where the values of a row can be listed (:mod:`sparsact.certificate.thresholds`), else "at least 0": never
   too strict, so that the bound is one still, but points at a tie may pass.

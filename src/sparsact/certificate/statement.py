@@ -39,7 +39,7 @@ class Certificate:
     vacuous : bool
         Whether no input is allowed at all.
     distribution : tuple of int or None
-        How many allowed inputs (over a lift: how many y) switch on 0, 1, ..., ``max_active`` units, where that is known.
+        How many allowed inputs (over a lift: how many y) switch on 0, 1, ..., ``max_active`` units, if that is known.
     n_samples, at_most, exceeded, exceed_bound
         For ``"sampled"``: of ``n_samples`` inputs ``exceeded`` switched on more than ``at_most`` units, and with
         probability ``confidence`` over the sample, a new input does so with probability at most ``exceed_bound``.

@@ -27,7 +27,7 @@ def least_values(
     """
     found = np.zeros(len(b))
     for j, step in enumerate(lowest.tolist()):
-        row = W[[j]].toarray()[0] if sp.issparse(W) else W[j]
+        row = W[[j]].toarray()[0] if isinstance(W, sp.csr_array) else W[j]
         magnitudes = Counter(_in_steps(x, step) for x in np.abs(row[row != 0]).tolist())
         sums = {-_in_steps(b[j], step)}
         for magnitude, count in magnitudes.items():

@@ -54,7 +54,7 @@ def _starts(network: SparselyActivatedNetwork, inputs: Inputs, rng: np.random.Ge
     if inputs.lift is None and network.s:
         units = rng.choice(network.s, size=min(network.s, WALKERS // 2), replace=False)
         rows: Any = network.W[units]
-        favoured = np.sign(rows.toarray() if sp.issparse(rows) else rows).astype(np.int8)
+        favoured = np.sign(rows.toarray() if isinstance(rows, sp.csr_array) else rows).astype(np.int8)
         head = walkers[: len(units)]
         head[favoured != 0] = favoured[favoured != 0]
     return walkers
