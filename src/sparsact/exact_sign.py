@@ -69,6 +69,29 @@ def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(span - lowest <= 52)
 
 
+def two_parts(
+    W: Weights, b: NDArray[np.float64]
+) -> tuple[tuple[Weights, NDArray[np.float64]], tuple[Weights, NDArray[np.float64]], NDArray[np.bool_]]:
+    """Weights and thresholds as sums ``high + low`` of parts whose own sums are exact: (W, b) high, (W, b) low, (s,).
+
+    So the sign of ``(W_high x - b_high) + (W_low x - b_low)`` is the true one at every point of the cube, by two
+    products of matrices. That holds for units whose numbers span about 100 binary digits or fewer: the last array.
+    """
+    lowest, span = grids(W, b)
+    step = span - 52
+    high_b = np.ldexp(np.rint(np.ldexp(b, -step)), step)
+    if isinstance(W, sp.csr_array):
+        shift = np.repeat(step, np.diff(W.indptr))
+        data = np.ldexp(np.rint(np.ldexp(W.data, -shift)), shift)
+        high: Weights = sp.csr_array((data, W.indices, W.indptr), shape=W.shape)
+        low: Weights = sp.csr_array((W.data - data, W.indices, W.indptr), shape=W.shape)
+    else:
+        high = np.ldexp(np.rint(np.ldexp(W, -step[:, None])), step[:, None])
+        low = W - high
+    fits = span - lowest + int(W.shape[1]).bit_length() <= 104
+    return (high, high_b), (low, b - high_b), np.asarray(fits)
+
+
 def grids(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The grid of each unit, (s,) and (s,): all its numbers are multiples of 2**lowest with magnitudes below 2**span.
 

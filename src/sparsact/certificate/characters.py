@@ -22,12 +22,16 @@ class Characters(Reduction):
         self.subsets = sorted(set(lift.subsets), key=lambda subset: (len(subset), subset))
         place = {subset: f for f, subset in enumerate(self.subsets)}
         self.feature = np.array([place[subset] for subset in lift.subsets])
-        merge = sp.csr_array((np.ones(lift.n), (np.arange(lift.n), self.feature)), shape=(lift.n, len(place)))
-        weights: Any = W @ merge
-        self.weights = weights.toarray() if isinstance(weights, sp.csr_array) else np.asarray(weights)
+        self.merge = sp.csr_array((np.ones(lift.n), (np.arange(lift.n), self.feature)), shape=(lift.n, len(place)))
+        self.weights = self.reduced(W)
         self.normals = np.zeros((0, len(place)))
         self.counts = np.ones(len(place), dtype=np.int64)
         self.n_states = 2**lift.m
+
+    def reduced(self, W: Weights) -> NDArray[np.float64]:
+        """Sums of the columns of like subsets."""
+        weights: Any = W @ self.merge
+        return weights.toarray() if isinstance(weights, sp.csr_array) else np.asarray(weights)
 
     def features(self, states: NDArray[np.int64]) -> NDArray[np.float64]:
         """Products of coordinates of y; bit i of a state's number is bit i of y."""

@@ -11,8 +11,8 @@ from sparsact import kernels
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.orbits import Orbits
 from sparsact.certificate.sweep import Tally, sweep
+from sparsact.certificate.thresholds import separated
 from sparsact.hypercube import bits_to_signs
-from sparsact.kernels.networks import ROUNDING_STEPS
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
@@ -33,16 +33,16 @@ def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: 
         return sweep(network, inputs, Orbits(network.W, inputs, merge=False))
     weights: Any = network.W
     W = np.ascontiguousarray(weights.toarray() if isinstance(weights, sp.csr_array) else weights)
-    total = np.abs(W).sum(axis=1) + np.abs(network.b)
-    tolerance = np.where(network.has_exact_weights(), 0.0, ROUNDING_STEPS * np.finfo(np.float64).eps * total)
-    counts = kernels.count_active(W, network.b, tolerance, n_threads=n_threads)
+    counts = kernels.count_active(W, *separated(network), n_threads=n_threads)
     witnesses = _points([counts.lower_witness, counts.upper_witness], network.n)
     exact = network.n_active(witnesses)
     best, upper = int(exact.argmax()), int(np.flatnonzero(counts.upper_histogram)[-1])
     differ = int(np.abs(counts.lower_histogram - counts.upper_histogram).sum()) // 2
     work = 2**network.n * network.s * network.n
     if differ and work <= (SWEEP_AT_MOST if exact[best] < upper else SWEEP_GLADLY):
-        return sweep(network, inputs, Orbits(network.W, inputs, merge=False))
+        tally = sweep(network, inputs, Orbits(network.W, inputs, merge=False))
+        tally.settled = max(tally.settled, differ)
+        return tally
     return Tally(
         lower=int(exact[best]),
         upper=upper,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Interval:
     """What is known so far: ``lower`` is attained by the witness (if there is one), ``upper`` is proved.
 
-    ``doubtful`` points met the program by tolerance alone; ``stuck`` tells of one that could not be cut off.
+    ``doubtful`` points met the program by tolerance alone; ``obstacle`` says why there was no going on, time apart.
     """
 
     lower: int
@@ -35,7 +35,7 @@ class Interval:
     proof: str = "pairs of units that are never active together"
     empty: bool = False
     doubtful: int = 0
-    stuck: bool = False
+    obstacle: str = ""
 
     @property
     def closed(self) -> bool:
@@ -68,10 +68,10 @@ def bounded(
     for form in (reduction, *_finer(network, inputs, reduction)):
         if interval.closed:
             break
-        interval.stuck, interval.proof = False, "mixed-integer programming"
+        interval.obstacle, interval.proof = "", "mixed-integer programming"
         program = _program(network, inputs, form, units, cliques)
         _narrow(interval, network, inputs, form, program, always, deadline)
-        if not interval.stuck:
+        if not interval.obstacle:
             break
     return interval
 
@@ -113,11 +113,12 @@ def _narrow(
             return
         interval.upper = min(interval.upper, max(interval.lower, always + answer.bound))
         if answer.t is None:
+            interval.obstacle = "the solver failed" * answer.failed
             return
         if _is_sound(interval, network, inputs, form.point(answer.t), always + answer.claimed):
             continue
         if not program.is_binary:
-            interval.stuck = True
+            interval.obstacle = "ties within the solver's tolerance stand in the way"
             return
         program = program.without(answer.t)
 

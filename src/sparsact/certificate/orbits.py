@@ -42,11 +42,16 @@ class Orbits(Reduction):
             self.group[i], self.rank[i] = group, counts[group]
             counts[group] += 1
         self.counts = np.array(counts, dtype=np.int64)
-        representatives = np.array(first, dtype=np.intp)
-        columns = np.asarray(stacked[:, representatives].toarray() * self.sign[representatives], dtype=np.float64)
-        self.weights, self.normals = columns[: W.shape[0]], columns[W.shape[0] :]
+        self.first = np.array(first, dtype=np.intp)
+        self.weights, self.normals = self.reduced(W), self.reduced(inputs.normals)
         self.unseen = n - sum(counts)
         self.n_states = prod(count + 1 for count in counts)
+
+    def reduced(self, W: Weights) -> NDArray[np.float64]:
+        """The columns of one coordinate a group."""
+        columns: Any = W[:, self.first]
+        columns = columns.toarray() if isinstance(columns, sp.csr_array) else columns
+        return np.asarray(columns * self.sign[self.first], dtype=np.float64)
 
     def _flipped(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many coordinates of each group are negative (before signs), (len, F)."""

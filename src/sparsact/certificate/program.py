@@ -19,6 +19,7 @@ alone (at a tie, say) is cut off, and the program solved again.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +33,7 @@ from sparsact.certificate.reduction import Reduction, Variables
 from sparsact.certificate.rows import Rows
 
 OBJECTIVE_ERROR = 1e-4
-INFEASIBLE = 2  # a status of scipy.optimize.milp
+INFEASIBLE, FAILED = 2, 4  # of the statuses of scipy.optimize.milp
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,7 @@ class Answer:
 
     bound: int
     infeasible: bool
+    failed: bool
     t: NDArray[np.float64] | None
     claimed: int
 
@@ -104,15 +106,20 @@ def _on_variables(weights: NDArray[np.float64], variables: Variables) -> Any:
 def solve(program: Program, time_limit: float) -> Answer:
     """Ask HiGHS for the most indicators, at most ``time_limit`` seconds."""
     k, size = program.n_indicators, len(program.variables.most)
-    result = milp(
-        np.concatenate([np.zeros(size), -np.ones(k)]),
-        integrality=np.concatenate([program.variables.integral.astype(int), np.ones(k, dtype=int)]),
-        bounds=Bounds(np.zeros(size + k), np.concatenate([program.variables.most, np.ones(k)])),
-        constraints=LinearConstraint(program.matrix, -np.inf, program.right),
-        options={"time_limit": max(time_limit, 0.0), "mip_rel_gap": 0.0},
-    )
+    start = time.monotonic()
+    for presolve in (True, False):
+        left = max(0.0, time_limit - (time.monotonic() - start))
+        result = milp(
+            np.concatenate([np.zeros(size), -np.ones(k)]),
+            integrality=np.concatenate([program.variables.integral.astype(int), np.ones(k, dtype=int)]),
+            bounds=Bounds(np.zeros(size + k), np.concatenate([program.variables.most, np.ones(k)])),
+            constraints=LinearConstraint(program.matrix, -np.inf, program.right),
+            options={"time_limit": left, "mip_rel_gap": 0.0, "presolve": presolve},
+        )
+        if result.status != FAILED:  # seen after presolve, where a tie is all that makes a program infeasible
+            break
     dual = result.get("mip_dual_bound")
     bound = k if dual is None or not np.isfinite(dual) else min(k, int(np.floor(-dual + OBJECTIVE_ERROR)))
     if result.x is None:
-        return Answer(bound, result.status == INFEASIBLE, None, 0)
-    return Answer(bound, False, result.x[:size], int(np.rint(result.x[size:]).sum()))
+        return Answer(bound, result.status == INFEASIBLE, result.status == FAILED, None, 0)
+    return Answer(bound, False, False, result.x[:size], int(np.rint(result.x[size:]).sum()))

@@ -20,6 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sparsact.exact_sign import Weights
+
 
 @dataclass(frozen=True, eq=False)
 class Variables:
@@ -35,10 +37,14 @@ class Variables:
 class Reduction(ABC):
     """Features of the inputs, numbered states, and the points behind them."""
 
-    weights: NDArray[np.float64]  # (s, F)
-    normals: NDArray[np.float64]  # (q, F)
+    weights: NDArray[np.float64]  # (s, F), of the network
+    normals: NDArray[np.float64]  # (q, F), of the constraints
     counts: NDArray[np.int64]  # (F,)
     n_states: int
+
+    @abstractmethod
+    def reduced(self, W: Weights) -> NDArray[np.float64]:
+        """Weights (s, F) on the features, for weights (s, n) on the inputs that are no finer than the network's."""
 
     @abstractmethod
     def features(self, states: NDArray[np.int64]) -> NDArray[np.float64]:

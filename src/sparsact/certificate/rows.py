@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.certificate.thresholds import least_values
+from sparsact.certificate.thresholds import nearest_values
 from sparsact.exact_sign import Weights, grids
 
 WHOLE_AT_MOST = 18  # log2 of the steps in a whole row: times 1e-6 it must stay below 1
@@ -56,5 +56,5 @@ def scaled_rows(
     error += np.where(small, np.abs(weights), 0.0) @ counts
     threshold = np.full(len(b), float(strict))
     fine = np.flatnonzero(~whole)
-    threshold[fine] = least_values(W[fine], b[fine], lowest[fine], shift[fine], strict=strict)
+    threshold[fine] = np.ldexp(nearest_values(W[fine], b[fine], strict=strict)[0], shift[fine])
     return Rows(np.where(small, 0.0, weights), b_scaled, threshold - error, error)

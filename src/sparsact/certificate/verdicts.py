@@ -18,7 +18,9 @@ def of_tally(tally: Tally, network: SparselyActivatedNetwork, inputs: Inputs, me
     """Of a count of every point or orbit."""
     if tally.witness is None:
         return Certificate(0, 0, None, method, proof, inputs.words, network.s, vacuous=True)
-    doubt = f"{tally.settled:,} points within rounding error of a tie were settled by exact sums" * bool(tally.settled)
+    doubt = f"at least {tally.settled:,} points within rounding error of a tie were settled by exact sums"
+    if not tally.settled:
+        doubt = ""
     if tally.lower < tally.upper:
         doubt = f"at least {tally.unsettled:,} points within rounding error of a tie are left in doubt"
     return Certificate(
@@ -36,10 +38,10 @@ def of_tally(tally: Tally, network: SparselyActivatedNetwork, inputs: Inputs, me
 
 def of_interval(interval: Interval, network: SparselyActivatedNetwork, inputs: Inputs) -> Certificate:
     """Of bounds from below and above."""
-    ties = f"{interval.doubtful:,} points within the solver's tolerance"
-    doubt = f"{ties} were settled by exact sums" * bool(interval.doubtful)
+    ties = f"{interval.doubtful:,} points within the solver's tolerance were settled by exact sums"
+    doubt = ties * bool(interval.doubtful)
     if not interval.closed:
-        doubt = f"{ties} stand in the way" if interval.stuck else "the time limit came first"
+        doubt = interval.obstacle or "the time limit came first"
     return Certificate(
         interval.lower,
         interval.upper,

@@ -1,0 +1,151 @@
+"""Every method against brute force: every point, counted exactly."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from named_networks import KINDS, index, lifted_parity, random_network
+
+import sparsact
+from sparsact import kernels
+from sparsact.certificate.methods import COMPARISONS
+from sparsact.certificate.orbits import Orbits
+from sparsact.hypercube import points
+from sparsact.lift import Lift
+from sparsact.network import SparselyActivatedNetwork
+
+METHODS = ("auto", "enumeration", "orbits", "milp")
+
+
+def check(certificate, network, X):
+    """The certificate says what counting the active units of all allowed inputs X says."""
+    counts = network.n_active(X)
+    assert certificate.max_active == certificate.upper == counts.max()
+    assert certificate.exact
+    assert not certificate.vacuous
+    assert certificate.confidence == 1
+    assert network.n_active(certificate.witness[None])[0] == counts.max()
+    assert (certificate.witness == X).all(axis=1).any()
+    if certificate.method != "milp":
+        assert certificate.distribution == tuple(np.bincount(counts).tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_brute_force(kind, method):
+    rng = np.random.default_rng(7)
+    for n, s in ((1, 3), (4, 2), (6, 5), (7, 9)):
+        for _ in range(3):
+            network = random_network(kind, s, n, rng)
+            check(network.certify(method), network, points(n))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_brute_force_over_lifts(kind, method):
+    rng = np.random.default_rng(8)
+    for n, s, m in ((5, 3, 3), (9, 4, 4)):
+        network = random_network(kind, s, n, rng)
+        lift = Lift([np.flatnonzero(rng.random(m) < 0.5) for _ in range(n)], m)
+        check(network.certify(method, inputs=lift), network, lift(points(m)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sparse_weights(method):
+    network = index(2)
+    sparse = SparselyActivatedNetwork(network.u, sp.csr_array(network.W), network.b)
+    check(sparse.certify(method), network, points(6))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ties_are_off(method):
+    """Half of the points of Index_b have a pre-activation of exactly 0: the network is 1-sparse, and off at those."""
+    certificate = index(2).certify(method)
+    assert (certificate.max_active, certificate.upper) == (1, 1)
+    if certificate.distribution is not None:
+        assert certificate.distribution == (32, 32)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("weights", "on"), [((0.1, 0.2, -0.3), 1), ((-0.1, -0.2, 0.3), 1), ((0.5, 0.25, -0.75), 0)])
+def test_signs_that_rounding_could_flip(method, weights, on):
+    """0.1 + 0.2 - 0.3 is 2.8e-17 of the numbers stored; a threshold of its other values leaves it the only question."""
+    x = np.array([[1, 1, 1]])
+    alone = [[*weights, 10.0, 10.0]]  # the last two must be on, or the sum is far below
+    network = SparselyActivatedNetwork([1.0], alone, [20.0 + (0.0 if on else 0.0)])
+    truth = network.n_active(points(5)).max()
+    assert network.certify(method).max_active == network.certify(method).upper == truth
+    bare = SparselyActivatedNetwork([1.0], [list(weights)], [0.0])
+    assert bare.n_active(x)[0] == (np.sum([float(w) for w in weights]) > 0 if on == 0 else bare.n_active(x)[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_units_dead_units_constant_units(method):
+    none = SparselyActivatedNetwork([], np.zeros((0, 4)), [])
+    dead = SparselyActivatedNetwork([1, 1, 1], np.eye(3, 5), [1, 2, 3])
+    always = SparselyActivatedNetwork([1, 1, 1], [[1, 0], [0, 0], [1, 1]], [-2, -1, 2])
+    for network, most in ((none, 0), (dead, 0), (always, 2)):
+        certificate = network.certify(method)
+        assert (certificate.max_active, certificate.upper) == (most, most)
+        assert network.n_active(certificate.witness[None])[0] == most
+
+
+@pytest.mark.parametrize("name", ["reference", "native"])
+def test_both_kernels(name):
+    if name == "native" and kernels.dispatch.native is None:
+        pytest.skip("built without a compiler")
+    network = random_network("reals", 11, 9, np.random.default_rng(3))
+    with kernels.using(name):
+        assert set(COMPARISONS) >= {kernels.backend()}
+        check(network.certify("enumeration", n_jobs=2), network, points(9))
+
+
+def test_orbits_are_few_and_cover_the_cube():
+    network = random_network("alike", 3, 8, np.random.default_rng(5))
+    from sparsact.certificate.inputs import Inputs
+
+    orbits = Orbits(network.W, Inputs.of(None, 8))
+    states = np.arange(orbits.n_states)
+    assert orbits.n_states < 2**8
+    assert orbits.multiplicities(states).sum() == 2**8
+    X = orbits.points(states)
+    np.testing.assert_array_equal(orbits.features(states) @ orbits.weights.T, X @ network.W.T)
+
+
+def test_lifted_parity_is_one_sparse_over_the_lift_alone():
+    """m = 3, as ERRATA of paper A has it: one unit at each lifted point, up to three elsewhere on the cube."""
+    network, lift = lifted_parity(3), Lift.quadratic(3)
+    for method in METHODS:
+        check(network.certify(method, inputs=lift), network, lift(points(3)))
+        check(network.certify(method), network, points(9))
+    assert network.certify(inputs=lift).max_active == 1
+    assert network.certify().max_active == 3
+
+
+def test_orbits_reach_far_beyond_enumeration():
+    """m = 8: 2**64 points in two groups, and a distribution that counts them all."""
+    network = lifted_parity(8)
+    certificate = network.certify()
+    assert certificate.method == "orbits"
+    assert certificate.exact
+    assert sum(certificate.distribution) == 2**64
+    assert certificate.max_active == network.certify("milp").max_active == 7
+    assert "513 orbits" in str(certificate)
+
+
+def test_auto_chooses_what_is_cheap():
+    rng = np.random.default_rng(0)
+    assert index(3).certify().method == "enumeration"
+    wide = SparselyActivatedNetwork(np.ones(3), rng.normal(size=(3, 40)), np.full(3, 5.0))
+    assert wide.certify(time_limit=0.1).method == "milp"
+    assert sparsact.certify(index(5)).method == "milp"
+
+
+def test_a_network_is_not_changed_and_the_global_generator_is_left_alone():
+    network = random_network("reals", 4, 6, np.random.default_rng(1))
+    before = [array.copy() for array in (network.u, network.W, network.b)]
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 - that it is not touched is the test
+    for method in METHODS:
+        network.certify(method)
+    for array, old in zip((network.u, network.W, network.b), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
