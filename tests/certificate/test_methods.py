@@ -1,5 +1,7 @@
 """Every method against brute force: every point, counted exactly."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ from named_networks import KINDS, index, lifted_parity, random_network
 
 import sparsact
 from sparsact import kernels
+from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.methods import COMPARISONS
 from sparsact.certificate.orbits import Orbits
 from sparsact.hypercube import points
@@ -66,16 +69,18 @@ def test_ties_are_off(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("weights", "on"), [((0.1, 0.2, -0.3), 1), ((-0.1, -0.2, 0.3), 1), ((0.5, 0.25, -0.75), 0)])
-def test_signs_that_rounding_could_flip(method, weights, on):
-    """0.1 + 0.2 - 0.3 is 2.8e-17 of the numbers stored; a threshold of its other values leaves it the only question."""
-    x = np.array([[1, 1, 1]])
-    alone = [[*weights, 10.0, 10.0]]  # the last two must be on, or the sum is far below
-    network = SparselyActivatedNetwork([1.0], alone, [20.0 + (0.0 if on else 0.0)])
-    truth = network.n_active(points(5)).max()
-    assert network.certify(method).max_active == network.certify(method).upper == truth
-    bare = SparselyActivatedNetwork([1.0], [list(weights)], [0.0])
-    assert bare.n_active(x)[0] == (np.sum([float(w) for w in weights]) > 0 if on == 0 else bare.n_active(x)[0])
+@pytest.mark.parametrize(
+    ("weights", "threshold", "on"),
+    [((0.1, 0.1, 0.5), 0.7, 1), ((0.1, 0.2, 0.3, 0.3), 0.9, 0), ((0.5, 0.6, 0.6), 1.7, 0), ((0.5, 0.25), 0.75, 0)],
+)
+def test_signs_that_rounding_flips(method, weights, threshold, on):
+    """Added from the left, the first looks like a tie and the next two look active; the numbers stored disagree."""
+    assert (sum(map(Fraction, weights)) > Fraction(threshold)) == on
+    unit = SparselyActivatedNetwork([1.0], [weights], [threshold])
+    certificate = unit.certify(method)
+    assert (certificate.max_active, certificate.upper) == (on, on)
+    twice = SparselyActivatedNetwork([1.0, 1.0], np.vstack([weights, weights]), [threshold, threshold - 0.05])
+    assert twice.certify(method).upper == 1 + on
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -101,8 +106,6 @@ def test_both_kernels(name):
 
 def test_orbits_are_few_and_cover_the_cube():
     network = random_network("alike", 3, 8, np.random.default_rng(5))
-    from sparsact.certificate.inputs import Inputs
-
     orbits = Orbits(network.W, Inputs.of(None, 8))
     states = np.arange(orbits.n_states)
     assert orbits.n_states < 2**8

@@ -24,7 +24,7 @@ MOST_VALUES = 2**12
 
 
 def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Thresholds that decide the same points of the cube as the network's, and the rounding to fear at each: (s,), (s,).
+    """Thresholds that decide the same points of the cube as the network's, and the rounding to fear at each, (s,) both.
 
     A unit has nothing to fear (0) when its sums are exact, or its threshold could be moved away from all its values.
     """
