@@ -8,6 +8,7 @@ weights such as 0.1 or 1 / sqrt(3) are decided as fast as those with integers, t
 from __future__ import annotations
 
 from collections import Counter
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from sparsact.kernels.networks import ROUNDING_STEPS
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
-MOST_VALUES = 2**12
+MOST_VALUES = 2**14
 
 
 def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -46,22 +47,21 @@ def nearest_values(
     r"""The least value of :math:`\langle w, x \rangle - b` on the cube that meets its row, and the most that does not.
 
     A row is met above 0 (``strict``) or from 0 on. Both (q,), rounded once to float64; out of reach where there is no
-    such value, and 0 where a row takes more than ``MOST_VALUES`` values.
+    such value, and 0 where a row may take more than ``MOST_VALUES`` values.
     """
     above, below = np.zeros(len(b)), np.zeros(len(b))
     for j, step in enumerate(grids(W, b)[0].tolist()):
         row = W[[j]].toarray()[0] if isinstance(W, sp.csr_array) else W[j]
         magnitudes = Counter(_in_steps(x, step) for x in np.abs(row[row != 0]).tolist())
+        if prod(count + 1 for count in magnitudes.values()) > MOST_VALUES:
+            continue
         values = {-_in_steps(b[j], step)}
         for magnitude, count in magnitudes.items():
             values = {value + magnitude * (count - 2 * t) for value in values for t in range(count + 1)}
-            if len(values) > MOST_VALUES:
-                break
-        else:
-            met = {value for value in values if value > 0 or (value == 0 and not strict)}
-            beyond = 2 + 2 * max(map(abs, values))
-            above[j] = np.ldexp(float(min(met, default=beyond)), step)
-            below[j] = np.ldexp(float(max(values - met, default=-beyond)), step)
+        met = {value for value in values if value > 0 or (value == 0 and not strict)}
+        beyond = 2 + 2 * max(map(abs, values))
+        above[j] = np.ldexp(float(min(met, default=beyond)), step)
+        below[j] = np.ldexp(float(max(values - met, default=-beyond)), step)
     return above, below
 
 
