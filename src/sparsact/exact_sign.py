@@ -25,15 +25,20 @@ Weights: TypeAlias = Any  # an (s, n) float64 array or scipy.sparse.csr_array
 def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> NDArray[np.int8]:
     """Sign (-1, 0 or 1) of every pre-activation at the rows of ``X``, shape (m, s).
 
-    One product of matrices, a second for the error bounds of units and points that need them, and an exact sum for each
+    At signs: one product of matrices, and two for units that rounding could mislead, each of them exact. At other
+    points, and for numbers of very different sizes: a product for the bounds of the error, and an exact sum for each
     pre-activation that lies within its bound.
     """
     values = np.asarray((W @ X.T).T) - b
     signs = np.sign(values).astype(np.int8)
-    unsure = ~is_exact(W, b)
-    if not _are_signs(X):
-        unsure[:] = True  # no longer sums of +-w
-    units = np.flatnonzero(unsure)
+    if _are_signs(X):
+        units = np.flatnonzero(~is_exact(W, b))
+        (high, high_b), (low, low_b), fits = two_parts(W[units], b[units])
+        sums = (np.asarray((high @ X.T).T) - high_b) + (np.asarray((low @ X.T).T) - low_b)
+        signs[:, units[fits]] = np.sign(sums[:, fits])
+        units = units[~fits]
+    else:
+        units = np.arange(len(b))  # no longer sums of +-w
     if not len(units):
         return signs
     terms = W.shape[1] + 1

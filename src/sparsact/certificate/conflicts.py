@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Clique = NDArray[np.intp]
+ADDITIONS = 2**32
 
 
 def conflicts(
@@ -21,12 +22,15 @@ def conflicts(
     """Which pairs of units no values of the features switch on together, (s, s), symmetric; proved, not estimated.
 
     ``weights`` (s, F) and ``counts`` (F,) are those of a reduction, ``grid`` that of the units on all their inputs
-    (:func:`sparsact.exact_sign.grids`). Cost: ``s * nnz(weights)`` additions.
+    (:func:`sparsact.exact_sign.grids`). Cost: ``s * nnz(weights)`` additions; where those are more than a few seconds'
+    work, none is looked for.
     """
     lowest, span = grid
     size = np.abs(weights) @ counts
     total = size + np.abs(b)
     found = np.zeros((len(b), len(b)), dtype=bool)
+    if len(b) * np.count_nonzero(weights) > ADDITIONS:
+        return found
     for j, row in enumerate(weights):
         here = np.flatnonzero(row)
         part = weights[j + 1 :, here]
