@@ -71,7 +71,7 @@ def _are_signs(X: NDArray[Any]) -> bool:
 def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Units whose sums ``+-w_1 +- ... +- w_n - b`` floating point finds without rounding, in any order, (s,)."""
     lowest, span = grids(W, b)
-    return np.asarray(span - lowest <= 52)
+    return np.asarray(span - lowest <= 53)
 
 
 def two_parts(
