@@ -13,7 +13,16 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-BENCHMARKS = ("walsh_hadamard", "least_squares", "large", "cross_validation", "certificates")
+BENCHMARKS = (
+    "walsh_hadamard",
+    "least_squares",
+    "large",
+    "cross_validation",
+    "enumeration",
+    "network_values",
+    "flips",
+    "certificates",
+)
 
 
 def main() -> int:

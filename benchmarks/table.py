@@ -56,6 +56,25 @@ def lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
     measured = f"{rows[work, 'times as fast']['value']:.0f}x ({ours:.1f} s against {theirs:.0f} s), equal scores"
     name = "cross-validation, degrees 1-3, 20 penalties, 5 folds, n = 20, m = 100k"
     yield _line(name, "GridSearchCV", "50x", measured)
+    if ("Index_10 m=100,000", "times as fast") in rows:
+        yield from network_lines(rows)
+
+
+def network_lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
+    """The rows of networks, which files of the first version lack."""
+    for kind in ("integer", "real"):
+        row = rows[f"n=24 s=64 {kind} weights", "seconds"]
+        verdict = "" if row["met"] else ", missed"
+        yield _line(f"active units at all 2^24 points, s = 64, {kind} weights", "-", "2 s", _spread(row) + verdict)
+    work, name = "Index_10 m=100,000", "values of Index_10, n = 1034, s = 1024, 100k points"
+    ratio = rows[work, "times as fast"]
+    ours, theirs = (_spread(rows[work, f"{side}, seconds"]) for side in ("ours", "dense"))
+    verdict = "" if ratio["met"] else ", missed"
+    yield _line(name, "dense NumPy", "8x", f"{ratio['value']:.1f}x ({ours} against {theirs}){verdict}")
+    works = {work for work, _ in rows if str(work).startswith("n=10,000 ")}
+    seconds, points = max((rows[work, "seconds"]["value"], rows[work, "points"]["value"]) for work in works)
+    name = "average sensitivity to 1 %, n = 10,000, s = 1,000, the slowest of three"
+    yield _line(name, "-", "30 s", f"{seconds:.1f} s, {points:.0f} points")
 
 
 def _spread(row: dict) -> str:

@@ -1,4 +1,5 @@
-// The Python face of the native kernels. Arrays are trusted here: kernels/dispatch.py is the door.
+// The Python face of the native kernels. Arrays are trusted here: kernels/dispatch.py and kernels/networks.py
+// are the doors.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 

@@ -154,7 +154,7 @@ def _fill_differences(
     differences: NDArray[np.float64],
     n_threads: int,
 ) -> None:
-    Z = np.ascontiguousarray((W @ X.T.astype(np.float64)).T - b)
+    Z = np.ascontiguousarray(X.astype(np.float64) @ W.T - b)
     signs = np.ascontiguousarray(X, dtype=np.int8)
     if isinstance(W, sp.csr_array):
         dispatch.chosen().sparse_flip_differences(signs, Z, *_parts(W), u, reach, differences, n_threads)

@@ -1,0 +1,78 @@
+"""Points of every dtype at a network's door, and counts of active units that rounding could spoil."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sparsact import SparselyActivatedNetwork
+from sparsact.checks import checked_columns, checked_points
+from sparsact.exact_sign import tolerances
+
+
+def exact_counts(X, W, b):
+    def active(w, threshold, x):
+        return (
+            sum((Fraction(float(p)) * Fraction(float(q)) for p, q in zip(w, x, strict=True)), -Fraction(threshold)) > 0
+        )
+
+    return [sum(active(w, float(threshold), x) for w, threshold in zip(W, b, strict=True)) for x in X]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("step", [2, 10])  # halves are exact in floating point; tenths are not, and tie when rounded
+def test_active_units_are_counted_exactly(dtype, step):
+    rng = np.random.default_rng(53)
+    for s, n, m in ((7, 5, 37), (1, 3, 11), (6, 1, 2), (3, 2, 0)):
+        W, b = rng.integers(-3, 4, size=(s, n)) / step, rng.integers(-3, 4, size=s) / step
+        for X in (1 - 2 * rng.integers(0, 2, size=(m, n)), rng.integers(-3, 4, size=(m, n))):
+            points = X.astype(dtype)
+            for weights in (W, sp.csr_array(W)):
+                net = SparselyActivatedNetwork(np.ones(s), weights, b)
+                np.testing.assert_array_equal(net.n_active(points), exact_counts(points, W, b))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_values_do_not_depend_on_the_dtype_of_signs(sparse):
+    rng = np.random.default_rng(59)
+    s, n, m = 13, 9, 41
+    W = rng.normal(size=(s, n)) * (rng.random((s, n)) < 0.4)
+    net = SparselyActivatedNetwork(rng.normal(size=s), sp.csr_array(W) if sparse else W, rng.normal(size=s))
+    X = 1 - 2 * rng.integers(0, 2, size=(m, n), dtype=np.int8)
+    expected = net(X.astype(np.float64))
+    for dtype in (np.int8, np.int16, np.float32):
+        np.testing.assert_array_equal(net(X.astype(dtype)), expected)
+
+
+def test_points_keep_a_dtype_that_kernels_read():
+    for dtype, kept in ((np.int8, np.int8), (np.float32, np.float32), (np.int64, np.float64), (np.float64, np.float64)):
+        X = np.ones((3, 2), dtype=dtype)
+        assert checked_points(X, 2).dtype == kept
+        assert checked_columns(X, 2).dtype == np.float64
+        assert np.shares_memory(checked_points(X, 2), X) == (dtype == kept)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_named(dtype, bad):
+    X = np.zeros((3, 2), dtype=dtype)
+    X[2, 1] = bad
+    with pytest.raises(ValueError, match=r"`X` must be finite; the one at \(2, 1\)"):
+        checked_points(X, 2)
+
+
+def test_a_sum_that_overflows_is_of_finite_numbers():
+    for dtype in (np.float32, np.float64):
+        X = np.full((3, 2), np.finfo(dtype).max, dtype=dtype)
+        np.testing.assert_array_equal(checked_points(X, 2), X)
+
+
+def test_tolerances_are_zero_for_exact_sums_alone():
+    W, b, signs = np.array([[0.5, 1.0], [0.1, 0.2]]), np.zeros(2), np.array([[1, -1]])
+    assert (tolerances(signs, W, b) > 0).tolist() == [False, True]
+    assert (tolerances(signs.astype(np.float64), W, b) > 0).tolist() == [False, True]
+    assert (tolerances(0.3 * signs, W, b) > 0).all()
+    assert (tolerances(3 * signs, W, b) > 0).all()
