@@ -5,7 +5,7 @@ import numpy as np
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
 
-KINDS = ("integers", "eighths", "tenths", "reals", "wide", "faint", "far", "subnormal", "alike")
+KINDS = ("integers", "eighths", "tenths", "reals", "wide", "faint", "far", "subnormal", "enormous", "alike")
 
 
 def index(b):
@@ -39,6 +39,8 @@ def random_network(kind, s, n, rng):
         W, b = rng.choice([1e-45, 1.0, -1.0, -1e-45, 0.0], (s, n)), rng.choice([0, 1.0, 1e-45], s)
     if kind == "subnormal":
         W, b = W * 5e-324, b * 5e-324
+    if kind == "enormous":
+        W, b = W * 1e306, b * 1e306
     if kind == "alike":
         W = W[:, rng.integers(0, min(2, n), n)] * rng.choice([-1, 1], n)
     return SparselyActivatedNetwork(rng.normal(size=s), W, b)

@@ -12,7 +12,7 @@ from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.orbits import Orbits
 from sparsact.certificate.rows import scaled_rows
 from sparsact.certificate.thresholds import nearest_values, separated
-from sparsact.exact_sign import exact_signs, grids, two_parts
+from sparsact.exact_sign import exact_signs, two_parts
 from sparsact.hypercube import points
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
@@ -68,7 +68,7 @@ def test_conflicts_are_what_they_say(kind):
     for _ in range(5):
         network = random_network(kind, 8, 6, rng)
         orbits = Orbits(network.W, Inputs.of(None, 6))
-        found = conflicts(orbits.weights, orbits.counts, network.b, grids(network.W, network.b))
+        found = conflicts(orbits.weights, orbits.counts, network.W, network.b)
         active = network.active(points(6)).astype(int)
         together = active.T @ active > 0
         off_diagonal = ~np.eye(8, dtype=bool)

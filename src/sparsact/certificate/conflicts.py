@@ -9,37 +9,34 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.exact_sign import Weights, grids
+
 Clique = NDArray[np.intp]
 ADDITIONS = 2**32
 
 
 def conflicts(
-    weights: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    b: NDArray[np.float64],
-    grid: tuple[NDArray[np.int64], NDArray[np.int64]],
+    reduced: NDArray[np.float64], counts: NDArray[np.int64], W: Weights, b: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Which pairs of units no values of the features switch on together, (s, s), symmetric; proved, not estimated.
 
-    ``weights`` (s, F) and ``counts`` (F,) are those of a reduction, ``grid`` that of the units on all their inputs
-    (:func:`sparsact.exact_sign.grids`). Cost: ``s * nnz(weights)`` additions; where those are more than a few seconds'
-    work, none is looked for.
+    ``reduced`` (s, F) and ``counts`` (F,) are the reduction of ``W`` (s, n). Cost: ``s * nnz(reduced)`` additions;
+    where those are more than a few seconds' work, none is looked for.
     """
-    lowest, span = grid
-    size = np.abs(weights) @ counts
-    total = size + np.abs(b)
+    lowest, span = grids(W, b)
+    size = np.abs(reduced) @ counts
+    fear = np.ldexp(8 * (W.shape[1] + 4) * np.finfo(np.float64).eps, span)
     found = np.zeros((len(b), len(b)), dtype=bool)
-    if len(b) * np.count_nonzero(weights) > ADDITIONS:
+    if len(b) * np.count_nonzero(reduced) > ADDITIONS:
         return found
-    for j, row in enumerate(weights):
+    for j, row in enumerate(reduced):
         here = np.flatnonzero(row)
-        part = weights[j + 1 :, here]
+        part = reduced[j + 1 :, here]
         most = size[j + 1 :] + (np.abs(part + row[here]) - np.abs(part)) @ counts[here]
         excess = most - (b[j] + b[j + 1 :])
         # Sums of two units stay on the finer grid of the two, below twice the wider span: exact when that fits 53 bits.
         fits = np.maximum(span[j], span[j + 1 :]) + 2 - np.minimum(lowest[j], lowest[j + 1 :]) <= 52
-        error = 8 * (weights.shape[1] + 4) * np.finfo(np.float64).eps * (total[j] + total[j + 1 :])
-        found[j, j + 1 :] = np.where(fits, excess <= 0, excess <= -error)
+        found[j, j + 1 :] = np.where(fits, excess <= 0, excess <= -(fear[j] + fear[j + 1 :]))
     return np.asarray(found | found.T)
 
 

@@ -16,7 +16,6 @@ from sparsact.certificate.program import Program, program_of, solve
 from sparsact.certificate.reduction import Reduction
 from sparsact.certificate.rows import scaled_rows
 from sparsact.certificate.witness import searched_witness
-from sparsact.exact_sign import grids
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
@@ -60,8 +59,8 @@ def bounded(
     units = np.flatnonzero(~(constant | network.dead_units()))
     always = int(constant.sum())
     lower, witness = searched_witness(network, inputs, rng=rng)
-    grid = grids(network.W[units], network.b[units])
-    cliques = clique_cover(conflicts(reduction.weights[units], reduction.counts, network.b[units], grid))
+    pairs = conflicts(reduction.weights[units], reduction.counts, network.W[units], network.b[units])
+    cliques = clique_cover(pairs)
     interval = Interval(lower, always + len(cliques), witness)
     if not len(reduction.counts):  # no unit and no constraint looks at the input: one point is like another
         interval.upper, interval.empty = lower, witness is None

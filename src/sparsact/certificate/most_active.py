@@ -76,9 +76,9 @@ def certify(
 
     Notes
     -----
-    A tie is off, as Definition 1 says, and what is on is decided exactly for the float64 numbers stored: units whose
-    sums floating point finds without rounding (integers, halves) by a comparison, all others by a bound on the error
-    and exact sums for points within it. Points that are too many to settle leave an interval, and ``doubt`` says so.
+    A tie is off, as Definition 1 says, and what is on is decided exactly for the float64 numbers stored: by comparison
+    for units whose sums do not round (integers, halves) or take few values (tenths), for all others by a bound on the
+    error, and by exact sums within it. Points too many to settle leave an interval, and ``doubt`` says so.
 
     Cost: ``s * 2**n`` comparisons; ``s * F`` multiplications an orbit with F groups; ``"milp"`` may need its time.
 

@@ -41,7 +41,7 @@ class Rows:
 def scaled_rows(
     reduced: NDArray[np.float64], counts: NDArray[np.int64], W: Weights, b: NDArray[np.float64], *, strict: bool
 ) -> Rows:
-    """Rows over the features of a reduction, each scaled by a power of two of its own (so, without rounding).
+    """Rows over the features of a reduction, each scaled by a power of two of its own, which rounds nothing.
 
     ``reduced`` (q, F) and ``counts`` (F,) are the reduction of ``W`` (q, n). A row is met where its value is above
     ``b`` (``strict``) or at least ``b``.
@@ -50,8 +50,8 @@ def scaled_rows(
     whole = span - lowest <= WHOLE_AT_MOST
     shift = np.where(whole, -lowest, FINE - span)
     weights, b_scaled = np.ldexp(reduced, shift[:, None]), np.ldexp(b, shift)
-    total = np.abs(weights) @ counts + np.abs(b_scaled)
-    error = np.where(whole, 0.0, 8 * (W.shape[1] + 4) * np.finfo(np.float64).eps * total)
+    rounding = 8 * (W.shape[1] + 4) * np.finfo(np.float64).eps * 2.0**FINE  # features are sums: they may have rounded
+    error = np.where(whole, 0.0, rounding)
     small = (np.abs(weights) < DROPPED) & ~whole[:, None]
     error += np.where(small, np.abs(weights), 0.0) @ counts
     threshold = np.full(len(b), float(strict))

@@ -24,6 +24,7 @@ class Certificate:
         An allowed input that switches on ``max_active`` units: int8 signs (float64 if ``"sampled"`` met other numbers).
         None when no input is allowed, or the time ran out before one was found.
     method : {"enumeration", "orbits", "milp", "sampled"}
+        Or another word, of whoever counted over inputs of their own.
     proof : str
         How it was found, in words.
     inputs : str
