@@ -9,6 +9,7 @@ from named_networks import KINDS, index, lifted_parity, random_network
 
 import sparsact
 from sparsact import kernels
+from sparsact.certificate import enumeration, sweep, thresholds
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.methods import COMPARISONS
 from sparsact.certificate.orbits import Orbits
@@ -152,3 +153,26 @@ def test_a_network_is_not_changed_and_the_global_generator_is_left_alone():
     for array, old in zip((network.u, network.W, network.b), before, strict=True):
         np.testing.assert_array_equal(array, old)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("kind", ["far", "tenths"])
+def test_doubt_that_is_too_much_to_settle_is_told(kind, monkeypatch):
+    """With next to no work allowed, bounds still hold the truth, and the certificate says what is left open."""
+    monkeypatch.setattr(sweep, "SETTLED_AT_MOST", 2)
+    monkeypatch.setattr(enumeration, "SWEEP_AT_MOST", 0)
+    monkeypatch.setattr(enumeration, "SWEEP_GLADLY", 0)
+    monkeypatch.setattr(thresholds, "MOST_VALUES", 1)
+    rng = np.random.default_rng(17)
+    doubts = set()
+    for _ in range(8):
+        network = random_network(kind, 9, 8, rng)
+        most = network.n_active(points(8)).max()
+        for method in ("enumeration", "orbits"):
+            certificate = network.certify(method)
+            assert certificate.max_active <= most <= certificate.upper
+            assert network.n_active(certificate.witness[None])[0] == certificate.max_active
+            if not certificate.exact:
+                assert "left in doubt" in certificate.doubt
+                assert certificate.distribution is None
+                doubts.add(method)
+    assert doubts == ({"enumeration", "orbits"} if kind == "far" else {"enumeration"})
