@@ -116,7 +116,7 @@ def test_orbits_are_few_and_cover_the_cube():
 
 
 def test_lifted_parity_is_one_sparse_over_the_lift_alone():
-    """m = 3, as ERRATA of paper A has it: one unit at each lifted point, up to three elsewhere on the cube."""
+    """m = 3: one unit at each lifted point, up to three elsewhere on the cube, where paper A says one."""
     network, lift = lifted_parity(3), Lift.quadratic(3)
     for method in METHODS:
         check(network.certify(method, inputs=lift), network, lift(points(3)))
