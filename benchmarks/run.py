@@ -22,6 +22,7 @@ BENCHMARKS = (
     "network_values",
     "units",
     "monte_carlo",
+    "certificates",
 )
 
 

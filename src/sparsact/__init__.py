@@ -11,6 +11,7 @@ from sparsact._version import __version__
 if TYPE_CHECKING:
     from sparsact import (
         bounds,
+        certificate,
         constructions,
         datasets,
         fourier,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         learners,
         rademacher,
     )
+    from sparsact.certificate import Certificate, certify
     from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _SUBMODULES = (
     "bounds",
+    "certificate",
     "constructions",
     "datasets",
     "fourier",
@@ -37,15 +40,18 @@ _SUBMODULES = (
     "rademacher",
 )
 _NAMES = {
+    "Certificate": "sparsact.certificate",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
+    "certify": "sparsact.certificate",
     "load": "sparsact.storage",
 }
 
 __all__ = [
+    "Certificate",
     "Lift",
     "LowDegreeClassifier",
     "LowDegreeRegressor",
@@ -53,6 +59,8 @@ __all__ = [
     "SparselyActivatedNetwork",
     "__version__",
     "bounds",
+    "certificate",
+    "certify",
     "constructions",
     "datasets",
     "fourier",

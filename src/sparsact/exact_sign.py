@@ -25,15 +25,20 @@ Weights: TypeAlias = Any  # an (s, n) float64 array or scipy.sparse.csr_array
 def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> NDArray[np.int8]:
     """Sign (-1, 0 or 1) of every pre-activation at the rows of ``X``, shape (m, s).
 
-    One product of matrices, a second for the error bounds of units and points that need them, and an exact sum for each
+    At signs: one product of matrices, and two for units that rounding could mislead, each of them exact. At other
+    points, and for numbers of very different sizes: a product for the bounds of the error, and an exact sum for each
     pre-activation that lies within its bound.
     """
     values = np.asarray((W @ X.T).T) - b
     signs = np.sign(values).astype(np.int8)
-    unsure = ~is_exact(W, b)
-    if not _are_signs(X):
-        unsure[:] = True  # no longer sums of +-w
-    units = np.flatnonzero(unsure)
+    if _are_signs(X):
+        units = np.flatnonzero(~is_exact(W, b))
+        (high, high_b), (low, low_b), fits = two_parts(W[units], b[units])
+        sums = (np.asarray((high @ X.T).T) - high_b) + (np.asarray((low @ X.T).T) - low_b)
+        signs[:, units[fits]] = np.sign(sums[:, fits])
+        units = units[~fits]
+    else:
+        units = np.arange(len(b))  # no longer sums of +-w
     if not len(units):
         return signs
     terms = W.shape[1] + 1
@@ -65,16 +70,47 @@ def _are_signs(X: NDArray[Any]) -> bool:
 
 def is_exact(W: Weights, b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Units whose sums ``+-w_1 +- ... +- w_n - b`` floating point finds without rounding, in any order, (s,)."""
+    lowest, span = grids(W, b)
+    return np.asarray(span - lowest <= 53)
+
+
+def two_parts(
+    W: Weights, b: NDArray[np.float64]
+) -> tuple[tuple[Weights, NDArray[np.float64]], tuple[Weights, NDArray[np.float64]], NDArray[np.bool_]]:
+    """Weights and thresholds as sums ``high + low`` of parts whose own sums are exact: (W, b) high, (W, b) low, (s,).
+
+    So the sign of ``(W_high x - b_high) + (W_low x - b_low)`` is the true one at every point of the cube, by two
+    products of matrices. That holds for units whose numbers span about 100 binary digits or fewer: the last array.
+    """
+    lowest, span = grids(W, b)
+    step = span - 52
+    high_b = np.ldexp(np.rint(np.ldexp(b, -step)), step)
+    if isinstance(W, sp.csr_array):
+        shift = np.repeat(step, np.diff(W.indptr))
+        data = np.ldexp(np.rint(np.ldexp(W.data, -shift)), shift)
+        high: Weights = sp.csr_array((data, W.indices, W.indptr), shape=W.shape)
+        low: Weights = sp.csr_array((W.data - data, W.indices, W.indptr), shape=W.shape)
+    else:
+        high = np.ldexp(np.rint(np.ldexp(W, -step[:, None])), step[:, None])
+        low = W - high
+    fits = span - lowest + int(W.shape[1]).bit_length() <= 104
+    return (high, high_b), (low, b - high_b), np.asarray(fits)
+
+
+def grids(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The grid of each unit, (s,) and (s,): all its numbers are multiples of 2**lowest with magnitudes below 2**span.
+
+    The span is that of the sum of magnitudes, and so of every pre-activation on the cube; a unit of zeros has (0, 0).
+    """
     unit, magnitude = _entries(W, b)
-    step = np.zeros(len(b), dtype=np.int64)
     mantissa, exponent = np.frexp(magnitude)
     digits = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = exponent - 53 + np.bitwise_count((digits & -digits) - 1).astype(np.int64)
-    step[:] = 2000
-    np.minimum.at(step, unit, lowest)
+    lowest = np.full(len(b), 2000, dtype=np.int64)
+    np.minimum.at(lowest, unit, exponent - 53 + np.bitwise_count((digits & -digits) - 1).astype(np.int64))
     total = np.bincount(unit, weights=magnitude, minlength=len(b))
     _, span = np.frexp(total)
-    return np.asarray((total == 0) | (span.astype(np.int64) - step <= 53))
+    lowest[lowest == 2000] = 0
+    return lowest, np.where(np.isinf(total), 2000, span.astype(np.int64))
 
 
 def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -35,10 +35,10 @@ def inspect_model(
 
     Example: sparsact inspect model.sparsact --top 10
     """
-    from sparsact.cli.model_file import encoding_of, load_model
+    from sparsact.cli.model_file import encoding_of, load_model, network_in
 
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
-    network = _network_in(learned)
+    network = network_in(learned)
     if network is not None:
         from sparsact.cli.inspect_network import inspect_network
 
@@ -54,14 +54,6 @@ def inspect_model(
     else:
         _tell(told)
     return None
-
-
-def _network_in(learned: Any) -> Any:
-    """The network that a file held, itself or as what a learner has learned; None for other models."""
-    from sparsact.network import SparselyActivatedNetwork
-
-    network = getattr(learned, "network_", learned)
-    return network if isinstance(network, SparselyActivatedNetwork) else None
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:

@@ -17,11 +17,13 @@ from sparsact.cli.surroundings import command_line, versions
 if TYPE_CHECKING:
     import numpy as np
 
+    from sparsact.certificate import Certificate
     from sparsact.fourier import Estimate
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
 
-ALL_POINTS = 16  # inputs, up to which every point is looked at
+EXACT_INPUTS = 22  # of the network, up to which a table of values is a matter of a second
+EXACT_READ = 16  # or of each of its units: then the sum of their spectra is
 SAMPLED_POINTS = 20_000
 FOLDINGS = 40
 
@@ -63,7 +65,7 @@ def summarised(
         with progress.stage("certify"):
             certificate = network.certify(time_limit=time_limit, rng=rng)
         with progress.stage("activity"):
-            activity = _activity(network, rng)
+            activity = _activity(network, certificate, rng)
         with progress.stage("spectrum"):
             degrees, sensitivity = _spectrum(network, rng)
     sparse = isinstance(network.W, sp.csr_array)
@@ -76,7 +78,7 @@ def summarised(
         scale=network.scale(),
         n_dead=int(network.dead_units().sum()),
         n_constant=int(network.constant_units().sum()),
-        verdict=str(certificate),
+        verdict=_capitalised(str(certificate)),
         proved=certificate.exact,
         fewest=certificate.max_active,
         upper=certificate.upper,
@@ -89,36 +91,42 @@ def summarised(
     )
 
 
-def _activity(network: SparselyActivatedNetwork, rng: np.random.Generator) -> Activity:
-    """How many units are on, at every point or at random ones."""
+def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: np.random.Generator) -> Activity:
+    """How many units are on, at every point if the certificate has counted them, else at random ones."""
     import numpy as np
 
-    from sparsact.hypercube import bits_to_signs, points
+    from sparsact.constructions import uniform
     from sparsact.reports.network_summary import Activity
 
-    if network.n <= ALL_POINTS:
-        X, how = points(network.n), f"Every one of the {2**network.n:,} points."
+    if certificate.distribution is not None:
+        counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
     else:
-        X = bits_to_signs(rng.integers(2, size=(SAMPLED_POINTS, network.n), dtype=np.int8))
+        counts = np.bincount(network.n_active(uniform(network.n)(SAMPLED_POINTS, rng)))
         how = f"{SAMPLED_POINTS:,} uniformly random points."
-    counts = np.bincount(network.n_active(X))
-    return Activity(tuple((counts / len(X)).tolist()), how)
+    return Activity(tuple((counts / counts.sum()).tolist()), how)
 
 
 def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tuple[DegreeWeights, Estimate]:
-    """Weight by degree and average sensitivity: exact where that can be had, else estimated."""
+    """Weight by degree and average sensitivity: exact where that is quick, else estimated."""
+    import numpy as np
+    import scipy.sparse as sp
+
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
     from sparsact.reports.network_summary import DegreeWeights
 
-    try:
-        spectrum = Spectrum.of(network)
-    except ValueError:
+    read = np.diff(sp.csr_array(network.W).indptr)
+    if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:
         folded = estimate_weight_by_degree(network, n_samples=FOLDINGS, rng=rng)
         how = f"estimated: {FOLDINGS} random foldings of the inputs into {len(folded.value) - 1} groups"
         weights = DegreeWeights(tuple(folded.value.tolist()), tuple(folded.standard_error.tolist()), how)
         return weights, estimate_average_sensitivity(network, n_samples=SAMPLED_POINTS // 20, rng=rng)
+    spectrum = Spectrum.of(network)
     weight = spectrum.weight_by_degree()[: spectrum.degree() + 1]
     return DegreeWeights(tuple(weight.tolist()), None, "exact"), Estimate(spectrum.total_influence(), 0.0, 1)
+
+
+def _capitalised(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _as_json(summary: NetworkSummary) -> dict[str, Any]:
@@ -135,7 +143,8 @@ def _tell(summary: NetworkSummary, report: Path | None) -> None:
     console.print(f"{summary.name}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}")
     for name, fact in summary.facts:
         console.print(f"  {name}: {fact}")
-    grid = Grid("degree", title=f"weight by degree ({summary.degrees.how})", title_justify="left")
+    console.print(f"  weight by degree, {summary.degrees.how}:")
+    grid = Grid("degree")
     grid.add_column("weight", justify="right")
     if summary.degrees.errors is not None:
         grid.add_column("standard error", justify="right")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sparsact.datasets import Encoding
+if TYPE_CHECKING:
+    from sparsact.datasets import Encoding
+    from sparsact.network import SparselyActivatedNetwork
 
 
 def load_model(path: Path, remedy: str) -> Any:
@@ -27,6 +29,31 @@ def load_model(path: Path, remedy: str) -> Any:
     return sparsact.load(path)
 
 
+def read_network(path: Path) -> SparselyActivatedNetwork:
+    """The network of a file, or of the model in it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it holds something else.
+    """
+    model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
+    network = network_in(model)
+    if network is None:
+        raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork is needed.")
+    return network
+
+
+def network_in(model: Any) -> SparselyActivatedNetwork | None:
+    """The network that a file held, itself or as what a learner has learned; None of other models."""
+    from sparsact.network import SparselyActivatedNetwork
+
+    network = getattr(model, "network_", model)
+    return network if isinstance(network, SparselyActivatedNetwork) else None
+
+
 def read_model(path: Path) -> tuple[Any, Encoding]:
     """A model that was learned from a table, and the table's encoding.
 
@@ -43,6 +70,8 @@ def read_model(path: Path) -> tuple[Any, Encoding]:
 
 def encoding_of(model: Any, path: Path) -> Encoding:
     """How the table was encoded from which a model was learned."""
+    from sparsact.datasets import Encoding
+
     text = getattr(model, "table_encoding_", None)
     if text is None:
         raise ValueError(

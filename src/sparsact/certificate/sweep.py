@@ -1,0 +1,127 @@
+"""Count the active units at every state of a reduction, block by block, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.certificate.inputs import Inputs
+from sparsact.certificate.reduction import Reduction
+from sparsact.certificate.thresholds import separated
+from sparsact.exact_sign import is_exact, two_parts
+
+if TYPE_CHECKING:
+    from sparsact.network import SparselyActivatedNetwork
+
+NUMBERS_AT_ONCE = 2**20
+SETTLED_AT_MOST = 2**19  # points, and as many again of those that matter most
+
+
+@dataclass(eq=False)
+class Tally:
+    """What a sweep has found so far; -1 units while it has met no allowed input.
+
+    ``upper`` exceeds ``lower`` only where points that rounding leaves in doubt were too many to settle.
+    """
+
+    lower: int = -1
+    upper: int = -1
+    witness: NDArray[np.int8] | None = None
+    settled: int = 0
+    unsettled: int = 0
+    histogram: NDArray[Any] | None = None
+
+
+class Signs:
+    """Pre-activations at the features of a reduction whose signs are the true ones.
+
+    Units that rounding could mislead are summed in two parts, each exact; ``fear`` bounds the error of those few whose
+    numbers are of too many sizes even for that, and is 0 for all others.
+    """
+
+    def __init__(self, network: SparselyActivatedNetwork, reduction: Reduction) -> None:
+        self.b, fear = separated(network)
+        self.weights, self.split = reduction.weights, np.flatnonzero(fear)
+        high, low, fits = two_parts(network.W[self.split], network.b[self.split])
+        self.parts = [(reduction.reduced(W), b) for W, b in (high, low)]
+        fear[self.split[fits]] = 0.0
+        self.fear = fear
+
+    def __call__(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pre-activations (m, s), of the right sign wherever they are beyond ``fear``."""
+        values = features @ self.weights.T - self.b
+        if len(self.split):
+            high, low = (features @ W.T - b for W, b in self.parts)
+            values[:, self.split] = high + low
+        return np.asarray(values)
+
+
+def sweep(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> Tally:
+    """The most active units over all states, and how many inputs have how many.
+
+    Cost: ``n_states * s * F`` multiplications, thrice that for units that rounding could mislead.
+    """
+    tally = Tally(histogram=np.zeros(network.s + 1, dtype=np.int64))
+    signs = Signs(network, reduction)
+    sides_are_exact = bool(is_exact(inputs.normals, inputs.offsets).all())
+    step = max(1, NUMBERS_AT_ONCE // max(1, network.s, network.n))
+    for start in range(0, reduction.n_states, step):
+        states = np.arange(start, min(start + step, reduction.n_states))
+        features = reduction.features(states)
+        if len(inputs.offsets):
+            if sides_are_exact:
+                allowed = (features @ reduction.normals.T >= inputs.offsets).all(axis=1)
+            else:
+                allowed = inputs.contains(reduction.points(states))
+            states, features = states[allowed], features[allowed]
+        if len(states):
+            _count(tally, network, reduction, states, signs(features), signs.fear)
+    return tally
+
+
+def _count(
+    tally: Tally,
+    network: SparselyActivatedNetwork,
+    reduction: Reduction,
+    states: NDArray[np.int64],
+    values: NDArray[np.float64],
+    fear: NDArray[np.float64],
+) -> None:
+    lower = np.count_nonzero(values > fear, axis=1)
+    upper = lower
+    if fear.any():
+        upper = np.count_nonzero(values > -fear, axis=1)
+        _settle(tally, network, reduction, states, lower, upper)
+    best = int(lower.argmax())
+    if lower[best] > tally.lower:
+        tally.lower, tally.witness = int(lower[best]), reduction.points(states[best : best + 1])[0]
+    tally.upper = max(tally.upper, int(upper.max()))
+    multiplicities = reduction.multiplicities(states)
+    if multiplicities is None or tally.unsettled or tally.histogram is None:
+        tally.histogram = None
+    else:
+        tally.histogram = tally.histogram.astype(multiplicities.dtype, copy=False)
+        np.add.at(tally.histogram, lower, multiplicities)
+
+
+def _settle(
+    tally: Tally,
+    network: SparselyActivatedNetwork,
+    reduction: Reduction,
+    states: NDArray[np.int64],
+    lower: NDArray[np.intp],
+    upper: NDArray[np.intp],
+) -> None:
+    """Count doubtful points one by one, in place; those that could be the most first, when they are too many."""
+    doubtful = np.flatnonzero(upper > lower)
+    chosen = doubtful
+    if tally.settled + len(doubtful) > SETTLED_AT_MOST:
+        matter = doubtful[upper[doubtful] > max(tally.lower, int(lower.max()))]
+        chosen = matter[: max(0, 2 * SETTLED_AT_MOST - tally.settled)]
+    if len(chosen):
+        lower[chosen] = upper[chosen] = network.n_active(reduction.points(states[chosen]))
+    tally.settled += len(chosen)
+    tally.unsettled += len(doubtful) - len(chosen)

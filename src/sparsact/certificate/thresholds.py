@@ -1,0 +1,71 @@
+r"""Ties told apart: the pre-activations of a unit that are nearest to 0 on either side, listed without rounding.
+
+A unit whose weights have few distinct magnitudes takes few values on the cube. Between the least value above 0 and the
+most that is not, any threshold decides the same points; one halfway decides them in spite of rounding. So networks with
+weights such as 0.1 or 1 / sqrt(3) are decided as fast as those with integers, ties and all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from sparsact.exact_sign import Weights, grids
+from sparsact.kernels.networks import ROUNDING_STEPS
+
+if TYPE_CHECKING:
+    from sparsact.network import SparselyActivatedNetwork
+
+MOST_VALUES = 2**14
+
+
+def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Thresholds that decide the same points of the cube as the network's, and the rounding to fear at each, (s,) both.
+
+    A unit has nothing to fear (0) when its sums are exact, or its threshold could be moved away from all its values.
+    """
+    total = np.asarray(abs(network.W).sum(axis=1)) + np.abs(network.b)
+    steps = max(ROUNDING_STEPS, 4 * (network.n + 2))  # of the kernel; of a sum over features, which are sums themselves
+    fear = np.where(network.has_exact_weights(), 0.0, steps * np.finfo(np.float64).eps * total)
+    unsure = np.flatnonzero(fear)
+    b = network.b.copy()
+    above, below = nearest_values(network.W[unsure], network.b[unsure], strict=True)
+    apart = (above - below) / 2 > 2 * fear[unsure]
+    b[unsure[apart]] += (above + below)[apart] / 2
+    fear[unsure[apart]] = 0.0
+    return b, fear
+
+
+def nearest_values(
+    W: Weights, b: NDArray[np.float64], *, strict: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""The least value of :math:`\langle w, x \rangle - b` on the cube that meets its row, and the most that does not.
+
+    A row is met above 0 (``strict``) or from 0 on. Both (q,), rounded once to float64; out of reach where there is no
+    such value, and 0 where a row may take more than ``MOST_VALUES`` values.
+    """
+    above, below = np.zeros(len(b)), np.zeros(len(b))
+    for j, step in enumerate(grids(W, b)[0].tolist()):
+        row = W[[j]].toarray()[0] if isinstance(W, sp.csr_array) else W[j]
+        magnitudes = Counter(_in_steps(x, step) for x in np.abs(row[row != 0]).tolist())
+        if prod(count + 1 for count in magnitudes.values()) > MOST_VALUES:
+            continue
+        values = {-_in_steps(b[j], step)}
+        for magnitude, count in magnitudes.items():
+            values = {value + magnitude * (count - 2 * t) for value in values for t in range(count + 1)}
+        met = {value for value in values if value > 0 or (value == 0 and not strict)}
+        beyond = 2 + 2 * max(map(abs, values))
+        above[j] = np.ldexp(float(min(met, default=beyond)), step)
+        below[j] = np.ldexp(float(max(values - met, default=-beyond)), step)
+    return above, below
+
+
+def _in_steps(x: float, step: int) -> int:
+    """The integer ``x / 2**step``."""
+    numerator, denominator = float(x).as_integer_ratio()
+    return (numerator << -step) // denominator if step < 0 else numerator >> step

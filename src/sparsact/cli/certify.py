@@ -1,0 +1,112 @@
+"""``sparsact certify``: the most units of a network that any input switches on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from math import isqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sparsact.certificate import Certificate
+    from sparsact.network import SparselyActivatedNetwork
+
+
+def certify(
+    network: Annotated[
+        Path, typer.Argument(metavar="NETWORK", help="A network that its save method has written.", show_default=False)
+    ],
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="auto, enumeration, orbits or milp; sampled goes with --samples.")
+    ] = "auto",
+    time_limit: Annotated[float, typer.Option(metavar="SECONDS", help="Time for the method milp.")] = 60.0,
+    quadratic_lift: Annotated[
+        bool, typer.Option("--quadratic-lift", help="Only inputs that are the quadratic lift of a point.")
+    ] = False,
+    samples: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Draw N uniform inputs in place of a proof.")
+    ] = None,
+    at_most: Annotated[
+        int | None, typer.Option(metavar="K", help="With --samples: bound how often more than K units are active.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(metavar="P", help="With --samples: confidence of the bound.")] = 0.99,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the sample and of the search.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Prove how many units of a network an input can switch on at most, and show an input that does.
+
+    A unit is active where its pre-activation is above 0, strictly; that is decided exactly for the numbers stored. When
+    the time runs out, what is proved by then is an interval.
+
+    Example: sparsact certify network.sparsact --time-limit 20
+    """
+    from sparsact.cli.model_file import read_network
+
+    loaded = read_network(network)
+    if samples is None and (at_most is not None or method == "sampled"):
+        raise ValueError("a sample needs a size: pass --samples N, or leave out --at-most and --method sampled.")
+    if samples is not None and method not in ("auto", "sampled"):
+        raise ValueError(f"--samples draws a sample, --method {method} proves; pass one of the two.")
+    with _remarks_of_solvers_to_stderr():
+        certificate = _certificate(loaded, method, time_limit, quadratic_lift, samples, at_most, confidence, seed)
+    if as_json:
+        typer.echo(certificate.to_json())
+    else:
+        _tell(certificate)
+
+
+def _certificate(
+    network: SparselyActivatedNetwork,
+    method: str,
+    time_limit: float,
+    quadratic_lift: bool,
+    samples: int | None,
+    at_most: int | None,
+    confidence: float,
+    seed: int,
+) -> Certificate:
+    import numpy as np
+
+    from sparsact.lift import Lift
+
+    options: dict[str, Any] = {"rng": np.random.default_rng(seed)}
+    if quadratic_lift:
+        if isqrt(network.n) ** 2 != network.n:
+            raise ValueError(f"a quadratic lift has m * m coordinates; the network has {network.n} inputs.")
+        options["inputs"] = Lift.quadratic(isqrt(network.n))
+    if samples is None:
+        return network.certify(method, time_limit=time_limit, **options)
+    return network.certify("sampled", n_samples=samples, max_active=at_most, confidence=confidence, **options)
+
+
+def _tell(certificate: Certificate) -> None:
+    verdict = str(certificate)
+    typer.echo(verdict[0].upper() + verdict[1:] + ".")
+    if certificate.witness is not None:
+        signs = "".join("+" if x > 0 else "-" for x in certificate.witness)
+        typer.echo(f"witness, {certificate.max_active} active: {signs}")
+    if certificate.distribution is not None:
+        counts = ", ".join(f"{k}: {count:,}" for k, count in enumerate(certificate.distribution) if count)
+        typer.echo(f"inputs by active units  {counts}")
+    typer.echo(f"took {certificate.seconds:.3g} s")
+
+
+@contextmanager
+def _remarks_of_solvers_to_stderr() -> Iterator[None]:
+    """HiGHS prints a remark now and then, below Python, on the stdout that a machine may read."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError, TypeError, AttributeError):  # where C's streams cannot be reached
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(stdout, 1)
+        os.close(stdout)
