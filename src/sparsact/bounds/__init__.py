@@ -54,6 +54,7 @@ from sparsact.bounds.lipschitz import (
 )
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
+    general_samples_explicit,
     sparse_complexity_bound,
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
@@ -94,6 +95,7 @@ __all__ = [
     "dense_width",
     "forward_operations",
     "general_samples",
+    "general_samples_explicit",
     "halfspace_sensitivity_bound",
     "junta_size",
     "junta_time",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sparsact.cli.bounds import bounds
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect_model import inspect_model
 from sparsact.cli.predict import predict
@@ -43,3 +44,4 @@ def _options(
 app.command("fit")(fit)
 app.command("predict")(predict)
 app.command("inspect")(inspect_model)
+app.command("bounds")(bounds)
