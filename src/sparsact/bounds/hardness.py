@@ -60,16 +60,16 @@ def log2_parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
 
 
 def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
-    r"""Statistical queries of tolerance tau to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
+    r"""Statistical queries to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
 
-    *Shape only*: a theorem [B]_ whose constant c the paper does not state. By :func:`lifted_parity_size` it holds for
-    1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
+    *Shape only*: a theorem [B]_ whose constant c the paper does not state; tau is the tolerance. By
+    :func:`lifted_parity_size` it holds for 1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
     """
     return power_of_two(log2_parity_queries(length, tau, c=c))
 
 
 def lifted_parity_size(length: int) -> NetworkSize:
-    r"""Size of a network for any parity of m = ``length`` bits, 0 or 1, on the lifted points (:math:`y_i`, :math:`y_i y_j`).
+    r"""Size of a network for any parity of m = ``length`` bits, 0 or 1, on lifted points :math:`(y_i, y_i y_j)`.
 
     *Proved*, and 1-sparse on lifted points only. Mended (Section 4): :math:`\lfloor m/2 \rfloor + 1` units, one for
     each a in -m..m with :math:`a = m \pmod 4`, at most; weights are -1 within S alone and 2a on its diagonal;
