@@ -98,10 +98,7 @@ def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
     ValueError
         Unless 2 <= p < q: with p = 1 every value is 0, and p >= q rounds nothing.
     """
-    check(length=length)
-    for name, modulus in (("p_modulus", p_modulus), ("q_modulus", q_modulus)):
-        if modulus != int(modulus) or modulus < 2:
-            raise ValueError(f"`{name}` must be a whole number from 2: modulo less there is one value; got {modulus}.")
+    check(length=length, p_modulus=p_modulus, q_modulus=q_modulus)
     if p_modulus >= q_modulus:
         raise ValueError(
             f"`p_modulus` must be below `q_modulus`, or nothing is rounded; got p = {p_modulus}, q = {q_modulus}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,7 +52,14 @@ def measure(
             return float(max(0.0, estimate.interval(2 * each - 1)[1]))
         return upper_confidence_bound(estimate, spread, each)
 
-    rho = _best_noise(network, epsilon, max(2, n_samples // _PILOT_SHARE), rng)
+    spread = _value_range(network, k) ** 2 / 4
+
+    def promised(pilot: Estimate) -> float:
+        """The upper bound that all samples would give, if they were like the pilot's."""
+        error = pilot.standard_error * (pilot.n_samples / n_samples) ** 0.5
+        return upper(Estimate(pilot.value, error, n_samples), spread)
+
+    rho = _best_noise(network, epsilon, promised, max(2, n_samples // _PILOT_SHARE), rng)
     noise = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
     signs = bits_to_signs(rng.integers(2, size=(n_samples, network.n), dtype=np.int8))
     responses = sensitivity_certificate(network, signs)
@@ -64,19 +72,25 @@ def measure(
         confidence,
         rho,
         noise,
-        upper(noise, _value_range(network, k) ** 2 / 4),
+        upper(noise, spread),
         min(worst, upper(response, worst)),
         worst,
     )
 
 
-def _best_noise(network: SparselyActivatedNetwork, epsilon: float, n_samples: int, rng: np.random.Generator) -> float:
+def _best_noise(
+    network: SparselyActivatedNetwork,
+    epsilon: float,
+    promised: Callable[[Estimate], float],
+    n_samples: int,
+    rng: np.random.Generator,
+) -> float:
     """The rho at which few samples promise the least degree; fresh samples there owe nothing to the choice."""
     found = []
     for j in range(network.n.bit_length() + 3):
         rho = 1 - 2.0**-j
         pilot = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
-        found.append((degree_from_noise(max(0.0, pilot.interval(0.95)[1]), rho, epsilon), -j, rho))
+        found.append((degree_from_noise(promised(pilot), rho, epsilon), j, rho))
     return min(found)[2]
 
 

@@ -29,6 +29,8 @@ _WHOLE = {
     "cuts": (0, "cuts along a direction"),
     "bits": (1, "bits of a parameter"),
     "p": (0, "variables of a junta"),
+    "p_modulus": (2, "a modulus"),
+    "q_modulus": (2, "a modulus"),
 }
 _NOT_NEGATIVE = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment")
 _OPEN_PROBABILITIES = ("delta", "confidence")

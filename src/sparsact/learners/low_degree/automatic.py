@@ -22,6 +22,7 @@ MOST_MONOMIALS = 6_000
 MOST_MONOMIALS_OF_FOLDS = 2_500  # each is fitted once a fold
 MOST_ERROR = 0.05
 _FOLDS = 5
+_EQUAL = 1e-9  # of the variance
 
 
 def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: Penalty) -> tuple[int, str]:
@@ -138,4 +139,6 @@ def _by_folds(X: NDArray[Any], batch: Batch, request: Request, penalty: Penalty,
     squared, variance = fold_scores(
         stream.settled(wanted), wanted, degrees, [penalty.alpha], fit_intercept=penalty.fit_intercept
     )
-    return degrees[int(summary(degrees, [penalty.alpha], squared, variance)["mean_mse"].argmin())]
+    errors = summary(degrees, [penalty.alpha], squared, variance)["mean_mse"]
+    equal = errors <= errors.min() + _EQUAL * errors[0]  # of degrees that all fit exactly, the lowest
+    return degrees[int(equal.argmax())]

@@ -9,12 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sparsact.learners.low_degree.automatic import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.solve import Penalty
 from sparsact.learners.low_degree.stream import Batch
+
+_CHOSEN_BY_FIT = (
+    'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
+    "set_params(degree=model.degree_)), or stream into LowDegreeRegressorCV, which chooses by folds."
+)
+
+
+def _can_stream(learner: LowDegreeRegressor) -> bool:
+    """Whether rows may come in pieces: the degree must be known before them."""
+    if learner._chooses_degree():
+        raise AttributeError(_CHOSEN_BY_FIT)
+    return True
 
 
 class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
@@ -32,8 +45,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         Largest size of an interaction. ``"auto"``: ``fit`` chooses it, and says how in ``degree_reason_``. Where the
         rows pass for uniform and are many enough, by the variance that each degree leaves unexplained
         (:func:`sparsact.bounds.degree_for`), without fitting any; else by the error on held-out folds. At most what
-        memory allows and, without a penalty, half as many monomials as rows. Later rows (``partial_fit``) do not
-        change it.
+        memory allows and, without a penalty, half as many monomials as rows. It wants all rows at once: there is no
+        ``partial_fit`` then.
     alpha : float, default=0.0
         Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
         the penalty on scikit-learn's ``Lasso`` scale.
@@ -118,6 +131,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         _ = self._fitted
         return self
 
+    @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows; the solution is found when it is next asked for."""
         self._take(X, y, sample_weight, reset=not self._begun())
@@ -162,10 +176,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         if not self._chooses_degree():
             return int(self.degree)
         if "_automatic" not in self.__dict__:
-            raise ValueError(
-                'degree="auto" is chosen by fit, from all rows at once: call fit first, name a degree, or stream into '
-                "LowDegreeRegressorCV, which chooses by folds."
-            )
+            raise ValueError(_CHOSEN_BY_FIT)
         return int(self._automatic[0])
 
     @property
