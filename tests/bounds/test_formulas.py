@@ -84,12 +84,12 @@ def test_sizes_of_networks_that_are_hard():
         n, s, W, B = bounds.junta_size(p)
         assert (n, s, B) == (max(1, p), 2**p, abs(p - 1))
         assert pytest.approx(sqrt(p)) == W
-    assert bounds.lifted_parity_size(8).n == 64
+    assert bounds.lifted_parity_size(8).n_inputs == 64
     for m in range(1, 9):  # norms and thresholds of the units, |S| = m, a = -m..m
         a = m
         assert pytest.approx(2 * sqrt(m * (m - 1) + 4 * a * a * m)) == bounds.lifted_parity_size(m).W
         assert pytest.approx(2 * (m + a * a - 0.5)) == bounds.lifted_parity_size(m).B
-        assert bounds.lifted_parity_size(m).s == len([a for a in range(-m, m + 1) if (a - m) % 4 == 0])
+        assert bounds.lifted_parity_size(m).n_units == len([a for a in range(-m, m + 1) if (a - m) % 4 == 0])
 
 
 @pytest.mark.parametrize(("p", "q"), [(1, 5), (0, 5), (-3, 5), (2, 1), (5, 5), (7, 5), (2, 4.5)])

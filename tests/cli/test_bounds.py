@@ -29,7 +29,7 @@ def test_json_holds_what_the_functions_give(capsys):
     assert values(answer)["sufficient_degree"] == sufficient_degree(2, 1.5, 0.2) == 179
     assert answer["parameters"]["R"] == 10
     assert answer["parameters"]["C"] == 2 * (15 + 2)
-    assert values(answer)["junta_size"]["s"] == 64
+    assert values(answer)["junta_size"]["n_units"] == 64
 
 
 def test_numbers_beyond_every_float(capsys):

@@ -59,7 +59,7 @@ from sparsact.bounds.rademacher import (
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
 )
-from sparsact.bounds.registry import BOUNDS, MEANING, Entry
+from sparsact.bounds.registry import BOUNDS, Entry
 from sparsact.bounds.sensitivity import (
     average_sensitivity_bound,
     average_sensitivity_bound_by_activity,
@@ -75,7 +75,6 @@ from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_varianc
 
 __all__ = [
     "BOUNDS",
-    "MEANING",
     "Entry",
     "NetworkSize",
     "SufficientDegree",

@@ -15,10 +15,10 @@ from sparsact.bounds.parameters import check, or_infinity, power_of_two
 
 
 class NetworkSize(NamedTuple):
-    """Inputs n, units s and scale (W, B) of Definition 2 that suffice to express a class of functions."""
+    """Inputs, units and scale (W, B) of Definition 2 that suffice to express a class of functions."""
 
-    n: int
-    s: int
+    n_inputs: int
+    n_units: int
     W: float
     B: float
 
@@ -27,11 +27,11 @@ def junta_size(p: int) -> NetworkSize:
     r"""Size of a 1-sparse network for any function of p of its variables with values +-1 (proof of Theorem 13).
 
     *Proved*: :math:`2^p` units, :math:`W = \sqrt p`, :math:`B = p - 1`; exactly one unit is active on every input.
-    ``n`` is the least number of inputs, p. Mended: in Definition 1's form the threshold is p - 1, where the proof
+    The least number of inputs is p. Mended: in Definition 1's form the threshold is p - 1, where the proof
     writes + b with b = 1 - p. A constant (p = 0) is one unit without weights and threshold -1.
 
     >>> junta_size(3)
-    NetworkSize(n=3, s=8, W=1.7320508075688772, B=2.0)
+    NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
     """
     check(p=p)
     return NetworkSize(max(1, p), 2 ** int(p), sqrt(p), float(abs(p - 1)))
@@ -62,7 +62,7 @@ def log2_parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
 def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     r"""Statistical queries to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
 
-    *Shape only*: a theorem [B]_ whose constant c the paper does not state; tau is the tolerance. By
+    *Shape only*: a theorem of Blum et al. (1994) whose constant c the paper does not state; tau is the tolerance. By
     :func:`lifted_parity_size` it holds for 1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
     """
     return power_of_two(log2_parity_queries(length, tau, c=c))
@@ -77,7 +77,7 @@ def lifted_parity_size(length: int) -> NetworkSize:
     which no smaller S exceeds.
 
     >>> lifted_parity_size(2)
-    NetworkSize(n=4, s=2, W=11.661903789690601, B=11.0)
+    NetworkSize(n_inputs=4, n_units=2, W=11.661903789690601, B=11.0)
     """
     check(length=length)
     m = int(length)

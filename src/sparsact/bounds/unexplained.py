@@ -43,7 +43,7 @@ class UnexplainedVariance:
         Coordinates, and rows used.
     values, standard_errors : ndarray of shape (D + 1,)
         At degree d, the estimate of :math:`\sum_{|S| > d} \hat f(S)^2 + \text{noise}` and its standard error, by the
-        jackknife, which errs on the large side [E]_. The first value is the variance.
+        jackknife, which errs on the large side (Efron and Stein, 1981). The first value is the variance.
     weight_errors : ndarray of shape (D,)
         Standard errors of :meth:`weights`, likewise.
     bias : float

@@ -170,7 +170,7 @@ def _tell(told: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    from sparsact.bounds import MEANING
+    from sparsact.bounds.registry import MEANING
 
     console = Console(highlight=False)
     console.print(", ".join(f"{name} = {value:.6g}" for name, value in told["parameters"].items()))
