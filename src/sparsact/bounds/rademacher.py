@@ -49,11 +49,11 @@ def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float,
     r"""Equation (15) with every constant: :math:`(WR + B)\,(1 + \sqrt{2 \ln N}) \sqrt{sk/m}`.
 
     *Ours, proved*: N is the number of sets that halfspaces can cut from m points,
-    :math:`N \le 2 \sum_{i=0}^n \binom{m-1}{i}` (Cover, 1965). For one set I,
-    :math:`\|\sum_{i \in I} \zeta_i x_i\|` has mean at most :math:`R \sqrt{|I|}` and, by bounded differences, deviates from it like a Gaussian of variance
-    :math:`R^2 |I|`; hence the maximum over N sets, divided by :math:`R \sqrt{|I|}`, has mean at most
-    :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the inequality of
-    Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
+    :math:`N \le 2 \sum_{i=0}^n \binom{m-1}{i}` (Cover, 1965). For one set I of points, the norm of
+    :math:`\sum_{i \in I} \zeta_i x_i` has mean at most :math:`R \sqrt{|I|}` and, by bounded differences, exceeds it
+    like a Gaussian of variance :math:`R^2 |I|`; hence the maximum over N sets, divided by :math:`R \sqrt{|I|}`, has
+    mean at most :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the
+    inequality of Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
     """
     check(n=n, s=s, k=k, W=W, B=B, R=R, m=m)
     return (W * R + B) * (1 + sqrt(2 * _log_halfspace_sets(n, m))) * sqrt(s * k / m)

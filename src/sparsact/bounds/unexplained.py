@@ -72,13 +72,24 @@ class UnexplainedVariance:
     def predicted_errors(self, n_rows: int) -> NDArray[np.float64]:
         """Mean squared error on new rows of least squares on so many, degree by degree; infinite from m = D + 1 on.
 
-        What is unexplained, times m / (m - D): the price of D coefficients and a mean. Weights within two standard
-        errors of 0 count as 0 here, so that chance does not speak for a higher degree.
+        What is unexplained, times m / (m - D): the price of D coefficients and a mean. Weights of less than two
+        standard errors count as 0, so that chance does not speak for a higher degree.
         """
         visible = np.where(self.weights() > 2 * self.weight_errors, self.weights(), 0.0)
-        unexplained = np.maximum(self.values[0] - np.concatenate([[0.0], np.cumsum(visible)]), 0.0)
-        left = np.array([n_rows - n_subsets(self.n, d) for d in range(len(self.values))], dtype=np.float64)
-        return np.where(left > 0, unexplained * n_rows / np.where(left > 0, left, 1.0), np.inf)
+        return self._priced(self.values[0] - np.concatenate([[0.0], np.cumsum(visible)]), n_rows)
+
+    def rivals(self, degree: int, n_rows: int) -> NDArray[np.intp]:
+        """Higher degrees of less predicted error, should their weights be two standard errors above the estimates."""
+        least = max(self.values[degree], self.standard_errors[degree])
+        possible = np.maximum(self.weights() + 2 * self.weight_errors, 0.0)[degree:]
+        left = np.concatenate([np.full(degree + 1, least), least - np.cumsum(possible)])
+        errors = self._priced(left, n_rows)
+        return np.asarray(degree + 1 + np.flatnonzero(errors[degree + 1 :] < errors[degree]))
+
+    def _priced(self, left: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+        """What is left at each degree, at least 0, times m / (m - D); infinite where no rows are left."""
+        free = np.array([n_rows - n_subsets(self.n, d) for d in range(len(left))], dtype=np.float64)
+        return np.where(free > 0, np.maximum(left, 0.0) * n_rows / np.where(free > 0, free, 1.0), np.inf)
 
 
 def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator) -> UnexplainedVariance:

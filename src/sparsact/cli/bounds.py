@@ -100,19 +100,19 @@ def _derive(parameters: dict[str, float]) -> None:
     from sparsact.bounds import largest_value, sufficient_degree
     from sparsact.bounds.parameters import check
 
-    check(
-        **{name: value for name, value in parameters.items() if name in ("n", "s", "k", "W", "B", "epsilon", "delta")}
-    )
-    has = parameters.keys().__ge__
-    if has({"n"}):
-        parameters.setdefault("R", sqrt(parameters["n"]))
-    if has({"n", "k", "W", "B"}):
-        parameters.setdefault("C", largest_value(*(parameters[name] for name in ("n", "k", "W", "B"))))  # type: ignore[arg-type]
-    if has({"n", "k", "W"}):
-        enough = sufficient_degree(int(parameters["k"]), parameters["W"], parameters["epsilon"])
-        parameters.setdefault("degree", min(enough, int(parameters["n"])))
-    if has({"s"}):
-        parameters.setdefault("p", int(log2(parameters["s"])))
+    check(**{name: value for name, value in parameters.items() if name in _OPTIONS})
+    n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
+    follows: dict[str, float] = {}
+    if n is not None:
+        follows["R"] = sqrt(n)
+        if k is not None and W is not None:
+            follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"]))
+            if B is not None:
+                follows["C"] = largest_value(int(n), int(k), W, B)
+    if s is not None:
+        follows["p"] = int(log2(s))
+    for name, value in follows.items():
+        parameters.setdefault(name, value)
 
 
 def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -43,7 +43,8 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
     -----
     *By theory*: least squares of degree d on m uniform rows has the mean squared error
     ``unexplained(d) * m / (m - D)`` on new ones; the degree with the least is taken, if the estimate at it is good to
-    5 % of the variance. *By folds*: five, dealt as by LowDegreeRegressorCV.
+    5 % of the variance. Where higher ones might do better within two standard errors, folds decide. *By folds*: five,
+    dealt as by LowDegreeRegressorCV.
     """
     if request.subsets is not None:
         return max((len(subset) for subset in request.subsets), default=0), "the subsets are listed."
@@ -54,22 +55,23 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
     most = f"at most {degrees[-1]} is affordable for {len(X):,} rows of {X.shape[1]} columns"
     if degrees == [0]:
         return 0, f"the mean alone: {most}, because degree 1 has over half as many monomials as there are rows."
+    low = max(1, request.min_degree)
+    fast = [d for d in degrees if d < 2 or Family.count(X.shape[1], d, low) <= MOST_MONOMIALS_OF_FOLDS]
     obstacle, found = _by_theory(X, written, batch, request, penalty)
     if obstacle is None:
-        errors = _relative_errors(found, len(X))[: degrees[-1] + 1]
-        degree = int(errors.argmin())
+        degree = _least_predicted(found, len(X), degrees[-1])
         doubt = _largest_doubt(found, degree)
         if doubt <= MOST_ERROR:
-            left = np.mean([each.values[degree] / each.values[0] for each in found])
-            return degree, (
-                f"least predicted error; degree {degree} leaves {left:.2%} of the variance unexplained (standard error "
-                f"{doubt:.1%}), as pairs of uniform rows tell; {most}{_beyond(found, degree, degrees[-1])}."
-            )
+            open_to = max([degree, *(int(d) for each in found for d in each.rivals(degree, len(X)))])
+            rivals = [d for d in fast if degree <= d <= open_to]
+            how = "least predicted error"
+            if len(rivals) > 1:
+                degree = _by_folds(X, batch, request, penalty, rivals)
+                how = f"least held-out error of degrees {rivals[0]} to {rivals[-1]}, which theory leaves open"
+            return degree, f"{how}; {_told(found, degree, degrees[-1])}; {most}."
         obstacle = f"pairs of rows tell what is unexplained to {doubt:.0%} of the variance only"
-    low = max(1, request.min_degree)
-    tried = [d for d in degrees if d < 2 or Family.count(X.shape[1], d, low) <= MOST_MONOMIALS_OF_FOLDS]
-    degree = _by_folds(X, batch, request, penalty, tried)
-    return degree, f"least held-out error over degrees {tried[0]} to {tried[-1]}, because {obstacle}; {most}."
+    degree = _by_folds(X, batch, request, penalty, fast)
+    return degree, f"least held-out error over degrees {fast[0]} to {fast[-1]}, because {obstacle}; {most}."
 
 
 def _affordable(n: int, batch: Batch, request: Request, solver: str, penalty: Penalty) -> Iterator[int]:
@@ -112,23 +114,29 @@ def _by_theory(
     return None, found
 
 
-def _relative_errors(found: list[UnexplainedVariance], n_rows: int) -> NDArray[np.float64]:
-    """Predicted error of each degree as a share of the variance, the mean over targets."""
-    return np.asarray(np.mean([each.predicted_errors(n_rows) / each.values[0] for each in found], axis=0))
+def _least_predicted(found: list[UnexplainedVariance], n_rows: int, most: int) -> int:
+    """The degree, up to ``most``, of least predicted error; of each target's as a share of its variance, the mean."""
+    errors = [each.predicted_errors(n_rows) / each.values[0] for each in found]
+    return int(np.mean(errors, axis=0)[: most + 1].argmin())
 
 
 def _largest_doubt(found: list[UnexplainedVariance], degree: int) -> float:
     return max(float(each.standard_errors[degree] / each.values[0]) for each in found)
 
 
-def _beyond(found: list[UnexplainedVariance], degree: int, most: int) -> str:
-    """What a degree out of reach would explain, if that is beyond doubt."""
+def _told(found: list[UnexplainedVariance], degree: int, most: int) -> str:
+    """What a degree leaves, and what one out of reach would, if that is beyond doubt."""
+    share = np.mean([each.values[degree] / each.values[0] for each in found])
+    told = (
+        f"degree {degree} leaves {share:.2%} of the variance unexplained (standard error "
+        f"{_largest_doubt(found, degree):.1%}), as pairs of uniform rows tell"
+    )
     if degree < most or len(found) > 1 or len(found[0].values) <= most + 1:
-        return ""
-    left, error = found[0].values / found[0].values[0], found[0].standard_errors[most + 1] / found[0].values[0]
-    if left[most] - left[most + 1] <= 3 * error:
-        return ""
-    return f", though degree {most + 1} would leave {max(0.0, left[most + 1]):.0%}"
+        return told
+    weight, error = found[0].weights()[most], found[0].weight_errors[most]
+    if weight <= 3 * error:
+        return told
+    return f"{told}, and degree {most + 1} would leave {weight / found[0].values[0]:.0%} less"
 
 
 def _by_folds(X: NDArray[Any], batch: Batch, request: Request, penalty: Penalty, degrees: list[int]) -> int:
@@ -140,5 +148,5 @@ def _by_folds(X: NDArray[Any], batch: Batch, request: Request, penalty: Penalty,
         stream.settled(wanted), wanted, degrees, [penalty.alpha], fit_intercept=penalty.fit_intercept
     )
     errors = summary(degrees, [penalty.alpha], squared, variance)["mean_mse"]
-    equal = errors <= errors.min() + _EQUAL * errors[0]  # of degrees that all fit exactly, the lowest
+    equal = errors <= errors.min() + _EQUAL * variance.mean()  # of degrees that all fit exactly, the lowest
     return degrees[int(equal.argmax())]
