@@ -106,12 +106,35 @@ def test_rows_that_are_not_uniform():
     assert unexplained_variance(uniform(500, 9, rng), np.ones(500), rng=rng).uniform
 
 
-def test_many_rows_are_sampled_the_same_with_the_same_generator():
-    X = uniform(9000, 21, np.random.default_rng(8))
+def test_many_rows_are_sampled_the_same_with_the_same_generator(monkeypatch):
+    monkeypatch.setattr("sparsact.bounds.unexplained.MOST_PAIRED_ROWS", 300)
+    X = uniform(400, 21, np.random.default_rng(8))
     y = X[:, 0] * 1.0
-    found = [unexplained_variance(X, y, rng=np.random.default_rng(1)) for _ in range(2)]
-    assert found[0].n_rows == 8192
-    assert (found[0].values == found[1].values).all()
+    first, second, third = (unexplained_variance(X, y, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert first.n_rows == 300
+    assert (first.values == second.values).all()
+    assert (first.values != third.values).any()
+
+
+def test_thousands_of_coordinates():
+    """Two degrees are in sight of 300 rows at n = 60 and one at n = 3,000; the work does not grow with the others."""
+    rng = np.random.default_rng(3)
+    for n, degrees in ((60, 2), (3000, 1)):
+        X = uniform(300, n, rng)
+        found = unexplained_variance(X, X[:, 0], rng=rng)
+        assert len(found.values) == degrees + 1
+        assert found.uniform
+
+
+def test_rivals_are_what_the_errors_leave_open():
+    """y has a weight of 1 at degree 1 and of 0.01 at degree 2: 100 rows cannot tell whether that pays, 8,000 can."""
+    rng = np.random.default_rng(0)
+    X = uniform(8000, 6, rng)
+    y = X[:, 0] + 0.1 * X[:, 1] * X[:, 2]
+    few, many = unexplained_variance(X[:100], y[:100], rng=rng), unexplained_variance(X, y, rng=rng)
+    assert few.predicted_errors(100).argmin() == 1
+    assert 2 in few.rivals(1, 100)
+    assert many.predicted_errors(8000).argmin() == 2
 
 
 def test_bad_rows():

@@ -141,9 +141,18 @@ def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator
         signs, targets = signs[chosen], targets[chosen]
     m = len(signs)
     centred = targets - targets.mean()
-    largest = max(d for d in range(n + 1) if d == 0 or n_subsets(n, d) <= max(16, m * m // 16) or m == 2**n)
+    largest = n if m == 2**n else _largest_visible(n, m)
     sums = _sums_over_pairs(signs, centred, largest) if paired else _sums_over_table(signs, centred, largest)
     return _estimated(n, centred, *sums)
+
+
+def _largest_visible(n: int, m: int) -> int:
+    """Largest degree whose monomials number at most a sixteenth of m squared (or 16)."""
+    count, degree = 1, 0
+    while degree < n and count + comb(n, degree + 1) <= max(16, m * m // 16):
+        degree += 1
+        count += comb(n, degree)
+    return degree
 
 
 def _estimated(

@@ -181,8 +181,9 @@ def test_saved_and_loaded(tmp_path, statistic):
         assert_array_equal(loaded.merge(model).coef_, twice.coef_)
 
 
-def test_the_same_rows_give_the_same_choice():
-    X, y = rows(9000, 21, 0.5)  # more rows than are paired, and too many columns for a table
+def test_the_same_rows_give_the_same_choice(monkeypatch):
+    monkeypatch.setattr("sparsact.bounds.unexplained.MOST_PAIRED_ROWS", 900)
+    X, y = rows(1300, 21, 0.5)  # more rows than are paired, and too many columns for a table
     first, second = auto().fit(X, y), auto().fit(X, y)
     assert first.degree_reason_ == second.degree_reason_
 
