@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 import sparsact
 
 sys.path.insert(0, str(Path(__file__).parent))
+from bound_table import bound_table
 from command_pages import command_pages
 
 project = "sparsact"
@@ -50,6 +51,7 @@ doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 doctest_global_setup = """
 import os, tempfile
 import numpy as np
+from sparsact.bounds import *
 from sparsact.datasets import *
 from sparsact.fourier import *
 from sparsact.hypercube import *
@@ -58,5 +60,6 @@ os.chdir(tempfile.mkdtemp())
 
 
 def setup(app: Sphinx) -> None:
-    """Write the pages that are made from the command itself."""
+    """Write the pages that are made from the command itself, and from the list of bounds."""
     app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
+    app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))

@@ -8,6 +8,7 @@ from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressor
     [
         LowDegreeRegressor(),
         LowDegreeRegressor(degree=1, alpha=0.3, domain="real", fit_intercept=False),
+        LowDegreeRegressor(degree="auto"),
         LowDegreeClassifier(),
         LowDegreeClassifier(degree=1, alpha=2.0),
         LowDegreeRegressorCV(degrees=(0, 1, 2), alphas=(0.0, 3.0), cv=3),

@@ -54,11 +54,12 @@ from sparsact.bounds.lipschitz import (
 )
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
+    general_samples_explicit,
     sparse_complexity_bound,
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
 )
-from sparsact.bounds.registry import BOUNDS, MEANING, Entry
+from sparsact.bounds.registry import BOUNDS, Entry
 from sparsact.bounds.sensitivity import (
     average_sensitivity_bound,
     average_sensitivity_bound_by_activity,
@@ -74,7 +75,6 @@ from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_varianc
 
 __all__ = [
     "BOUNDS",
-    "MEANING",
     "Entry",
     "NetworkSize",
     "SufficientDegree",
@@ -94,6 +94,7 @@ __all__ = [
     "dense_width",
     "forward_operations",
     "general_samples",
+    "general_samples_explicit",
     "halfspace_sensitivity_bound",
     "junta_size",
     "junta_time",

@@ -9,7 +9,7 @@ from sparsact.fourier import Estimate
 
 
 def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float = 0.95) -> float:
-    r"""Number that the mean of bounded samples exceeds with probability at most ``1 - confidence`` [1]_.
+    r"""Number that the mean of bounded samples exceeds with probability at most ``1 - confidence``.
 
     .. math:: \bar q + \sqrt{\frac{2 V \ln(2/\delta)}{N}} + \frac{7\, \text{spread} \ln(2/\delta)}{3 (N - 1)},
               \qquad \delta = 1 - \text{confidence}
@@ -25,8 +25,8 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
 
     Notes
     -----
-    Unlike Hoeffding's (:meth:`~sparsact.fourier.Estimate.bounded_interval`) its width follows the samples' own
-    variance, and unlike the normal interval it needs no large N.
+    The empirical Bernstein bound [1]_. Unlike Hoeffding's (:meth:`~sparsact.fourier.Estimate.bounded_interval`) its
+    width follows the samples' own variance, and unlike the normal interval it needs no large N.
 
     References
     ----------

@@ -8,23 +8,22 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds.activity import sensitivity_certificate
-from sparsact.bounds.confidence import upper_confidence_bound
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
+from sparsact.bounds.measured import Interval, Measured, measure
 from sparsact.bounds.parameters import check
-from sparsact.bounds.sensitivity import average_sensitivity_bound, degree_from_sensitivity, sufficient_degree
+from sparsact.bounds.sensitivity import degree_from_sensitivity, sufficient_degree
 from sparsact.bounds.unexplained import unexplained_variance
-from sparsact.fourier import Estimate, Spectrum, estimate_noise_sensitivity, walsh_hadamard
-from sparsact.hypercube import bits_to_signs, points
+from sparsact.fourier import Estimate, Spectrum, walsh_hadamard
+from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 
 LARGEST_EXACT = 16
-_PILOT_SHARE = 10
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,7 @@ def degree_for(
     k: int | None = None,
     confidence: float = 0.95,
     n_samples: int = 10_000,
+    interval: Interval = "bernstein",
     noise_variance: float = 0.0,
     c: float = 1.0,
     rng: np.random.Generator | None = None,
@@ -95,6 +95,9 @@ def degree_for(
     n_samples : int
         Pairs of points for the final noise sensitivity of a network, and points for its activity; a tenth as many at
         each rho tried before.
+    interval : {"bernstein", "normal"}
+        How a network's measurements are bounded: rigorously, by :func:`upper_confidence_bound` and the range of the
+        network's values, or by the normal approximation, much tighter where that range is far from typical values.
     noise_variance : float
         For rows: known variance of the noise in y, which no polynomial explains. What is not known counts as part of
         the function, so that the degree errs upwards.
@@ -115,8 +118,7 @@ def degree_for(
     Notes
     -----
     A network's degree is the least of three, each a proof with the confidence stated: *measured* (Claim 2.1 at the rho
-    that a pilot found best; its upper confidence bound is :func:`~sparsact.bounds.upper_confidence_bound`),
-    *activity*, and *worst_case*. Where two are sampled, each has half of the doubt.
+    that a pilot found best), *activity*, and *worst_case*. Where two are sampled, each has half of the doubt.
 
     Examples
     --------
@@ -128,12 +130,16 @@ def degree_for(
     3
     """
     check(epsilon=epsilon, confidence=confidence, c=c)
+    if interval not in get_args(Interval):
+        raise ValueError(f"`interval` must be one of {', '.join(get_args(Interval))}; got {interval!r}.")
     if isinstance(thing, SparselyActivatedNetwork):
         active = thing.s if k is None else k
         check(s=thing.s, k=active)
         if thing.n <= LARGEST_EXACT:
             return _of_small_network(thing, epsilon, active, c)
-        return _of_network(thing, epsilon, active, confidence, n_samples, c, _needed(rng, "a large network"))
+        worst = _worst_cases(thing, epsilon, active, c)
+        found = measure(thing, epsilon, active, (confidence, n_samples, interval), _needed(rng, "a large network"))
+        return _least_of(found, worst)
     if isinstance(thing, tuple) and len(thing) == 2:
         return _of_rows(*thing, epsilon, confidence, noise_variance, _needed(rng, "rows"))
     return _of_spectrum(Spectrum.of(thing), epsilon)
@@ -176,69 +182,32 @@ def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: f
     }
 
 
-def _of_network(
-    network: SparselyActivatedNetwork,
-    epsilon: float,
-    k: int,
-    confidence: float,
-    n_samples: int,
-    c: float,
-    rng: np.random.Generator,
-) -> SufficientDegree:
-    n, each = network.n, (1 + confidence) / 2
-    spread = _value_range(network, k) ** 2 / 4
-    rho = _best_noise(network, epsilon, max(2, n_samples // _PILOT_SHARE), rng)
-    noise = estimate_noise_sensitivity(network, n, rho, n_samples=n_samples, rng=rng)
-    noise_bound = upper_confidence_bound(noise, spread, each)
-    most = average_sensitivity_bound(k, network.scale().W)
-    responses = sensitivity_certificate(network, bits_to_signs(rng.integers(2, size=(n_samples, n), dtype=np.int8)))
-    response = Estimate(float(responses.mean()), float(responses.std(ddof=1) / n_samples**0.5), n_samples)
-    response_bound = min(most, upper_confidence_bound(response, most, each))
+def _least_of(found: Measured, worst: dict[str, float]) -> SufficientDegree:
+    """The least of the three degrees, at most n, and what it leaves."""
     degrees = {
-        "measured": degree_from_noise(noise_bound, rho, epsilon),
-        "activity": degree_from_sensitivity(response_bound, epsilon),
-        **_worst_cases(network, epsilon, k, c),
+        "measured": degree_from_noise(found.most_noise, found.rho, found.epsilon),
+        "activity": degree_from_sensitivity(found.most_response, found.epsilon),
+        **worst,
     }
     reasons = {
-        "worst_case": f"4 k^2 W^2 / epsilon with k = {k}, for every network of this scale",
-        "activity": "the mean response of the units that are active together",
-        "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {rho:g}",
+        "worst_case": f"4 k^2 W^2 / epsilon with k = {found.k}, for every network of this scale.",
+        "activity": "the mean response of the units that are active together.",
+        "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {found.rho:g}.",
     }
     best = min(reasons, key=lambda name: degrees[name])
-    degree = int(min(degrees[best], n))
-    tails = {
-        "worst_case": most / (degree + 1),
-        "activity": response_bound / (degree + 1),
-        "measured": tail_from_noise(noise_bound, rho, degree),
-    }
+    if degrees[best] >= found.n:
+        degree, reason, tail = found.n, f"there is no higher degree than n = {found.n}.", 0.0
+    else:
+        degree, reason = int(degrees[best]), reasons[best]
+        tail = {
+            "worst_case": found.worst_response / (degree + 1),
+            "activity": found.most_response / (degree + 1),
+            "measured": tail_from_noise(found.most_noise, found.rho, degree),
+        }[best]
+    certain = best == "worst_case" or degree == found.n
     return SufficientDegree(
-        degree,
-        f"{reasons[best]}." if degree < n or degrees[best] == n else f"there is no higher degree than n = {n}.",
-        epsilon,
-        0.0 if degree == n else tails[best],
-        1.0 if best == "worst_case" or degree == n else confidence,
-        rho,
-        noise,
-        **degrees,
+        degree, reason, found.epsilon, tail, 1.0 if certain else found.confidence, found.rho, found.noise, **degrees
     )
-
-
-def _best_noise(network: SparselyActivatedNetwork, epsilon: float, n_samples: int, rng: np.random.Generator) -> float:
-    """The rho at which few samples promise the least degree; fresh samples there owe nothing to the choice."""
-    found = []
-    for j in range(network.n.bit_length() + 3):
-        rho = 1 - 2.0**-j
-        pilot = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
-        found.append((degree_from_noise(max(0.0, pilot.interval(0.95)[1]), rho, epsilon), -j, rho))
-    return min(found)[2]
-
-
-def _value_range(network: SparselyActivatedNetwork, k: int) -> float:
-    """Length of an interval that holds every value of the network on the cube, when at most k units are active."""
-    norms = np.asarray(abs(network.W).sum(axis=1)).ravel()
-    most = network.u * np.maximum(norms - network.b, 0.0)
-    ranked: NDArray[np.float64] = np.sort(most)
-    return float(np.maximum(ranked[-k:], 0.0).sum() - np.minimum(ranked[:k], 0.0).sum())
 
 
 def _of_rows(

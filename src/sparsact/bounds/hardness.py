@@ -15,10 +15,10 @@ from sparsact.bounds.parameters import check, or_infinity, power_of_two
 
 
 class NetworkSize(NamedTuple):
-    """Inputs n, units s and scale (W, B) of Definition 2 that suffice to express a class of functions."""
+    """Inputs, units and scale (W, B) of Definition 2 that suffice to express a class of functions."""
 
-    n: int
-    s: int
+    n_inputs: int
+    n_units: int
     W: float
     B: float
 
@@ -27,11 +27,11 @@ def junta_size(p: int) -> NetworkSize:
     r"""Size of a 1-sparse network for any function of p of its variables with values +-1 (proof of Theorem 13).
 
     *Proved*: :math:`2^p` units, :math:`W = \sqrt p`, :math:`B = p - 1`; exactly one unit is active on every input.
-    ``n`` is the least number of inputs, p. Mended: in Definition 1's form the threshold is p - 1, where the proof
+    The least number of inputs is p. Mended: in Definition 1's form the threshold is p - 1, where the proof
     writes + b with b = 1 - p. A constant (p = 0) is one unit without weights and threshold -1.
 
     >>> junta_size(3)
-    NetworkSize(n=3, s=8, W=1.7320508075688772, B=2.0)
+    NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
     """
     check(p=p)
     return NetworkSize(max(1, p), 2 ** int(p), sqrt(p), float(abs(p - 1)))
@@ -53,23 +53,23 @@ def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     return power_of_two(log2_junta_time(n, s, c=c))
 
 
-def log2_parity_queries(m: int, tau: float, *, c: float = 1.0) -> float:
+def log2_parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`parity_queries`, which may exceed every float."""
-    check(m=m, tau=tau, c=c)
-    return m + 2 * log2(tau) + log2(c)
+    check(length=length, tau=tau, c=c)
+    return length + 2 * log2(tau) + log2(c)
 
 
-def parity_queries(m: int, tau: float, *, c: float = 1.0) -> float:
-    r"""Statistical queries of tolerance tau to learn parities of m bits (Theorem 14): :math:`c\, 2^m \tau^2`.
+def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
+    r"""Statistical queries to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
 
-    *Shape only*: a theorem [B]_ whose constant c the paper does not state. By :func:`lifted_parity_size` it holds for
-    1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
+    *Shape only*: a theorem of Blum et al. (1994) whose constant c the paper does not state; tau is the tolerance. By
+    :func:`lifted_parity_size` it holds for 1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
     """
-    return power_of_two(log2_parity_queries(m, tau, c=c))
+    return power_of_two(log2_parity_queries(length, tau, c=c))
 
 
-def lifted_parity_size(m: int) -> NetworkSize:
-    r"""Size of a network for any parity of m bits, 0 or 1, on the lifted points (:math:`y_i`, :math:`y_i y_j`).
+def lifted_parity_size(length: int) -> NetworkSize:
+    r"""Size of a network for any parity of m = ``length`` bits, 0 or 1, on lifted points :math:`(y_i, y_i y_j)`.
 
     *Proved*, and 1-sparse on lifted points only. Mended (Section 4): :math:`\lfloor m/2 \rfloor + 1` units, one for
     each a in -m..m with :math:`a = m \pmod 4`, at most; weights are -1 within S alone and 2a on its diagonal;
@@ -77,15 +77,16 @@ def lifted_parity_size(m: int) -> NetworkSize:
     which no smaller S exceeds.
 
     >>> lifted_parity_size(2)
-    NetworkSize(n=4, s=2, W=11.661903789690601, B=11.0)
+    NetworkSize(n_inputs=4, n_units=2, W=11.661903789690601, B=11.0)
     """
-    check(m=m)
+    check(length=length)
+    m = int(length)
     return NetworkSize(m * m, m // 2 + 1, 2 * sqrt(m * (m - 1) + 4.0 * m**3), 2 * (m + m * m) - 1.0)
 
 
 @or_infinity
-def rounding_units(m: int, p_modulus: int, q_modulus: int) -> float:
-    r"""Units of a network for learning with rounding of m entries modulo q (Section 4): :math:`m (q - 1)^2 + 1`.
+def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
+    r"""Units of a network to learn with rounding, m = ``length`` entries modulo q (Section 4): :math:`m (q - 1)^2 + 1`.
 
     *Proved*, and 1-sparse on lifted points only: one unit for each value of :math:`\langle w, y \rangle`, which lies in
     :math:`0 \dots m (q-1)^2`. The paper counts :math:`O(q^2 m)`. That no polynomial algorithm solves the problem is
@@ -97,12 +98,9 @@ def rounding_units(m: int, p_modulus: int, q_modulus: int) -> float:
     ValueError
         Unless 2 <= p < q: with p = 1 every value is 0, and p >= q rounds nothing.
     """
-    check(m=m)
-    for name, modulus in (("p_modulus", p_modulus), ("q_modulus", q_modulus)):
-        if modulus != int(modulus) or modulus < 2:
-            raise ValueError(f"`{name}` must be a whole number from 2: modulo less there is one value; got {modulus}.")
+    check(length=length, p_modulus=p_modulus, q_modulus=q_modulus)
     if p_modulus >= q_modulus:
         raise ValueError(
             f"`p_modulus` must be below `q_modulus`, or nothing is rounded; got p = {p_modulus}, q = {q_modulus}."
         )
-    return float(m * (int(q_modulus) - 1) ** 2 + 1)
+    return float(int(length) * (int(q_modulus) - 1) ** 2 + 1)

@@ -25,8 +25,8 @@ def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
 
     .. math:: \sum_{|T| > d} \hat f(T)^2 \le \frac{2\, \mathrm{NS}_\rho(f)}{1 - \rho^{d + 1}}
 
-    *Proved*, for every function on the cube and 0 <= rho < 1. Printed with :math:`\rho^d`; as |T| > d means
-    |T| >= d + 1, the larger denominator may stand.
+    *Proved*, for every function on the cube and 0 <= rho < 1. Printed with :math:`\rho^d`; as :math:`|T| > d`
+    means :math:`|T| \ge d + 1`, the larger denominator may stand.
 
     >>> tail_from_noise(0.25, 0.5, degree=1)
     0.6666666666666666
@@ -141,8 +141,9 @@ def samples_from_rademacher(
 
     *Proved* with c = 4, for the realizable case and the loss :math:`\frac12 (\hat y - y)^2` of functions of magnitude
     at most C: the loss is 2C-Lipschitz and at most :math:`2 C^2`, so that Theorem 26.5 and the contraction lemma of
-    [S]_ give :math:`4 C\, \mathcal R + 2 C^2 \sqrt{\ln(1/\delta)/(2m)}`. The paper leaves c open and prints the second
-    term without :math:`C^2`, which cannot be: scaling the functions scales the loss by the square.
+    Shalev-Shwartz and Ben-David (2014) give :math:`4 C\, \mathcal R + 2 C^2 \sqrt{\ln(1/\delta)/(2m)}`. The paper
+    leaves c open and prints the second term without :math:`C^2`, which cannot be: scaling the functions scales the loss
+    by the square.
 
     Parameters
     ----------

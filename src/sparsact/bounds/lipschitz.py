@@ -154,7 +154,7 @@ def bucket_diameter(width: float, intrinsic: int, n_directions: int, confidence:
     two points of a bucket differ by at most the width along each of the K directions, hence by
     :math:`\text{width} \sqrt K` (printed :math:`\sqrt k`) in the Euclidean norm of the K projections, and the least
     singular value of K Gaussian directions within the subspace is at least :math:`\sqrt K - \sqrt k - t` with that
-    confidence [D]_. The confidence is over the draw of the directions, for all buckets at once.
+    confidence (Davidson and Szarek, 2001). The confidence is over the draw of the directions, for all buckets at once.
 
     >>> round(bucket_diameter(1.0, intrinsic=2, n_directions=32), 2)
     2.7
@@ -180,8 +180,8 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     r"""Most buckets when each of K directions is cut q = ``cuts`` times: :math:`\sum_{i \le k} \binom K i q^i`.
 
     *Ours, proved*: buckets are the regions into which K families of parallel hyperplanes divide k-dimensional space,
-    at most one for every choice of at most k hyperplanes that are not parallel [Z]_. So the number grows like
-    :math:`\text{width}^{-k}`: the O(k) in the exponent of Lemma B.1 is k.
+    at most one for every choice of at most k hyperplanes that are not parallel (Zaslavsky, 1975). So the number
+    grows like :math:`\text{width}^{-k}`: the O(k) in the exponent of Lemma B.1 is k.
 
     >>> bucket_count_of_cuts(1, 1, 3)
     4.0

@@ -20,7 +20,8 @@ _WHOLE = {
     "n": (1, "coordinates"),
     "s": (1, "units"),
     "k": (1, "active units"),
-    "m": (1, "rows, or bits of a parity"),
+    "m": (1, "rows"),
+    "length": (1, "bits of a parity, or entries of a secret"),
     "degree": (0, "a degree"),
     "ambient": (1, "the dimension of the space"),
     "intrinsic": (1, "the dimension of the data"),
@@ -28,6 +29,8 @@ _WHOLE = {
     "cuts": (0, "cuts along a direction"),
     "bits": (1, "bits of a parameter"),
     "p": (0, "variables of a junta"),
+    "p_modulus": (2, "a modulus"),
+    "q_modulus": (2, "a modulus"),
 }
 _NOT_NEGATIVE = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment")
 _OPEN_PROBABILITIES = ("delta", "confidence")

@@ -15,6 +15,7 @@ from math import log, sqrt
 import numpy as np
 from scipy.special import logsumexp
 
+from sparsact.bounds.learning import samples_from_rademacher
 from sparsact.bounds.parameters import check, or_infinity
 
 
@@ -48,11 +49,11 @@ def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float,
     r"""Equation (15) with every constant: :math:`(WR + B)\,(1 + \sqrt{2 \ln N}) \sqrt{sk/m}`.
 
     *Ours, proved*: N is the number of sets that halfspaces can cut from m points,
-    :math:`N \le 2 \sum_{i=0}^n \binom{m-1}{i}` [C]_. For one set I, :math:`\|\sum_{i \in I} \zeta_i x_i\|` has mean at
-    most :math:`R \sqrt{|I|}` and, by bounded differences, deviates from it like a Gaussian of variance
-    :math:`R^2 |I|`; hence the maximum over N sets, divided by :math:`R \sqrt{|I|}`, has mean at most
-    :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the inequality of
-    Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
+    :math:`N \le 2 \sum_{i=0}^n \binom{m-1}{i}` (Cover, 1965). For one set I of points, the norm of
+    :math:`\sum_{i \in I} \zeta_i x_i` has mean at most :math:`R \sqrt{|I|}` and, by bounded differences, exceeds it
+    like a Gaussian of variance :math:`R^2 |I|`; hence the maximum over N sets, divided by :math:`R \sqrt{|I|}`, has
+    mean at most :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the
+    inequality of Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
     """
     check(n=n, s=s, k=k, W=W, B=B, R=R, m=m)
     return (W * R + B) * (1 + sqrt(2 * _log_halfspace_sets(n, m))) * sqrt(s * k / m)
@@ -66,6 +67,23 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
     """
     check(s=s, k=k, W=W, B=B, R=R, m=m, c=c)
     return c * (W * R + B) * sqrt(s * k / m)
+
+
+def general_samples_explicit(
+    n: int, s: int, k: int, W: float, B: float, R: float, C: float, epsilon: float, delta: float
+) -> float:
+    r"""Rows of Theorem 17 with every constant: Lemma 18 with c = 4 and complexities that are proved.
+
+    *Ours, proved*: for any distribution on points of norm at most R, with probability 1 - delta over so many rows,
+    every network of the class that fits them exactly has the error :math:`\frac12 \mathbb{E} (\hat h - h)^2` at most
+    epsilon. C is the largest magnitude in the class. The complexity is the lesser of
+    :func:`sparse_complexity_bound_explicit` and :func:`dense_complexity_bound`. Infinite beyond 2**60 rows.
+    """
+
+    def complexity(m: int) -> float:
+        return min(sparse_complexity_bound_explicit(n, s, k, W, B, R, m), dense_complexity_bound(s, W, B, R, m))
+
+    return samples_from_rademacher(complexity, C, epsilon, delta)
 
 
 def _log_halfspace_sets(n: int, m: int) -> float:

@@ -29,7 +29,7 @@ def halfspace_sensitivity_bound(n: int, probability: float) -> float:
 
     *Proved*, with the constant that the paper leaves open. Its proof is mended: after a change of signs g is
     monotone, so that :math:`\mathrm{AS}(g) = \frac12 |\sum_i \hat g(i)|` (printed with 1/4), at most
-    :math:`\frac12 \sqrt n\, (\sum_i \hat g(i)^2)^{1/2}`, and the level-1 inequality [O]_ bounds the sum of squares by
+    :math:`\frac12 \sqrt n\, (\sum_i \hat g(i)^2)^{1/2}`, and the level-1 inequality bounds the sum of squares by
     :math:`2 p^2 \ln(1/p)`. As :math:`1 - g` is as sensitive, the smaller of p and 1 - p may stand for p.
 
     Examples

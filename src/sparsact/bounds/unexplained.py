@@ -43,7 +43,9 @@ class UnexplainedVariance:
         Coordinates, and rows used.
     values, standard_errors : ndarray of shape (D + 1,)
         At degree d, the estimate of :math:`\sum_{|S| > d} \hat f(S)^2 + \text{noise}` and its standard error, by the
-        jackknife, which errs on the large side [E]_. The first value is the variance.
+        jackknife, which errs on the large side (Efron and Stein, 1981). The first value is the variance.
+    weight_errors : ndarray of shape (D,)
+        Standard errors of :meth:`weights`, likewise.
     bias : float
         Length of the vector of all means of columns and of products of two, as estimated: 0 for uniform rows.
     bias_score : float
@@ -54,6 +56,7 @@ class UnexplainedVariance:
     n_rows: int
     values: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
+    weight_errors: NDArray[np.float64]
     bias: float
     bias_score: float
 
@@ -69,10 +72,24 @@ class UnexplainedVariance:
     def predicted_errors(self, n_rows: int) -> NDArray[np.float64]:
         """Mean squared error on new rows of least squares on so many, degree by degree; infinite from m = D + 1 on.
 
-        What is unexplained, times m / (m - D): the price of D coefficients and a mean.
+        What is unexplained, times m / (m - D): the price of D coefficients and a mean. Weights of less than two
+        standard errors count as 0, so that chance does not speak for a higher degree.
         """
-        left = np.array([n_rows - n_subsets(self.n, d) for d in range(len(self.values))], dtype=np.float64)
-        return np.where(left > 0, np.maximum(self.values, 0.0) * n_rows / np.where(left > 0, left, 1.0), np.inf)
+        visible = np.where(self.weights() > 2 * self.weight_errors, self.weights(), 0.0)
+        return self._priced(self.values[0] - np.concatenate([[0.0], np.cumsum(visible)]), n_rows)
+
+    def rivals(self, degree: int, n_rows: int) -> NDArray[np.intp]:
+        """Higher degrees of less predicted error, should their weights be two standard errors above the estimates."""
+        least = max(self.values[degree], self.standard_errors[degree])
+        possible = np.maximum(self.weights() + 2 * self.weight_errors, 0.0)[degree:]
+        left = np.concatenate([np.full(degree + 1, least), least - np.cumsum(possible)])
+        errors = self._priced(left, n_rows)
+        return np.asarray(degree + 1 + np.flatnonzero(errors[degree + 1 :] < errors[degree]))
+
+    def _priced(self, left: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+        """What is left at each degree, at least 0, times m / (m - D); infinite where no rows are left."""
+        free = np.array([n_rows - n_subsets(self.n, d) for d in range(len(left))], dtype=np.float64)
+        return np.where(free > 0, np.maximum(left, 0.0) * n_rows / np.where(free > 0, free, 1.0), np.inf)
 
 
 def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator) -> UnexplainedVariance:
@@ -124,9 +141,18 @@ def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator
         signs, targets = signs[chosen], targets[chosen]
     m = len(signs)
     centred = targets - targets.mean()
-    largest = max(d for d in range(n + 1) if d == 0 or n_subsets(n, d) <= max(16, m * m // 16) or m == 2**n)
+    largest = n if m == 2**n else _largest_visible(n, m)
     sums = _sums_over_pairs(signs, centred, largest) if paired else _sums_over_table(signs, centred, largest)
     return _estimated(n, centred, *sums)
+
+
+def _largest_visible(n: int, m: int) -> int:
+    """Largest degree whose monomials number at most a sixteenth of m squared (or 16)."""
+    count, degree = 1, 0
+    while degree < n and count + comb(n, degree + 1) <= max(16, m * m // 16):
+        degree += 1
+        count += comb(n, degree)
+    return degree
 
 
 def _estimated(
@@ -139,15 +165,16 @@ def _estimated(
     paired = y[:, None] * others / (m - 1)
     explained = paired.mean(axis=0)
     errors = (squares[:, None] - 2 * paired).std(axis=0) / sqrt(m)
-    if not repeated:  # drawn without replacement from the 2**n points, which is all the same where these are many
-        share = 0.5**n
-        members = np.array([n_subsets(n, d, 1) for d in range(len(explained))], dtype=np.float64)
-        variance *= 1 - share
-        explained = explained * (1 - share) + members * share * variance
-        errors = errors * sqrt(max(0.0, 1 - m * share))
+    share = 0.0 if repeated else 0.5**n  # of distinct rows in all points of the cube, as if drawn without replacement
+    members = np.array([n_subsets(n, d, 1) for d in range(len(explained))], dtype=np.float64)
+    variance *= 1 - share
+    explained *= 1 + 2 / (m - 2) * (1 - m * share)  # y less the mean of the same rows: each factor of a pair lost 1 / m
+    explained = explained * (1 - share) + members * share * variance
+    seen = sqrt(max(0.0, 1 - m * share))
+    weight_errors = 2 * np.diff(paired, axis=1).std(axis=0) / sqrt(m)
     length = float(sqrt(max(0.0, bias.sum())))
     score = float(bias.sum() / sqrt(2 * (n + comb(n, 2)) / (m * (m - 1))))
-    return UnexplainedVariance(n, m, variance - explained, errors, length, score)
+    return UnexplainedVariance(n, m, variance - explained, seen * errors, seen * weight_errors, length, score)
 
 
 def _sums_over_pairs(

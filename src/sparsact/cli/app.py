@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect_model import inspect_model
@@ -45,3 +46,4 @@ app.command("fit")(fit)
 app.command("predict")(predict)
 app.command("inspect")(inspect_model)
 app.command("certify")(certify)
+app.command("bounds")(bounds)

@@ -76,7 +76,7 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
         "rows": int(model.n_samples_seen_),
         "columns": list(names),
         "notes": list(encoding.notes),
-        "degree": int(model.degree),
+        "degree": int(model.degree_),
         "alpha": float(model.alpha),
         "solver": str(model.solver_),
         "solver_reason": str(model.solver_reason_),

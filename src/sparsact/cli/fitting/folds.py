@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sparsact.cli.fitting.choice import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.learners.low_degree.cross_validation import dealt
+from sparsact.learners.low_degree.folds import dealt
 
 MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
 

@@ -99,7 +99,7 @@ def _scores(table: Table, wish: Wish, chosen: Chosen, held_out: Prediction) -> l
 
 def _choice(model: Any, wish: Wish) -> Choice:
     return Choice(
-        int(model.degree),
+        int(model.degree_),
         float(model.alpha),
         len(model.subsets_),
         str(model.solver_),

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.folds import fold_scores
+from sparsact.learners.low_degree.folds import dealt, fold_scores, summary
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
 from sparsact.learners.low_degree.stream import count_rows
@@ -144,6 +144,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.rows_dealt_ = first + n_rows
         return dealt(first, n_rows, self._n_folds(), self.random_state)
 
+    def _chooses_degree(self) -> bool:
+        return False  # by folds, when it is solved
+
     def _largest_degree(self) -> int:
         degrees = [int(degree) for degree in self.degrees]
         if not degrees or min(degrees) < 0 or not len(self.alphas) or min(self.alphas) < 0:
@@ -160,6 +163,11 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def degree_(self) -> int:
         """The degree chosen."""
         return self._choice.degree
+
+    @property
+    def degree_reason_(self) -> str:
+        """One sentence: by what the degree was chosen."""
+        return f"least held-out error over degrees {sorted({int(d) for d in self.degrees})}."
 
     @property
     def alpha_(self) -> float:
@@ -189,7 +197,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             if not count_rows(statistic):
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         squared, variance = fold_scores(stream, request, degrees, alphas, fit_intercept=self.fit_intercept)
-        results = _summary(degrees, alphas, squared, variance)
+        results = summary(degrees, alphas, squared, variance)
         best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])
         degree, alpha = int(results["degree"][best]), float(results["alpha"][best])
         solution = self._solve_for(
@@ -198,27 +206,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         solution.encoding = stream.encoding
         solution.choice = Choice(degree, alpha, float(results["mean_r2"][best]), results)
         return solution
-
-
-def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Folds of rows first..first + n_rows - 1 of a stream: each block of ``n_folds`` rows is a random permutation.
-
-    Depends on the row's number and the seed alone, not on how the stream was cut.
-    """
-    block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
-    numbers = block[:, None] * n_folds + np.arange(n_folds)
-    keys = _mixed(numbers.astype(np.uint64), seed)
-    folds = keys.argsort(axis=1, kind="stable").ravel()
-    return folds[first % n_folds :][:n_rows]
-
-
-def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea, Flood 2014): random-looking words that depend on the number and the seed alone."""
-    with np.errstate(over="ignore"):
-        z = (numbers + np.uint64(int(seed) % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
@@ -235,24 +222,3 @@ def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
     if (folds < 0).any():
         raise ValueError("`cv` never tests some rows; folds must cover all rows, because the total is their sum.")
     return folds
-
-
-def _summary(
-    degrees: list[int], alphas: list[float], squared: NDArray[np.float64], variance: NDArray[np.float64]
-) -> dict[str, NDArray[Any]]:
-    """Table of candidates; ``squared`` (degrees, alphas, folds, T) are held-out mean squared errors."""
-    constant = np.where(squared == 0, 1.0, 0.0)  # scikit-learn's R2 of a constant target
-    r2 = np.where(variance > 0, 1 - squared / np.where(variance > 0, variance, 1.0), constant)
-    r2 = r2.mean(axis=-1).reshape(-1, squared.shape[2])
-    mse = squared.mean(axis=-1).reshape(-1, squared.shape[2])
-    grid_degree, grid_alpha = np.meshgrid(degrees, alphas, indexing="ij")
-    return {
-        "degree": grid_degree.ravel(),
-        "alpha": grid_alpha.ravel(),
-        "mean_mse": mse.mean(axis=1),
-        "std_mse": mse.std(axis=1),
-        "mean_r2": r2.mean(axis=1),
-        "std_r2": r2.std(axis=1),
-        "fold_mse": mse,
-        "fold_r2": r2,
-    }

@@ -44,7 +44,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def __init__(
         self,
-        degree: int = 2,
+        degree: Any = 2,
         alpha: float = 0.0,
         solver: str = "auto",
         fit_intercept: bool = True,
@@ -104,7 +104,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return None
 
     def _restart(self) -> None:
-        for name in ("stream_", "_solution"):
+        for name in ("stream_", "_solution", "_automatic"):
             self.__dict__.pop(name, None)
 
     def _begun(self) -> bool:
@@ -119,11 +119,17 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
         return kernel_dtype(rows), targets
 
-    def _request(self) -> Request:
+    def _request(self, degree: int | None = None) -> Request:
         limit = available_memory() if self.max_memory is None else float(self.max_memory)
         solver = self.solver if self.solver in ("cells", "moments", "kernel") else "auto"
         return Request(
-            self._largest_degree(), self.min_degree, self.subsets, solver, self.domain, limit, threads(self.n_jobs)
+            self._largest_degree() if degree is None else degree,
+            self.min_degree,
+            self.subsets,
+            solver,
+            self.domain,
+            limit,
+            threads(self.n_jobs),
         )
 
     def _largest_degree(self) -> int:
@@ -154,11 +160,17 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def _adopt(self, other: Self) -> None:
         """Take over what the first rows would have told."""
-        for name in ("feature_names_in_", "classes_", "_single_target"):
+        for name in ("feature_names_in_", "classes_", "_single_target", "_automatic"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
 
     # ---- solution out ----
+
+    @property
+    def degree_(self) -> int:
+        """Largest size of an interaction in the model."""
+        check_is_fitted(self)
+        return self._largest_degree()
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._begun() or "_solution" in self.__dict__

@@ -1,4 +1,4 @@
-"""Held-out error of every degree and penalty, from one statistic a fold."""
+"""Held-out error of every degree and penalty, from one statistic a fold; and which fold a row of a stream goes to."""
 
 from __future__ import annotations
 
@@ -94,3 +94,45 @@ def _variance(statistic: Any) -> NDArray[np.float64]:
         return np.asarray(statistic.target_squares / statistic.weight)
     totals, weight = statistic.totals, statistic.totals.total_weight()
     return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)
+
+
+def summary(
+    degrees: list[int], alphas: list[float], squared: NDArray[np.float64], variance: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """Table of candidates; ``squared`` (degrees, alphas, folds, T) are held-out mean squared errors."""
+    constant = np.where(squared == 0, 1.0, 0.0)  # scikit-learn's R2 of a constant target
+    r2 = np.where(variance > 0, 1 - squared / np.where(variance > 0, variance, 1.0), constant)
+    r2 = r2.mean(axis=-1).reshape(-1, squared.shape[2])
+    mse = squared.mean(axis=-1).reshape(-1, squared.shape[2])
+    grid_degree, grid_alpha = np.meshgrid(degrees, alphas, indexing="ij")
+    return {
+        "degree": grid_degree.ravel(),
+        "alpha": grid_alpha.ravel(),
+        "mean_mse": mse.mean(axis=1),
+        "std_mse": mse.std(axis=1),
+        "mean_r2": r2.mean(axis=1),
+        "std_r2": r2.std(axis=1),
+        "fold_mse": mse,
+        "fold_r2": r2,
+    }
+
+
+def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Folds of rows first..first + n_rows - 1 of a stream: each block of ``n_folds`` rows is a random permutation.
+
+    Depends on the row's number and the seed alone, not on how the stream was cut.
+    """
+    block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
+    numbers = block[:, None] * n_folds + np.arange(n_folds)
+    keys = _mixed(numbers.astype(np.uint64), seed)
+    folds = keys.argsort(axis=1, kind="stable").ravel()
+    return folds[first % n_folds :][:n_rows]
+
+
+def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea, Flood 2014): random-looking words that depend on the number and the seed alone."""
+    with np.errstate(over="ignore"):
+        z = (numbers + np.uint64(int(seed) % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)))

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from sparsact.learners.low_degree.automatic import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.learners.low_degree.solve import Penalty
+from sparsact.learners.low_degree.stream import Batch
+
+_CHOSEN_BY_FIT = (
+    'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
+    "set_params(degree=model.degree_)), or stream into LowDegreeRegressorCV, which chooses by folds."
+)
+
+
+def _can_stream(learner: LowDegreeRegressor) -> bool:
+    """Whether rows may come in pieces: the degree must be known before them."""
+    if learner._chooses_degree():
+        raise AttributeError(_CHOSEN_BY_FIT)
+    return True
 
 
 class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
@@ -23,8 +41,12 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     Parameters
     ----------
-    degree : int, default=2
-        Largest size of an interaction.
+    degree : int or "auto", default=2
+        Largest size of an interaction. ``"auto"``: ``fit`` chooses it, and says how in ``degree_reason_``. Where the
+        rows pass for uniform and are many enough, by the variance that each degree leaves unexplained
+        (:func:`sparsact.bounds.degree_for`), without fitting any; else by the error on held-out folds. At most what
+        memory allows and, without a penalty, half as many monomials as rows. It wants all rows at once: there is no
+        ``partial_fit`` then.
     alpha : float, default=0.0
         Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
         the penalty on scikit-learn's ``Lasso`` scale.
@@ -65,6 +87,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         The fitted function's Fourier spectrum, one a target.
     solver_, solver_reason_ : str
         The route taken, and why.
+    degree_, degree_reason_ : int, str
+        Largest size of an interaction, and by what it was chosen.
     r2_, residual_variance_ : float or ndarray of shape (T,)
         On the rows fitted: share of variance explained; squared residual per degree of freedom.
     n_samples_seen_ : int
@@ -95,6 +119,11 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     [((), 5.0), ((0, 2), 2.0)]
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LowDegree._parameter_constraints,
+        "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+    }
+
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
         self._restart()
@@ -102,6 +131,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         _ = self._fitted
         return self
 
+    @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows; the solution is found when it is next asked for."""
         self._take(X, y, sample_weight, reset=not self._begun())
@@ -127,7 +157,48 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         if reset:
             self._single_target = targets.ndim == 1
         columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
+        if not streamed and self._chooses_degree():
+            self._automatic = self._automatic_degree(rows, columns, weight)
         self._see(rows, columns, weight, sign=sign, streamed=streamed)
+
+    def _chooses_degree(self) -> bool:
+        return bool(self.degree == "auto")
+
+    def _automatic_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> tuple[int, str]:
+        if self.heredity is not None or self.solver in ("lasso", "correlation"):
+            what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
+            raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
+        weights = None if weight is None else _check_sample_weight(weight, X, dtype=np.float64)
+        penalty = Penalty("ridge", float(self.alpha), self.fit_intercept)
+        return automatic_degree(X, Batch(y, weights), self._request(degree=0), penalty)
+
+    def _largest_degree(self) -> int:
+        if not self._chooses_degree():
+            return int(self.degree)
+        if "_automatic" not in self.__dict__:
+            raise ValueError(_CHOSEN_BY_FIT)
+        return int(self._automatic[0])
+
+    @property
+    def degree_reason_(self) -> str:
+        """One sentence: by what the degree was chosen."""
+        check_is_fitted(self)
+        return str(self._automatic[1]) if self._chooses_degree() else "the degree was given."
+
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
+
+        Raises
+        ------
+        ValueError
+            If the two have seen rows of different width, targets or encoding, or have chosen different degrees.
+        """
+        check_is_fitted(other)
+        if self._begun() and self._largest_degree() != other._largest_degree():
+            raise ValueError(
+                f"cannot merge: the two have degrees {self.degree_} and {other.degree_}; fit both with one of them."
+            )
+        return super().merge(other)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,) or (m, T)."""

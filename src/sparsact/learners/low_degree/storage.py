@@ -19,6 +19,7 @@ from sparsact.learners.points import Points
 _LEARNED = (
     "n_features_in_",
     "_single_target",
+    "_automatic",
     "rows_dealt_",
     "table_encoding_",  # how the command encoded the columns of a table
 )

@@ -1,0 +1,102 @@
+"""Noise sensitivity and activity of a network on random points, with upper confidence bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.bounds.activity import sensitivity_certificate
+from sparsact.bounds.confidence import upper_confidence_bound
+from sparsact.bounds.learning import degree_from_noise
+from sparsact.bounds.sensitivity import average_sensitivity_bound
+from sparsact.fourier import Estimate, estimate_noise_sensitivity
+from sparsact.hypercube import bits_to_signs
+from sparsact.network import SparselyActivatedNetwork
+
+Interval = Literal["bernstein", "normal"]
+_PILOT_SHARE = 10
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sampled bounds of a network: of its noise sensitivity at rho, and of its average sensitivity."""
+
+    n: int
+    k: int
+    epsilon: float
+    confidence: float
+    rho: float
+    noise: Estimate
+    most_noise: float
+    most_response: float
+    worst_response: float
+
+
+def measure(
+    network: SparselyActivatedNetwork,
+    epsilon: float,
+    k: int,
+    how: tuple[float, int, Interval],
+    rng: np.random.Generator,
+) -> Measured:
+    """Measure a network; ``how`` is confidence, number of samples, kind of interval. Each bound has half the doubt."""
+    confidence, n_samples, interval = how
+    each = (1 + confidence) / 2
+
+    def upper(estimate: Estimate, spread: float) -> float:
+        if interval == "normal":
+            return float(max(0.0, estimate.interval(2 * each - 1)[1]))
+        return upper_confidence_bound(estimate, spread, each)
+
+    spread = _value_range(network, k) ** 2 / 4
+
+    def promised(pilot: Estimate) -> float:
+        """The upper bound that all samples would give, if they were like the pilot's."""
+        error = pilot.standard_error * (pilot.n_samples / n_samples) ** 0.5
+        return upper(Estimate(pilot.value, error, n_samples), spread)
+
+    rho = _best_noise(network, epsilon, promised, max(2, n_samples // _PILOT_SHARE), rng)
+    noise = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
+    signs = bits_to_signs(rng.integers(2, size=(n_samples, network.n), dtype=np.int8))
+    responses = sensitivity_certificate(network, signs)
+    response = Estimate(float(responses.mean()), float(responses.std(ddof=1) / n_samples**0.5), n_samples)
+    worst = average_sensitivity_bound(k, network.scale().W)
+    return Measured(
+        network.n,
+        k,
+        epsilon,
+        confidence,
+        rho,
+        noise,
+        upper(noise, spread),
+        min(worst, upper(response, worst)),
+        worst,
+    )
+
+
+def _best_noise(
+    network: SparselyActivatedNetwork,
+    epsilon: float,
+    promised: Callable[[Estimate], float],
+    n_samples: int,
+    rng: np.random.Generator,
+) -> float:
+    """The rho at which few samples promise the least degree; fresh samples there owe nothing to the choice."""
+    found = []
+    for j in range(network.n.bit_length() + 3):
+        rho = 1 - 2.0**-j
+        pilot = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
+        found.append((degree_from_noise(promised(pilot), rho, epsilon), j, rho))
+    return min(found)[2]
+
+
+def _value_range(network: SparselyActivatedNetwork, k: int) -> float:
+    """Length of an interval that holds every value of the network on the cube, when at most k units are active."""
+    norms = np.asarray(abs(network.W).sum(axis=1)).ravel()
+    most = network.u * np.maximum(norms - network.b, 0.0)
+    ranked: NDArray[np.float64] = np.sort(most)
+    return float(np.maximum(ranked[-k:], 0.0).sum() - np.minimum(ranked[:k], 0.0).sum())

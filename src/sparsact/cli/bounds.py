@@ -1,0 +1,198 @@
+"""``sparsact bounds``: what the theory promises for given parameters, and what a network does."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite, log2, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from sparsact.bounds import Entry
+    from sparsact.network import SparselyActivatedNetwork
+
+_SAMPLES = 10_000
+_OPTIONS = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
+
+
+def bounds(
+    network: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NETWORK]",
+            help="A saved network: its n, s, k, W, B and measured sensitivities.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Inputs.")] = None,
+    s: Annotated[int | None, typer.Option("--s", metavar="N", help="Units.")] = None,
+    k: Annotated[int | None, typer.Option("--k", metavar="N", help="Most active units.")] = None,
+    W: Annotated[float | None, typer.Option("--W", metavar="X", help="Scale of the weights (Definition 2).")] = None,
+    B: Annotated[float | None, typer.Option("--B", metavar="X", help="Scale of the thresholds (Definition 2).")] = None,
+    epsilon: Annotated[float, typer.Option(metavar="X", help="Squared error.")] = 0.1,
+    delta: Annotated[float, typer.Option(metavar="X", help="Probability of failure.")] = 0.05,
+    rho: Annotated[float, typer.Option(metavar="X", help="Correlation of the noise.")] = 0.9,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--given", metavar="NAME=X", help="Any other parameter or constant, such as m=1000; repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is measured on random points.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Print every bound of the theory that the parameters suffice for, with its status.
+
+    Unspecified constants are 1 unless given. Where R, C, degree or p are not given they are the root of n, the largest
+    value k (W sqrt(n) + B), the degree that 4 k^2 W^2 / epsilon makes enough, and the logarithm of s.
+
+    Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
+    """
+    from sparsact.cli.model_file import read_network
+
+    known: dict[str, float | None] = {"n": n, "s": s, "k": k, "W": W, "B": B, "epsilon": epsilon, "delta": delta}
+    parameters = {name: value for name, value in (known | {"rho": rho}).items() if value is not None}
+    parameters |= dict(_number(text) for text in given or ())
+    net = None if network is None else read_network(network)
+    if net is not None:
+        parameters |= _of_network(net, parameters)
+    _derive(parameters)
+    rows, wanting = _rows(parameters)
+    told: dict[str, Any] = {"parameters": parameters, "bounds": rows, "wanting": wanting}
+    if net is not None:
+        told["measured"] = _measured(net, parameters, seed)
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False))
+    else:
+        _tell(told)
+
+
+def _number(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"--given {text} is not NAME=NUMBER, such as m=1000.") from None
+    return name.strip(), int(number) if isfinite(number) and number == int(number) else number
+
+
+def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> dict[str, float]:
+    """Size and scale of the network, and its sparsity as given or else as certified."""
+    for name, value in (("n", network.n), ("s", network.s)):
+        if given.get(name, value) != value:
+            raise ValueError(f"--{name} {given[name]}, but the network has {name} = {value}; leave --{name} out.")
+    W, B = network.scale()
+    k = given["k"] if "k" in given else network.certify().upper
+    return {"n": network.n, "s": network.s, "k": max(1, int(k)), "W": W, "B": B}
+
+
+def _derive(parameters: dict[str, float]) -> None:
+    """Fill in what follows from the rest."""
+    from sparsact.bounds import largest_value, sufficient_degree
+    from sparsact.bounds.parameters import check
+
+    check(**{name: value for name, value in parameters.items() if name in _OPTIONS})
+    n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
+    follows: dict[str, float] = {}
+    if n is not None:
+        follows["R"] = sqrt(n)
+        if k is not None and W is not None:
+            follows["degree"] = min(int(n), sufficient_degree(int(k), W, parameters["epsilon"]))
+            if B is not None:
+                follows["C"] = largest_value(int(n), int(k), W, B)
+    if s is not None:
+        follows["p"] = int(log2(s))
+    for name, value in follows.items():
+        parameters.setdefault(name, value)
+
+
+def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The bounds whose parameters are known, and of the others what they want."""
+    from sparsact.bounds import BOUNDS
+
+    names = {name for entry in BOUNDS for name in (*entry.parameters, *entry.constants)}
+    strange = sorted(parameters.keys() - names)
+    if strange:
+        raise ValueError(f"no bound has a parameter {strange[0]!r}; there are {', '.join(sorted(names))}.")
+    rows, wanting = [], []
+    for entry in (entry for entry in BOUNDS if "complexity" not in entry.parameters):  # which is no number
+        missing = [name for name in entry.parameters if name not in parameters]
+        told = {"statement": entry.statement, "paper": entry.paper, "status": entry.status, "name": entry.name}
+        if missing:
+            wanting.append(told | {"wants": missing})
+        else:
+            rows.append(told | {"gives": entry.gives} | _value(entry, parameters))
+    return rows, wanting
+
+
+def _value(entry: Entry, parameters: dict[str, float]) -> dict[str, Any]:
+    """What a bound gives, as JSON holds it: no infinity, but the logarithm where it is known."""
+    used = {name: parameters[name] for name in (*entry.parameters, *entry.constants) if name in parameters}
+    value = entry.function(**used)
+    if isinstance(value, tuple):
+        return {"parameters": used, "value": value._asdict(), "log2": None}  # type: ignore[attr-defined]
+    exponent = entry.log2(**used) if entry.log2 is not None else log2(value) if 0 < value < float("inf") else None
+    return {
+        "parameters": used,
+        "value": value if isfinite(value) else None,
+        "log2": exponent if exponent is not None and isfinite(exponent) else None,
+    }
+
+
+def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], seed: int) -> dict[str, Any]:
+    """Average and noise sensitivity of the network on random points, and the degree that is enough."""
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from sparsact.bounds import degree_for
+    from sparsact.fourier import estimate_average_sensitivity, estimate_noise_sensitivity
+
+    rng = np.random.default_rng(seed)
+    average = estimate_average_sensitivity(network, network.n, n_samples=_SAMPLES, rng=rng)
+    noise = estimate_noise_sensitivity(network, network.n, parameters["rho"], n_samples=_SAMPLES, rng=rng)
+    degree = degree_for(network, parameters["epsilon"], k=int(parameters["k"]), n_samples=_SAMPLES, rng=rng)
+    found = {name: value for name, value in asdict(degree).items() if name != "noise_sensitivity"}
+    plain = {name: None if isinstance(value, float) and not isfinite(value) else value for name, value in found.items()}
+    return {"average_sensitivity": asdict(average), "noise_sensitivity": asdict(noise), "degree": plain}
+
+
+def _tell(told: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    from sparsact.bounds.registry import MEANING
+
+    console = Console(highlight=False)
+    console.print(", ".join(f"{name} = {value:.6g}" for name, value in told["parameters"].items()))
+    grid = Grid("statement", "status", "gives")
+    grid.add_column("value", justify="right")
+    for row in told["bounds"]:
+        paper = "" if row["paper"] == "ours" else f" ({row['paper']})"
+        grid.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
+    console.print(grid)
+    for status, meaning in MEANING.items():
+        console.print(f"{status}: {meaning}")
+    if told["wanting"]:
+        wants = sorted({name for row in told["wanting"] for name in row["wants"]})
+        console.print(f"{len(told['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")
+    if "measured" in told:
+        _tell_measured(console, told["measured"], told["parameters"])
+
+
+def _spelled(row: dict[str, Any]) -> str:
+    value, exponent = row["value"], row["log2"]
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {number:.4g}" for name, number in value.items())
+    if exponent is not None and abs(exponent) > 60:
+        return f"2^{exponent:,.0f}"
+    return "infinite" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _tell_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:
+    console.print(f"measured on {_SAMPLES:,} random points, with standard errors:")
+    for name, at in (("average_sensitivity", ""), ("noise_sensitivity", f" at rho = {parameters['rho']:g}")):
+        estimate = measured[name]
+        console.print(f"  {name.replace('_', ' ')}{at}: {estimate['value']:.4g} ± {estimate['standard_error']:.2g}")
+    degree = measured["degree"]
+    console.print(f"  degree {degree['degree']} leaves at most {degree['tail']:.3g}: {degree['reason']}")

@@ -1,0 +1,119 @@
+"""``sparsact bounds``: the table, the JSON, a network's own numbers, and bad input."""
+
+from __future__ import annotations
+
+import json
+
+import networks
+import pytest
+from commands import run
+
+from sparsact.bounds import average_sensitivity_bound, log2_uniform_samples, sufficient_degree
+
+SIZE = ("--n", 100, "--s", 64, "--k", 2, "--W", 1.5, "--B", 2)
+
+
+def told(capsys, *words):
+    status, out, err = run(capsys, "bounds", *words, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def values(answer):
+    return {row["name"]: row["value"] for row in answer["bounds"]}
+
+
+def test_json_holds_what_the_functions_give(capsys):
+    answer = told(capsys, *SIZE, "--epsilon", 0.2)
+    assert values(answer)["average_sensitivity_bound"] == average_sensitivity_bound(2, 1.5) == 36
+    assert values(answer)["sufficient_degree"] == sufficient_degree(2, 1.5, 0.2) == 179
+    assert answer["parameters"]["R"] == 10
+    assert answer["parameters"]["C"] == 2 * (15 + 2)
+    assert values(answer)["junta_size"]["n_units"] == 64
+
+
+def test_numbers_beyond_every_float(capsys):
+    (row,) = (row for row in told(capsys, *SIZE)["bounds"] if row["name"] == "uniform_samples")
+    assert row["value"] is None
+    assert row["log2"] == pytest.approx(log2_uniform_samples(100, 64, 2, 1.5, 2.0, 0.1, 0.05))
+
+
+def test_more_parameters_more_bounds(capsys):
+    few, more = told(capsys, "--k", 1, "--W", 2), told(capsys, *SIZE, "--given", "m=1000", "--given", "c=3")
+    assert len(few["bounds"]) < len(more["bounds"])
+    assert "sparse_complexity_conjecture" in values(more)
+    assert {tuple(row["wants"]) for row in few["wanting"]} > {("n", "probability"), ("length", "tau")}
+    assert all(set(row["wants"]) for row in few["wanting"])
+    plain = told(capsys, *SIZE)
+    assert values(more)["average_sensitivity_bound_paper"] == pytest.approx(
+        3 * values(plain)["average_sensitivity_bound_paper"]
+    )
+
+
+def test_paper_b(capsys):
+    given = [
+        word
+        for pair in ("ambient=16", "intrinsic=2", "L=1", "n_directions=40", "width=0.5")
+        for word in ("--given", pair)
+    ]
+    found = values(told(capsys, *given))
+    assert found["table_size"] == pytest.approx(1600)
+    assert found["bucket_diameter"] > 0.5
+
+
+def test_the_table(capsys):
+    status, out, err = run(capsys, "bounds", *SIZE)
+    assert (status, err) == (0, "")
+    for word in ("Theorem 8", "shape only", "conjectured", "ours: a theorem of this library", "2^", "more bounds want"):
+        assert word in out
+
+
+def test_a_network(capsys, tmp_path):
+    network, path = networks.index(3), tmp_path / "index.sparsact"
+    network.save(path)
+    answer = told(capsys, path, "--k", 1, "--epsilon", 0.05)
+    assert answer["parameters"]["n"] == 11
+    assert answer["parameters"]["W"] == network.scale().W
+    measured = answer["measured"]
+    assert measured["average_sensitivity"]["value"] == pytest.approx(2.5 / 4, abs=0.05)
+    assert measured["degree"]["degree"] == 3
+    assert measured["degree"]["worst_case"] == values(answer)["sufficient_degree"]
+    status, out, _ = run(capsys, "bounds", path, "--k", 1)
+    assert status == 0
+    assert "noise sensitivity at rho = 0.9" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--k", 3, "--s", 2), "`k` must not exceed `s`; got k = 3, s = 2."),
+        (("--epsilon", 0), "`epsilon` must be positive"),
+        (("--delta", 2), "`delta` must be above 0 and below 1"),
+        (("--given", "m"), "--given m is not NAME=NUMBER"),
+        (("--given", "m=many"), "--given m=many is not NAME=NUMBER"),
+        (("--given", "depth=3"), "no bound has a parameter 'depth'; there are B, C,"),
+        (("--given", "tau=3", "--given", "length=4"), "`tau` must be above 0 and at most 1"),
+        (("nowhere.sparsact",), "no model 'nowhere.sparsact'; make one with network.save"),
+    ],
+)
+def test_bad_input(capsys, words, line):
+    status, out, err = run(capsys, "bounds", *words)
+    assert (status, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_another_size_than_the_networks(capsys, tmp_path):
+    networks.index(2).save(tmp_path / "index.sparsact")
+    status, _, err = run(capsys, "bounds", tmp_path / "index.sparsact", "--n", 7, "--k", 1)
+    assert status == 2
+    assert "--n 7, but the network has n = 6; leave --n out." in err
+
+
+def test_a_model_that_is_no_network(capsys, tmp_path):
+    from sparsact import LowDegreeRegressor
+
+    LowDegreeRegressor(1).fit([[1, -1], [-1, 1], [1, 1]], [1.0, 2.0, 3.0]).save(tmp_path / "model.sparsact")
+    status, _, err = run(capsys, "bounds", tmp_path / "model.sparsact")
+    assert status == 2
+    assert "model.sparsact holds a LowDegreeRegressor; a SparselyActivatedNetwork is needed." in err
