@@ -14,7 +14,7 @@ from sparsact.cli.predict import predict
 
 app = typer.Typer(
     name="sparsact",
-    help="Learn real functions of bits, exactly and fast, and see of what they consist.",
+    help="Learn functions of bits, exactly and fast; certify and inspect sparsely activated networks.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -39,7 +39,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Learn real functions of bits, exactly and fast, and see of what they consist."""
+    """Learn functions of bits, exactly and fast; certify and inspect sparsely activated networks."""
 
 
 app.command("fit")(fit)
