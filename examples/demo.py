@@ -16,7 +16,9 @@ from digits_contest import SIDES, bits_and_digits
 from rich.console import Console
 from rich.table import Table
 
+from sparsact import SparselyActivatedRegressor
 from sparsact.cli import main
+from sparsact.constructions import indexing, uniform
 from sparsact.datasets import data_folder
 
 LANDSCAPES = {
@@ -61,6 +63,24 @@ def fit(title: str, *words: str) -> Path:
     return Path(report)
 
 
+def network(folder: Path) -> Path:
+    """Learn the indexing function from rows, prove what the network switches on, and give the path of its report."""
+    console.rule("A network of 16 units, learned from 2,000 rows, of which one at a time is on")
+    rng = np.random.default_rng(0)
+    truth = indexing(4)
+    X = uniform(truth.n)(2000, rng)
+    model = SparselyActivatedRegressor(n_units=16, random_state=0).fit(X, truth(X))
+    new = uniform(truth.n)(2000, rng)
+    error = float(np.mean((model.predict(new) - truth(new)) ** 2) / truth(new).var())
+    console.print(f"Error on 2,000 new rows, as a share of the variance: {error:.2g}")
+    model.network_.save(folder / "network.sparsact")
+    report = folder / "network.html"
+    status = main(["inspect", str(folder / "network.sparsact"), "--report", str(report)])
+    if status:
+        raise SystemExit(status)
+    return report
+
+
 def run(folder: Path) -> None:
     """The whole demo; reports go to ``folder``."""
     folder.mkdir(exist_ok=True)
@@ -77,6 +97,7 @@ def run(folder: Path) -> None:
             continue
         out = ["--report", str(folder / f"{name}.html"), "--out", str(folder / f"{name}.sparsact")]
         reports.append(fit(title, str(table), "--target", target, "--columns", "genotype", *out))
+    reports.append(network(folder))
     console.rule("Done")
     for report in reports:
         console.print(f"Open [bold]{report}[/bold] in a browser.", soft_wrap=True)
