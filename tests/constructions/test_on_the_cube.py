@@ -244,3 +244,41 @@ def test_sizes_are_integers_of_any_kind():
     assert junta([1, 2], np.array([1]), np.int64(3)).n == 3
     with pytest.raises(ValueError, match="number `n` of inputs must be 1 or more"):
         junta([1], (), 0)
+
+
+def test_the_bound_on_failure_term_by_term():
+    """Sum over pairs of addresses, one the point's and one a unit's."""
+    weights, n_address, gamma = np.random.default_rng(7).normal(size=(8, 5)), 3, 0.4
+    total = 0.0
+    for x in points(n_address).astype(int):
+        for alpha, w in zip(points(n_address).astype(int), weights, strict=True):
+            reach = gamma * (n_address - alpha @ x)  # 2 d gamma
+            if 0 < reach < np.abs(w).sum():
+                total += np.exp(-(reach**2) / (2 * w @ w))
+    assert gated_failure_probability(weights, n_address, gamma) == pytest.approx(total / 8)
+    strongest = np.linalg.norm(weights, axis=1).max() * np.sqrt(np.log(8 / 0.2) / 2)
+    assert gate_strength(weights, 0.2) == pytest.approx(min(strongest, gate_strength(weights)))
+    assert gate_strength(10 * weights[:1], 0.9) == pytest.approx(
+        10 * np.linalg.norm(weights[0]) * np.sqrt(np.log(1 / 0.9) / 2)
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_networks_attain_k_where_chance_would_not(seed):
+    """Every unit is on at one point of 8; without a common one, 6 trees would meet with probability below 1/8."""
+    assert random_network(3, 24, 6, rng=np.random.default_rng(seed)).n_active(points(3)).max() == 6
+
+
+def test_random_networks_have_units_of_both_signs_and_of_norm_1_behind_their_gates():
+    """A mean of 4000 squares of normal numbers, of standard deviation 0.023: beyond 6 of these below 1e-8."""
+    n, s = 40, 100
+    net = random_network(n, s, s, rng=np.random.default_rng(8))  # one leaf a tree: no gates
+    assert set(net.u) == {-1.0, 1.0}
+    assert (net.b == 0).all()
+    assert np.mean((net.W**2).sum(axis=1)) == pytest.approx(1, abs=0.15)
+    gates = random_network(n, s, 50, rng=np.random.default_rng(9))  # two leaves a tree, one gate a unit
+    assert (gates.b > 0).all()
+    linear = np.where(np.abs(gates.W) == gates.b[:, None], 0, gates.W)
+    assert ((linear != 0).sum(axis=1) == n - 1).all()
+    assert np.mean((linear**2).sum(axis=1)) == pytest.approx(1, abs=0.15)
+    assert gates.b == pytest.approx(np.abs(linear).sum(axis=1) / 2)

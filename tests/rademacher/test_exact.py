@@ -163,3 +163,10 @@ def test_sizes_of_any_kind_and_bits():
         exact_complexity(SQUARE > 0, 1)
     with pytest.raises(ValueError, match="`support` holds bits"):
         exact_complexity(SQUARE, 1, support=SQUARE > 0)
+
+
+def test_the_error_of_two_draws_by_hand():
+    """Points +-1 with W = 1, B = 4: 8 / 2 where the signs agree, 2 / 2 where they differ."""
+    estimate = exact_complexity([[1.0], [-1.0]], 1, W=1.0, B=4.0, signs=[[1, 1], [1, -1]])
+    assert estimate.value == pytest.approx(2.5)
+    assert estimate.standard_error == pytest.approx(1.5)
