@@ -91,6 +91,11 @@ def test_products_that_underflow_keep_their_sign(form):
     X = np.array([[1e-200, 1], [-1e-200, 1]])
     np.testing.assert_array_equal(net.active(X), [[True, False], [False, True]])
     np.testing.assert_array_equal(net.n_active(X), [1, 1])
+    small = 2.0**-537  # one product is 2**-1074; each of four others, minus half of that, rounds to 0
+    net = SparselyActivatedNetwork([1.0], form(np.array([[small] * 5])), [0])
+    X = np.array([[small] + [-small / 2] * 4, [small] + [-small / 2] * 1 + [0] * 3])
+    np.testing.assert_array_equal(net.active(X), [[False], [True]])
+    np.testing.assert_array_equal(net.n_active(X), [0, 1])
 
 
 def test_more_units_than_a_block_holds():
