@@ -255,3 +255,63 @@ def test_its_name_tells_its_size():
     assert repr(SparselyActivatedNetwork([2.0], sp.csr_array([[3.0, 0, 4.0]]), [1.0])) == (
         "<SparselyActivatedNetwork of 1 units on 3 inputs (sparse, 2 weights), W = 10, B = 2>"
     )
+
+
+HUGE = 3e307
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("tenth", [0.1, 1.0])
+def test_sums_that_overflow_on_the_way_are_decided_exactly(form, tenth):
+    """Real inputs can carry the pre-activations of finite weights beyond every float64."""
+    net = SparselyActivatedNetwork([1.0, 1.0], form(np.array([[HUGE, tenth * HUGE, HUGE, HUGE], [0, 0, 0, 0]])), [0, 1])
+    X = np.array([[1, 1, -1, -1], [1, 1, -1, 1], [8, 1, -8, 0], [8, 8, 8, 8], [-8, -8, -8, -8], [8, -8, -8, 8]])
+    W, b = weights_of(net), net.b
+    z = [
+        [sum(Fraction(p) * int(q) for p, q in zip((*w, -t), (*x, 1), strict=True)) for w, t in zip(W, b, strict=True)]
+        for x in X
+    ]
+    active = np.array(z) > 0
+    np.testing.assert_array_equal(net.active(X), active)
+    for dtype in (np.int8, np.float64):
+        np.testing.assert_array_equal(net.n_active(X.astype(dtype)), active.sum(axis=1))
+    assert active.any()
+
+
+def test_sums_that_overflow_on_the_cube_are_refused():
+    for form in (np.asarray, sp.csr_array):
+        with pytest.raises(ValueError, match="unit 1 overflow: divide row 1"):
+            SparselyActivatedNetwork([1, 1], form(np.array([[1, 1], [1e308, 1e308]])), [0, 0])
+    with pytest.raises(ValueError, match="unit 0 overflow"):
+        SparselyActivatedNetwork([1], [[1e308]], [-1e308])
+    assert not is_exact(np.full((1, 4), 1e308), np.zeros(1)).any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("one", [1e-300, 1e-200, 1.0, 1e200, 1e307])
+def test_the_scale_of_very_small_and_very_large_weights(form, one):
+    net = SparselyActivatedNetwork([1.0], form(one * np.array([[3.0, 4.0]])), [one])
+    assert net.scale() == pytest.approx((5 * one, one), rel=1e-14)
+
+
+def test_units_without_weights_are_exact_at_real_points(monkeypatch):
+    """A fraction for each of their zeros would be slow and decide nothing."""
+    monkeypatch.setattr("sparsact.exact_sign._sign", None)
+    W = np.zeros((3, 50))
+    X = np.random.default_rng(9).normal(size=(7, 50))
+    for form in (np.asarray, sp.csr_array):
+        net = SparselyActivatedNetwork(np.ones(3), form(W), [-1.0, 0.0, 1.0])
+        np.testing.assert_array_equal(net.active(X), np.tile([True, False, False], (7, 1)))
+
+
+def test_torch_draws_nothing():
+    import torch
+
+    state = torch.get_rng_state()
+    random_network(np.random.default_rng(10)).to_torch()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_complex_sparse_weights_are_refused():
+    with pytest.raises(ValueError, match="`W` must hold real numbers; got a sparse matrix of complex128"):
+        SparselyActivatedNetwork([1], sp.csr_array([[1j, 1]]), [0])

@@ -76,3 +76,31 @@ def test_tolerances_are_zero_for_exact_sums_alone():
     assert (tolerances(signs.astype(np.float64), W, b) > 0).tolist() == [False, True]
     assert (tolerances(0.3 * signs, W, b) > 0).all()
     assert (tolerances(3 * signs, W, b) > 0).all()
+
+
+def test_tolerances_know_no_sign():
+    W, b, X = np.array([[0.1, 0.2]]), np.array([0.3]), np.array([[3, 1], [2, 1]])
+    for points in (X, X.astype(np.int8), X.astype(np.float32)):
+        np.testing.assert_array_equal(tolerances(-points, W, b), tolerances(points, W, b))
+    assert tolerances(-10 * X, W, b) > 5 * tolerances(X, W, b)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_products_that_underflow_keep_their_sign(form):
+    net = SparselyActivatedNetwork([1.0, 1.0], form(np.array([[1e-200, 0], [-1e-200, 0]])), [0, 0])
+    X = np.array([[1e-200, 1], [-1e-200, 1]])
+    np.testing.assert_array_equal(net.active(X), [[True, False], [False, True]])
+    np.testing.assert_array_equal(net.n_active(X), [1, 1])
+    small = 2.0**-537  # one product is 2**-1074; each of four others, minus half of that, rounds to 0
+    net = SparselyActivatedNetwork([1.0], form(np.array([[small] * 5])), [0])
+    X = np.array([[small] + [-small / 2] * 4, [small] + [-small / 2] * 1 + [0] * 3])
+    np.testing.assert_array_equal(net.active(X), [[False], [True]])
+    np.testing.assert_array_equal(net.n_active(X), [0, 1])
+
+
+def test_more_units_than_a_block_holds():
+    s = 2**20 + 3
+    net = SparselyActivatedNetwork(np.ones(s), np.full((s, 1), 0.5), np.zeros(s))
+    X = np.array([[1], [-1], [1]])
+    assert net.n_active(X).tolist() == [s, 0, s]
+    assert net(X).tolist() == [s / 2, 0, s / 2]

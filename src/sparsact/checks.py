@@ -9,6 +9,7 @@ from operator import index
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.hypercube import Masks, Subset, masks_of, n_words
@@ -23,15 +24,65 @@ def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64
 
 
 def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """``values`` as finite float64."""
-    array = np.asarray(values)
-    if np.iscomplexobj(array):
+    """``values`` as finite float64: of integers, floats, bits, or objects that are such numbers."""
+    array = _array(values, what)
+    if array.dtype.kind == "c":
         raise ValueError(f"{what} must be real; got {array.dtype}: treat the real and imaginary parts in turn.")
+    if array.dtype == object:
+        strange = [value for value in array.flat if isinstance(value, str | bytes | complex) or value is None]
+        if strange:
+            raise ValueError(f"{what} must hold real numbers; got {strange[0]!r} among them.")
+    elif array.dtype.kind not in "biuf":
+        raise ValueError(f"{what} must hold real numbers; got {array.dtype}: convert them first.")
     array = array.astype(np.float64, copy=False)
     if not _all_finite(array):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
     return array
+
+
+def _array(values: Any, what: str) -> NDArray[Any]:
+    """``values`` as the dense array they are; what NumPy would take apart or drop is refused."""
+    if hasattr(values, "tocsr"):
+        raise ValueError(f"{what} must be a dense array; got a sparse one: pass its toarray().")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{what} has masked entries, which have no value: fill or drop them first.")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{what} must be a rectangular array of numbers: {error}") from error
+
+
+def checked_weights(W: Any) -> Any:
+    """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
+    if not hasattr(W, "tocsr"):
+        return checked_reals(W, "`W`").copy(order="C")
+    if np.dtype(W.dtype).kind not in "biuf":
+        raise ValueError(f"`W` must hold real numbers; got a sparse matrix of {W.dtype}.")
+    weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
+    weights.sum_duplicates()
+    weights.eliminate_zeros()
+    checked_reals(weights.data, "weights of `W`")
+    return weights
+
+
+def check_overflow(W: Any, b: NDArray[np.float64]) -> None:
+    """Refuse units whose pre-activations on the cube could overflow."""
+    with np.errstate(over="ignore"):
+        largest = np.asarray(abs(W).sum(axis=1)) + np.abs(b)
+    if not np.isfinite(largest).all():
+        j = int(np.argmin(np.isfinite(largest)))
+        raise ValueError(
+            f"pre-activations of unit {j} overflow: divide row {j} of `W` and b[{j}], and multiply u[{j}]."
+        )
+
+
+def checked_size(value: int, what: str, least: int = 1) -> int:
+    """An integer of any kind as an int, ``least`` or more."""
+    number = index(value)
+    if number < least:
+        raise ValueError(f"{what} must be {least} or more; got {number}.")
+    return number
 
 
 def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
@@ -64,7 +115,7 @@ def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
-    rows = np.asarray(X)
+    rows = _array(X, "`X`")
     if rows.ndim != 2 or rows.shape[1] != n:
         raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}.")
     if rows.dtype == bool:
@@ -76,12 +127,14 @@ def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
 
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
     """``X`` as an (m, n) array of signs, in its own dtype."""
-    points = np.asarray(X)
+    points = _array(X, "`X`")
     if points.ndim != 2 or points.shape[1] != n:
         raise ValueError(f"`X` must have one row a point and {n} columns; got shape {points.shape}.")
     if points.dtype == bool:
         raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
-    strange = np.abs(points) != 1
+    if points.dtype.kind not in "iufO":
+        raise ValueError(f"`X` must hold signs +1 and -1; got {points.dtype}: convert them first.")
+    strange = (points != 1) & (points != -1)
     if strange.any():
         row, column = np.argwhere(strange)[0]
         raise ValueError(

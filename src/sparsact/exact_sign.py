@@ -29,29 +29,35 @@ def exact_signs(X: NDArray[np.float64], W: Weights, b: NDArray[np.float64]) -> N
     points, and for numbers of very different sizes: a product for the bounds of the error, and an exact sum for each
     pre-activation that lies within its bound.
     """
-    values = np.asarray((W @ X.T).T) - b
-    signs = np.sign(values).astype(np.int8)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is unsure
+        values = np.asarray((W @ X.T).T) - b
+    signs = (values > 0).astype(np.int8) - (values < 0).astype(np.int8)
     if _are_signs(X):
         units = np.flatnonzero(~is_exact(W, b))
         (high, high_b), (low, low_b), fits = two_parts(W[units], b[units])
         sums = (np.asarray((high @ X.T).T) - high_b) + (np.asarray((low @ X.T).T) - low_b)
         signs[:, units[fits]] = np.sign(sums[:, fits])
         units = units[~fits]
-    else:
-        units = np.arange(len(b))  # no longer sums of +-w
+    else:  # no longer sums of +-w
+        units = np.flatnonzero(abs(W).max(axis=1) > 0 if isinstance(W, np.ndarray) else np.diff(W.indptr) > 0)
     if not len(units):
         return signs
     terms = W.shape[1] + 1
-    bound = np.asarray((abs(W[units]) @ np.abs(X).T).T) + np.abs(b[units])
-    bound *= 2 * terms * np.finfo(np.float64).eps
-    bound += terms * np.finfo(np.float64).smallest_normal  # products that underflow
-    for row, place in np.argwhere(np.abs(values[:, units]) <= bound):
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = np.asarray((abs(W[units]) @ np.abs(X).T).T) + np.abs(b[units])
+        bound *= 2 * terms * np.finfo(np.float64).eps
+        bound += terms * np.finfo(np.float64).smallest_normal  # products that underflow
+        doubt = ~(np.abs(values[:, units]) > bound)
+    for row, place in np.argwhere(doubt):
         signs[row, units[place]] = _sign(X[row], *_row(W, units[place]), b[units[place]])
     return signs
 
 
 def tolerances(X: NDArray[Any], W: Weights, b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far rounding can move each unit's pre-activation at any row of ``X``, (s,); 0 if all its sums are exact."""
+    """How far rounding can move each unit's pre-activation at any row of ``X``, (s,).
+
+    0 if all its sums are exact; infinite if one could overflow.
+    """
     largest = float(max(X.max(initial=0), -float(X.min(initial=0))))
     terms = W.shape[1] + 1
     with np.errstate(over="ignore"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_signs, checked_subset
+from sparsact.checks import checked_signs, checked_size, checked_subset
 from sparsact.hypercube import Subset, bits_to_signs, characters, masks_of
 
 
@@ -34,14 +34,18 @@ class Lift:
     m: int
 
     def __init__(self, subsets: Iterable[Iterable[int]], m: int) -> None:
+        m = checked_size(m, "the number `m` of coordinates")
         members = tuple(checked_subset(subset) for subset in subsets)
+        if not members:
+            raise ValueError("a lift needs at least one subset; () is that of the constant coordinate 1.")
         masks_of(members, m)  # refuses strange coordinates
         object.__setattr__(self, "subsets", members)
-        object.__setattr__(self, "m", int(m))
+        object.__setattr__(self, "m", m)
 
     @classmethod
     def quadratic(cls, m: int) -> Lift:
         """The quadratic lift of [A]_: ``x[i, j] = y_i * y_j`` off the diagonal, ``x[i, i] = y_i``; row by row."""
+        m = checked_size(m, "the number `m` of coordinates")
         return cls([(i,) if i == j else (i, j) for i in range(m) for j in range(m)], m)
 
     @property

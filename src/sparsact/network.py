@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels, storage
-from sparsact.checks import checked_columns, checked_points, checked_reals
+from sparsact.checks import check_overflow, checked_columns, checked_points, checked_reals, checked_weights
 from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SparselyActivatedNetwork:
     Raises
     ------
     ValueError
-        If shapes disagree or a number is not finite.
+        If shapes disagree, a number is not finite, or pre-activations on the cube overflow.
 
     Notes
     -----
@@ -95,13 +95,14 @@ class SparselyActivatedNetwork:
 
     def __post_init__(self) -> None:
         u, b = (checked_reals(getattr(self, name), f"`{name}`").copy() for name in "ub")
-        W = _checked_weights(self.W)
+        W = checked_weights(self.W)
         if W.ndim != 2 or u.shape != (W.shape[0],) or b.shape != (W.shape[0],):
             raise ValueError(
                 f"`u` (s,), `W` (s, n) and `b` (s,) must agree on s; got shapes {u.shape}, {W.shape} and {b.shape}."
             )
         if not W.shape[1]:
             raise ValueError("`W` has no columns; a network needs at least one input.")
+        check_overflow(W, b)
         for name, array in (("u", u), ("W", W), ("b", b)):
             for part in (array.data, array.indices, array.indptr) if isinstance(array, sp.csr_array) else (array,):
                 part.setflags(write=False)
@@ -141,8 +142,10 @@ class SparselyActivatedNetwork:
         X = checked_points(X, self.n)
         counts, doubtful = np.zeros(len(X), dtype=np.intp), np.arange(len(X))
         if isinstance(self.W, sp.csr_array):
-            counts, upper = kernels.active_units(X, self.W, self.b, tolerances(X, self.W, self.b))
-            doubtful = np.flatnonzero(counts < upper)
+            tolerance = tolerances(X, self.W, self.b)
+            if np.isfinite(tolerance).all():
+                counts, upper = kernels.active_units(X, self.W, self.b, tolerance)
+                doubtful = np.flatnonzero(counts < upper)
         for block, signs in self._signs(X if len(doubtful) == len(X) else X[doubtful]):
             counts[doubtful[block]] = np.count_nonzero(signs > 0, axis=1)
         return counts
@@ -165,7 +168,8 @@ class SparselyActivatedNetwork:
     def scale(self) -> Scale:
         """The scale (W, B) of Definition 2."""
         largest = float(np.abs(self.u).max(initial=0.0))
-        norms = np.sqrt((self.W * self.W).sum(axis=1))
+        one = 2.0 ** (int(np.frexp(abs(self.W).max())[1]) - 1) if self.s else 1.0  # so that no square overflows
+        norms = np.sqrt(((self.W / one) * (self.W / one)).sum(axis=1)) * one
         return Scale(largest * float(norms.max(initial=0.0)), largest * float(np.abs(self.b).max(initial=0.0)))
 
     def has_exact_weights(self) -> NDArray[np.bool_]:
@@ -218,8 +222,9 @@ class SparselyActivatedNetwork:
         """The network as a ``torch.nn.Sequential`` of float64 layers: (m, n) in, (m,) out."""
         import torch
 
-        hidden = torch.nn.Linear(self.n, self.s, dtype=torch.float64)
-        output = torch.nn.Linear(self.s, 1, bias=False, dtype=torch.float64)
+        # On "meta", since a layer's own start would draw from torch's global generator.
+        hidden = torch.nn.Linear(self.n, self.s, dtype=torch.float64, device="meta").to_empty(device="cpu")
+        output = torch.nn.Linear(self.s, 1, bias=False, dtype=torch.float64, device="meta").to_empty(device="cpu")
         weights = self.W.toarray() if isinstance(self.W, sp.csr_array) else self.W
         with torch.no_grad():
             hidden.weight.copy_(torch.tensor(weights))
@@ -231,16 +236,6 @@ class SparselyActivatedNetwork:
         kind = f"sparse, {self.W.nnz} weights" if isinstance(self.W, sp.csr_array) else "dense"
         W, B = self.scale()
         return f"<SparselyActivatedNetwork of {self.s} units on {self.n} inputs ({kind}), W = {W:.4g}, B = {B:.4g}>"
-
-
-def _checked_weights(W: Any) -> Weights:
-    if not hasattr(W, "tocsr"):
-        return checked_reals(W, "`W`").copy(order="C")
-    weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
-    weights.sum_duplicates()
-    weights.eliminate_zeros()
-    checked_reals(weights.data, "weights of `W`")
-    return weights
 
 
 def _load(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyActivatedNetwork:

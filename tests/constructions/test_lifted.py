@@ -132,9 +132,9 @@ def test_strange_rules_and_residues_are_refused():
         rounding([1], 2, 3, rule="floor")
     with pytest.raises(ValueError, match="vector of 2 residues"):
         ResidueLift(2, 3)([[1, 2, 0]])
-    with pytest.raises(ValueError, match="at least 2"):
+    with pytest.raises(ValueError, match="2 or more"):
         ResidueLift(2, 1)
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="1 or more"):
         ResidueLift(0, 3)
 
 
@@ -146,3 +146,34 @@ def test_distributions_draw_lifted_points():
         z = X.diagonal(axis1=1, axis2=2)
         off = ~np.eye(z.shape[1], dtype=bool)
         assert np.array_equal(X[:, off], (z[:, :, None] * z[:, None])[:, off])
+
+
+def test_moduli_are_integers_of_any_kind():
+    w, p, q = np.array([1, 99], dtype=np.int8), np.int8(2), np.int8(100)
+    lift = ResidueLift(np.int8(2), q)
+    Y = np.array([[99, 98], [0, 1]], dtype=np.int8)
+    expected = [(99 + 99 * 98) % 100 // 50, 99 // 50]
+    assert rounded_products(w, Y, p, q).tolist() == expected
+    assert rounding(w, p, q)(lift(Y)).tolist() == expected
+    assert lift(np.zeros((0, 2))).shape == (0, lift.n)
+
+
+def test_products_beyond_64_bits_are_refused():
+    q = 2**31
+    w, Y = [q - 1, q - 2], [[q - 3, q - 1], [1, q - 1]]
+    expected = [(q - 1) * (sum(a * b for a, b in zip(w, y, strict=True)) % q) // q for y in Y]
+    assert rounded_products(w, Y, q - 1, q).tolist() == expected
+    for secret, modulus in (([1, 1, 1], q), ([1, 1], 2**40)):
+        with pytest.raises(ValueError, match="exceed 64 bits"):
+            rounded_products(secret, [secret], 2, modulus)
+
+
+@pytest.mark.parametrize("strange", [[["1", "2"]], [[1j, 2]]])
+def test_residues_are_numbers(strange):
+    with pytest.raises(ValueError, match="residues are integers"):
+        ResidueLift(2, 5)(strange)
+
+
+def test_parity_needs_a_coordinate():
+    with pytest.raises(ValueError, match="number `m` of coordinates must be 1 or more"):
+        parity((), 0)

@@ -204,3 +204,81 @@ def test_random_networks_are_those_of_their_seed():
 def test_strange_random_networks_are_refused(n, s, k, message):
     with pytest.raises(ValueError, match=message):
         random_network(n, s, k, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("one", [1e-250, 1e-30, 1.0, 1e39, 1e300])
+def test_gates_of_any_size(one):
+    weights = one * np.array([[3.0, -1.0, 2.0], [1.0, 0.0, 1.0]])
+    gamma = gate_strength(weights)
+    assert gamma == pytest.approx(max(3 * one, 2.0**-126), rel=1e-7)
+    assert gamma >= np.abs(weights).sum(axis=1).max() / 2
+    assert gated(weights, 1).n_active(points(4)).max() == 1
+    bound = gated_failure_probability(weights, 1, 0.9 * one)
+    assert bound == pytest.approx(gated_failure_probability(weights / one, 1, 0.9))
+    assert bound > 0
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3, 1 / 3, 0.7])
+@pytest.mark.parametrize("q", [3, 6, 7, 10])
+def test_the_bound_on_failure_holds_at_a_tie_but_for_rounding(weight, q):
+    """A gate that holds in floating point alone lets a second unit on at one point of many."""
+    weights = np.full((2, q), weight)
+    gamma = np.abs(weights).sum(axis=1).max() / 2
+    share = np.mean(gated(weights, 1, gamma).n_active(points(1 + q)) > 1)
+    assert share <= gated_failure_probability(weights, 1, gamma)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_on_failure_is_a_bound(seed):
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(-3, 4, size=(8, 6)) / 2
+    for gamma in (0.3, 0.8, 1.3):
+        share = np.mean(gated(weights, 3, gamma).n_active(points(9)) > 1)
+        assert 0 < share <= gated_failure_probability(weights, 3, gamma)
+
+
+def test_sizes_are_integers_of_any_kind():
+    assert random_network(np.int64(100), np.int8(100), np.int8(4), rng=np.random.default_rng(0)).s == 100
+    assert gated([[1.0], [2.0]], np.int8(1)).n == 2
+    assert indexing(np.uint8(0)).scale().B == 0.5
+    assert junta([1, 2], np.array([1]), np.int64(3)).n == 3
+    with pytest.raises(ValueError, match="number `n` of inputs must be 1 or more"):
+        junta([1], (), 0)
+
+
+def test_the_bound_on_failure_term_by_term():
+    """Sum over pairs of addresses, one the point's and one a unit's."""
+    weights, n_address, gamma = np.random.default_rng(7).normal(size=(8, 5)), 3, 0.4
+    total = 0.0
+    for x in points(n_address).astype(int):
+        for alpha, w in zip(points(n_address).astype(int), weights, strict=True):
+            reach = gamma * (n_address - alpha @ x)  # 2 d gamma
+            if 0 < reach < np.abs(w).sum():
+                total += np.exp(-(reach**2) / (2 * w @ w))
+    assert gated_failure_probability(weights, n_address, gamma) == pytest.approx(total / 8)
+    strongest = np.linalg.norm(weights, axis=1).max() * np.sqrt(np.log(8 / 0.2) / 2)
+    assert gate_strength(weights, 0.2) == pytest.approx(min(strongest, gate_strength(weights)))
+    assert gate_strength(10 * weights[:1], 0.9) == pytest.approx(
+        10 * np.linalg.norm(weights[0]) * np.sqrt(np.log(1 / 0.9) / 2)
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_networks_attain_k_where_chance_would_not(seed):
+    """Every unit is on at one point of 8; without a common one, 6 trees would meet with probability below 1/8."""
+    assert random_network(3, 24, 6, rng=np.random.default_rng(seed)).n_active(points(3)).max() == 6
+
+
+def test_random_networks_have_units_of_both_signs_and_of_norm_1_behind_their_gates():
+    """A mean of 4000 squares of normal numbers, of standard deviation 0.023: beyond 6 of these below 1e-8."""
+    n, s = 40, 100
+    net = random_network(n, s, s, rng=np.random.default_rng(8))  # one leaf a tree: no gates
+    assert set(net.u) == {-1.0, 1.0}
+    assert (net.b == 0).all()
+    assert np.mean((net.W**2).sum(axis=1)) == pytest.approx(1, abs=0.15)
+    gates = random_network(n, s, 50, rng=np.random.default_rng(9))  # two leaves a tree, one gate a unit
+    assert (gates.b > 0).all()
+    linear = np.where(np.abs(gates.W) == gates.b[:, None], 0, gates.W)
+    assert ((linear != 0).sum(axis=1) == n - 1).all()
+    assert np.mean((linear**2).sum(axis=1)) == pytest.approx(1, abs=0.15)
+    assert gates.b == pytest.approx(np.abs(linear).sum(axis=1) / 2)

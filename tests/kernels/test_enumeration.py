@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sparsact import kernels
 from sparsact.hypercube import points
-from sparsact.kernels import networks, reference
+from sparsact.kernels import dispatch, networks, reference
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -83,3 +83,25 @@ def test_the_tolerance_covers_the_rounding():
     assert (tails[0] <= tails[1]).all()
     assert (tails[1] <= tails[2]).all()
     assert (tails[0] < tails[2]).any()
+
+
+def test_places_of_the_largest_half():
+    """A half of 15 coordinates has 2**15 sums, whose places take every number that 16 bits hold: none, one, all on."""
+    if dispatch.chosen() is reference:
+        pytest.skip("2**29 points take the reference minutes")
+    n = 29
+    found = kernels.count_active(np.ones((3, n)), np.array([n, n - 1.0, -n - 1.0]), np.zeros(3))
+    assert found.lower_histogram.tolist() == [0, 2**n - 1, 1, 0]
+    assert found.lower_witness == 0
+
+
+@pytest.mark.parametrize(("s", "n"), [(2**15, 2), (1, 31)])
+def test_what_16_bits_cannot_count_is_refused(s, n):
+    with pytest.raises(ValueError, match=f"got {s} units on {n} inputs"):
+        kernels.count_active(np.ones((s, n)), np.zeros(s), np.zeros(s))
+
+
+def test_as_many_units_as_16_bits_count():
+    s = 2**15 - 1
+    found = kernels.count_active(np.ones((s, 2)), np.full(s, -3.0), np.zeros(s))
+    assert found.lower_histogram[-1] == found.lower_histogram.sum() == 4

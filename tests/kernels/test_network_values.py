@@ -94,3 +94,15 @@ def test_what_overflows_stays_in_its_row():
     with np.errstate(over="ignore"):
         found = kernels.network_values(X, W, np.ones(2), np.zeros(2))
     np.testing.assert_array_equal(found, [np.inf, 10.0, 1.0])
+
+
+def test_a_unit_at_its_tolerance_is_not_above_it():
+    rng = np.random.default_rng(43)
+    m, n, s = 150, 11, 23
+    W, b, X = rng.integers(-2, 3, size=(s, n)), rng.integers(-2, 3, size=s), rng.choice([-1, 1], size=(m, n))
+    tolerance, z = rng.integers(0, 3, size=s), X @ W.T - b
+    lower, upper = kernels.active_units(X, sp.csr_array(W.astype(float)), b.astype(float), tolerance.astype(float))
+    np.testing.assert_array_equal(lower, np.count_nonzero(z > tolerance, axis=1))
+    np.testing.assert_array_equal(upper, np.count_nonzero(z > -tolerance, axis=1))
+    assert (z == tolerance).any()
+    assert (z == -tolerance).any()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
+from sparsact.fourier import Estimate
 from sparsact.hypercube import points
 from sparsact.rademacher import compare, exact_complexity, lower_complexity, orthogonal_network
 
@@ -108,3 +109,12 @@ def test_search_beside_the_conjecture_on_a_larger_sample():
 def test_sizes_that_disagree_are_refused(sparse):
     with pytest.raises(ValueError, match="pass the `s` it was made with"):
         compare(sparse, CUBE, 3)
+
+
+def test_a_comparison_takes_the_longest_point_and_the_whole_interval():
+    X = np.array([[3.0, 4.0], [0.0, 1.0]])
+    measured = Estimate(np.array([9.0, 20.0]), np.array([1.0, 1.0]), 100)
+    comparison = compare(measured, X, [1, 2], 1, W=1.0, B=2.0)  # W R + B = 7
+    assert comparison.conjecture == pytest.approx(7 * np.sqrt(np.array([1, 2]) / 2))
+    assert comparison.exceeds_conjecture(0.9).tolist() == [True, True]  # 9 - 1.64 > 4.95
+    assert comparison.exceeds_conjecture(0.99999).tolist() == [False, True]  # 9 - 4.42 < 4.95

@@ -147,3 +147,26 @@ def test_bad_input(change, message):
     arguments = {"X": SQUARE, "s": 2, **change}
     with pytest.raises(ValueError, match=message):
         exact_complexity(**arguments)
+
+
+def test_more_units_than_can_be_active_add_nothing():
+    sizes = exact_complexity(SQUARE, [4, 5, 10**9], 1).value
+    assert sizes == pytest.approx(sizes[0])
+    assert sizes[0] > exact_complexity(SQUARE, 2, 1).value
+
+
+def test_sizes_of_any_kind_and_bits():
+    assert exact_complexity(SQUARE, np.int8(3), np.int8(2)).value == exact_complexity(SQUARE, 3, 2).value
+    with pytest.raises(ValueError, match="a table of"):
+        exact_complexity(np.arange(64.0)[:, None], 2, np.int64(1), signs=np.ones((2, 64)))
+    with pytest.raises(ValueError, match="`X` holds bits"):
+        exact_complexity(SQUARE > 0, 1)
+    with pytest.raises(ValueError, match="`support` holds bits"):
+        exact_complexity(SQUARE, 1, support=SQUARE > 0)
+
+
+def test_the_error_of_two_draws_by_hand():
+    """Points +-1 with W = 1, B = 4: 8 / 2 where the signs agree, 2 / 2 where they differ."""
+    estimate = exact_complexity([[1.0], [-1.0]], 1, W=1.0, B=4.0, signs=[[1, 1], [1, -1]])
+    assert estimate.value == pytest.approx(2.5)
+    assert estimate.standard_error == pytest.approx(1.5)

@@ -60,3 +60,14 @@ def test_bad_input(change, message):
     arguments = {"X": CUBE, "coefficients": np.ones(8), "s": 2, "rng": np.random.default_rng(0), **change}
     with pytest.raises(ValueError, match=message):
         correlating_network(**arguments)
+
+
+@pytest.mark.parametrize("k", [2, None])
+def test_strange_numbers_of_units_are_refused(k):
+    """Also where the dense class needs the search for one unit alone."""
+    for s in (0, -1):
+        with pytest.raises(ValueError, match="number `s` of units must be 1 or more"):
+            lower_complexity(CUBE, s, k, rng=np.random.default_rng(0))
+    for s in (1.5, [1, 2]):
+        with pytest.raises(TypeError):
+            lower_complexity(CUBE, s, k, rng=np.random.default_rng(0))

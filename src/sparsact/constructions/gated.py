@@ -2,7 +2,7 @@ r"""Linear functions behind an address: sparsely activated, with weights that ar
 
 from __future__ import annotations
 
-from math import comb, log, sqrt
+from math import ceil, comb, frexp, ldexp, log, sqrt
 from operator import index
 
 import numpy as np
@@ -84,7 +84,7 @@ def gate_strength(weights: ArrayLike, failure_probability: float = 0.0) -> float
     Returns
     -------
     strength : float
-        Rounded up to 24 binary digits, so that gates add up without error. At least the smallest normal float32.
+        Rounded up to 24 binary digits, so that gates add up without error. At least 2**-126, where all weights are 0.
 
     Notes
     -----
@@ -108,19 +108,24 @@ def gate_strength(weights: ArrayLike, failure_probability: float = 0.0) -> float
     linear = checked_reals(weights, "`weights`")
     if linear.ndim != 2 or not linear.size:
         raise ValueError(f"`weights` must have one row a unit and one column a data coordinate; got {linear.shape}.")
-    norms = np.abs(linear).sum(axis=1)
-    rounded = ~is_exact(linear, np.zeros(len(linear)))
-    norms[rounded] *= 1 + (linear.shape[1] + 2) * np.finfo(np.float64).eps  # above the true sum
-    strength = float(norms.max(initial=0.0)) / 2
+    strength = float(_largest_sums(linear).max(initial=0.0)) / 2
     if failure_probability:
         largest = float(np.linalg.norm(linear, axis=1).max(initial=0.0))
         strength = min(strength, largest * sqrt(log(len(linear) / failure_probability) / 2))
-    return _rounded_up(max(strength, float(np.finfo(np.float32).tiny)))
+    return _rounded_up(max(strength, 2.0**-126))
+
+
+def _largest_sums(linear: NDArray[np.float64]) -> NDArray[np.float64]:
+    r""":math:`\|w_\alpha\|_1`, or a few rounding errors more where floating point does not find it exactly."""
+    norms = np.abs(linear).sum(axis=1)
+    rounded = ~is_exact(linear, np.zeros(len(linear)))
+    norms[rounded] *= 1 + (linear.shape[1] + 2) * np.finfo(np.float64).eps
+    return np.asarray(norms)
 
 
 def _rounded_up(value: float) -> float:
-    nearest = np.float32(value)
-    return float(nearest if float(nearest) >= value else np.nextafter(nearest, np.float32(np.inf)))
+    mantissa, exponent = frexp(value)
+    return ldexp(ceil(ldexp(mantissa, 24)), exponent - 24)
 
 
 def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) -> float:
@@ -140,11 +145,12 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
     """
     linear = _checked_weights(weights, n_address)
     _check_strength(gamma)
-    l1, l2 = np.abs(linear).sum(axis=1), np.linalg.norm(linear, axis=1)
+    one = 2.0 ** frexp(float(np.abs(linear).max()))[1]  # near the largest weight, so that no square is lost
+    l1, l2, strength = _largest_sums(linear / one), np.linalg.norm(linear / one, axis=1), gamma / one
     bound = 0.0
     for d in range(1, n_address + 1):
-        reachable = l1 > 2 * d * gamma
-        bound += comb(n_address, d) * float(np.exp(-2 * (d * gamma / l2[reachable]) ** 2).sum())
+        reachable = l1 > 2 * d * strength
+        bound += comb(n_address, d) * float(np.exp(-2 * (d * strength / l2[reachable]) ** 2).sum())
     return bound / len(linear)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from operator import index
-
 import numpy as np
 import scipy.sparse as sp
 
+from sparsact.checks import checked_size
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 
@@ -49,8 +48,7 @@ def indexing(b: int) -> SparselyActivatedNetwork:
     >>> net([[-1, 1, -1, 1, -1, -1], [-1, 1, 1, -1, 1, 1]])
     array([1., 0.])
     """
-    if index(b) < 0:
-        raise ValueError(f"`b` must be 0 or more, a number of address coordinates; got {b}.")
+    b = checked_size(b, "the number `b` of address coordinates", least=0)
     addresses = points(b).astype(np.float64)
     s = len(addresses)
     W = sp.hstack([sp.csr_array(addresses), sp.eye_array(s) / 2], format="csr")

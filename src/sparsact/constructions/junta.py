@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from sparsact.checks import checked_table
+from sparsact.checks import checked_size, checked_table
 from sparsact.hypercube import masks_of, points
 from sparsact.network import SparselyActivatedNetwork
 
@@ -57,7 +57,7 @@ def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivat
     >>> net([[1, -1, 1, 1, 1], [1, -1, 1, 1, -1]])
     array([-1.,  1.])
     """
-    values, V = checked_table(table), tuple(index(i) for i in variables)
+    values, V, n = checked_table(table), tuple(index(i) for i in variables), checked_size(n, "the number `n` of inputs")
     masks_of([V], n)  # refuses strange coordinates
     if len(values) != 2 ** len(V):
         raise ValueError(f"a table over {len(V)} variables has {2 ** len(V)} values; got {len(values)}.")

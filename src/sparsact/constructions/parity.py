@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sparsact.checks import checked_subset
+from sparsact.checks import checked_size, checked_subset
 from sparsact.constructions.bumps import bump_network
 from sparsact.hypercube import masks_of
 from sparsact.network import SparselyActivatedNetwork
@@ -35,8 +35,8 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     Returns
     -------
     network : SparselyActivatedNetwork
-        Of scale :math:`W = 2 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}` and :math:`B = 2 (|S| + a^2 - \frac12)` at a = \|S\|.
-        The norm of a single :math:`w` (half of W) is at most about :math:`2.06\, m^{1.5}`.
+        Of scale :math:`W = 2 \sqrt{|S| (|S| - 1) + 4 a^2 |S|}` and :math:`B = 2 \bigl| |S| + a^2 - \frac12 \bigr|`
+        at a = \|S\|. The norm of a single :math:`w` (half of W) is at most about :math:`2.06\, m^{1.5}`.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyAct
     >>> parity((0, 2), 3)(Lift.quadratic(3)([[1, -1, 1], [1, 1, -1], [-1, 1, -1]]))
     array([1., 0., 1.])
     """
-    members = checked_subset(subset)
+    members, m = checked_subset(subset), checked_size(m, "the number `m` of coordinates")
     masks_of([members], m)  # refuses strange coordinates
     v = np.zeros(m)
     v[list(members)] = 1

@@ -62,9 +62,10 @@ def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> Spars
     >>> np.bincount(net.n_active(points(9))).size - 1
     3
     """
-    if not 1 <= index(k) <= index(s):
+    n, s, k = index(n), index(s), index(k)
+    if not 1 <= k <= s:
         raise ValueError(f"`k` active units must number from 1 to s = {s}; got {k}.")
-    if index(n) < 1 or s > k * 2 ** (n - 1):
+    if n < 1 or s > k * 2 ** (n - 1):
         raise ValueError(
             f"{s} units of which {k} are active need n with s <= k * 2**(n - 1); got n = {n}: raise n or k, or lower s."
         )

@@ -3,11 +3,11 @@ r"""Vectors of residues as points of a cube: their binary digits, and the quadra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsact.checks import checked_size
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
 
@@ -34,10 +34,8 @@ class ResidueLift:
     q: int
 
     def __post_init__(self) -> None:
-        if index(self.m) < 1:
-            raise ValueError(f"`m` must be at least 1, the number of entries of a vector; got {self.m}.")
-        if index(self.q) < 2:
-            raise ValueError(f"a modulus must be at least 2; got q = {self.q}.")
+        object.__setattr__(self, "m", checked_size(self.m, "the number `m` of entries of a vector"))
+        object.__setattr__(self, "q", checked_size(self.q, "the modulus `q`", least=2))
 
     @property
     def n_bits(self) -> int:
@@ -57,7 +55,9 @@ class ResidueLift:
     def signs(self, Y: ArrayLike) -> NDArray[np.int8]:
         """Signs z(y) of the binary digits of residues ``Y`` (rows, m), shape (rows, m * L)."""
         residues = checked_residues(Y, self.m, self.q)
-        return bits_to_signs(residues[:, :, None] >> np.arange(self.n_bits) & 1).reshape(len(residues), -1)
+        return bits_to_signs(residues[:, :, None] >> np.arange(self.n_bits) & 1).reshape(
+            len(residues), self.m * self.n_bits
+        )
 
     def __call__(self, Y: ArrayLike) -> NDArray[np.int8]:
         """Lifted points x(z(y)), signs (rows, n), of residues ``Y`` (rows, m)."""
@@ -73,6 +73,8 @@ def checked_residues(Y: ArrayLike, m: int, q: int) -> NDArray[np.int64]:
     rows = np.asarray(Y)
     if rows.ndim != 2 or rows.shape[1] != m:
         raise ValueError(f"`Y` must have one row a vector of {m} residues; got shape {rows.shape}.")
+    if rows.dtype.kind not in "biufO":
+        raise ValueError(f"residues are integers; got {rows.dtype}.")
     strange = ~((rows >= 0) & (rows < q) & (rows == np.floor(rows)))
     if strange.any():
         row, column = np.argwhere(strange)[0]

@@ -27,7 +27,7 @@ def rounded_products(w: ArrayLike, Y: ArrayLike, p: int, q: int, *, rule: Rule =
     Y : array-like of shape (rows, m)
         Residues modulo q.
     p, q : int
-        Moduli, 2 <= p <= q.
+        Moduli, 2 <= p <= q, with :math:`m q^2 \le 2^{63}`.
     rule : {"round", "modulo"}
         "modulo" is Definition 15 of [A]_ as printed, :math:`(\langle w, y \rangle \bmod q) \bmod p`. Where p divides q
         that is :math:`\langle w, y \rangle \bmod p`, linear and easy to learn: no hardness rests on it. "round" is the
@@ -52,7 +52,7 @@ def rounded_products(w: ArrayLike, Y: ArrayLike, p: int, q: int, *, rule: Rule =
     >>> rounded_products([1, 2], [[3, 1], [0, 3]], p=2, q=4)
     array([0, 1])
     """
-    secret = _checked_secret(w, p, q, rule)
+    secret, p, q = _checked_secret(w, p, q, rule)
     sums: NDArray[np.int64] = checked_residues(Y, len(secret), q) @ secret
     return _brought_down(sums, p, q, rule)
 
@@ -92,7 +92,8 @@ def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyA
     -----
     Exactly one unit is active at every lifted point (also at those of digits that spell a number of q or more, unless
     <w, y> then exceeds m (q-1)^2: there none is). Off the lift several can be.
-    Memory: :math:`8 m^3 q^2 L^2` bytes and less; meant for the small moduli at which reductions are checked.
+    Memory: some :math:`8 m^3 q^2 L^2` bytes, three times that while it is made; meant for the small moduli at which
+    reductions are checked.
 
     Four mends of [A]_. The square belongs inside the ReLU. A linear map alone cannot take signs to sums: the offset c
     is needed. The lifted weights are real, not signs. Its Definition 15 takes a remainder where the problem rounds.
@@ -108,7 +109,7 @@ def rounding(w: ArrayLike, p: int, q: int, *, rule: Rule = "round") -> SparselyA
     >>> rounding([1, 2], p=2, q=4)(lift([[3, 1], [0, 3]]))
     array([0., 1.])
     """
-    secret = _checked_secret(w, p, q, rule)
+    secret, p, q = _checked_secret(w, p, q, rule)
     lift = ResidueLift(len(secret), q)
     sums = np.arange(len(secret) * (q - 1) ** 2 + 1)
     v = -np.outer(secret, 2.0 ** np.arange(-1, lift.n_bits - 1)).ravel()
@@ -120,12 +121,15 @@ def _brought_down(sums: NDArray[np.int64], p: int, q: int, rule: Rule) -> NDArra
     return p * (sums % q) // q if rule == "round" else sums % q % p
 
 
-def _checked_secret(w: ArrayLike, p: int, q: int, rule: Rule) -> NDArray[np.int64]:
-    if not 2 <= index(p) <= index(q):
+def _checked_secret(w: ArrayLike, p: int, q: int, rule: Rule) -> tuple[NDArray[np.int64], int, int]:
+    p, q = index(p), index(q)
+    if not 2 <= p <= q:
         raise ValueError(f"the moduli must satisfy 2 <= p <= q; got p = {p}, q = {q}.")
     if rule not in get_args(Rule):
         raise ValueError(f"`rule` must be one of {get_args(Rule)}; got {rule!r}.")
     secret = np.asarray(w)
     if secret.ndim != 1 or not len(secret):
         raise ValueError(f"the secret `w` must be one vector of residues, shape (m,); got shape {secret.shape}.")
-    return checked_residues(secret[None], len(secret), q).ravel()
+    if len(secret) * q**2 > 2**63:
+        raise ValueError(f"products of {len(secret)} residues modulo {q} exceed 64 bits; take m * q**2 <= 2**63.")
+    return checked_residues(secret[None], len(secret), q).ravel(), p, q

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sparsact import bounds
 from sparsact.fourier import Estimate
-from sparsact.rademacher.sample import checked_n_active, checked_points, checked_scale
+from sparsact.rademacher.sample import checked_n_active, checked_sample, checked_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +84,8 @@ def compare(
     >>> round(float(compare(exact_complexity([[1.0]], 1), [[1.0]], 1).ratio.value), 6)
     1.0
     """
-    rows, _ = checked_points(X, None)
+    rows, _ = checked_sample(X)
     checked_scale(W, B)
-    checked_n_active(k)
     if np.shape(complexity.value) != np.shape(s):
         raise ValueError(
             f"the complexity has shape {np.shape(complexity.value)}, but `s` has {np.shape(s)}: "
@@ -101,7 +100,7 @@ def compare(
             bounds.dense_complexity_bound(size, W, B, R, m),
         )
         for size in np.ravel(s).tolist()
-        for active in [size if k is None else min(k, size)]
+        for active in [checked_n_active(k, size)]
     ]
     conjecture, sparse, dense = np.reshape(np.transpose(table), (3, *np.shape(s)))
     return Comparison(complexity, conjecture[()], sparse[()], dense[()])

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from sparsact.checks import checked_signs
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.rademacher.sample import checked_points, checked_scale
+from sparsact.rademacher.sample import checked_sample, checked_scale
 
 
 def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> SparselyActivatedNetwork:
@@ -59,7 +59,7 @@ def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> Spa
     >>> net(hadamard(4)).round(9), net.n_active(hadamard(4)).max()
     (array([ 2., -2., -2.,  2.]), np.int64(1))
     """
-    rows, _ = checked_points(X, None)
+    rows, _ = checked_sample(X)
     checked_scale(W, 1.0)
     m, n = rows.shape
     zeta = checked_signs(np.asarray(signs)[None], m)[0]

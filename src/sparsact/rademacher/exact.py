@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.fourier import Estimate
 from sparsact.rademacher.dichotomies import dichotomies
 from sparsact.rademacher.packing import packings
-from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_points, checked_scale, mean_of
+from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_sample, checked_scale, mean_of_draws
 from sparsact.rademacher.units import Cone
 
 MOST_SETS = 2**14
@@ -88,12 +88,12 @@ def exact_complexity(
     """
     rows, distinct, place = _distinct(X, support)
     checked_scale(W, B)
-    checked_n_active(k)
     sizes = np.asarray(s)
     if sizes.dtype.kind not in "iu" or not sizes.size or sizes.min() < 1:
         raise ValueError(f"`s` must be a number of units, 1 or more; got {s!r}.")
     largest = int(sizes.max())
-    limit = largest if k is None else min(k, largest)
+    limit = checked_n_active(k, largest)
+    useful = min(largest, limit * len(distinct))  # more units than these are off everywhere
     _check_size(len(distinct), distinct.shape[1], (limit + 1) ** len(distinct) if limit < largest else 1)
     zeta = checked_draws(signs, len(rows))
     totals = np.zeros((len(distinct), len(zeta)))
@@ -101,17 +101,17 @@ def exact_complexity(
     sets = dichotomies(distinct)
     values = _best_units(distinct, sets, totals.T, W, B)
     if limit < largest:
-        maxima = packings(values, sets, largest, limit)[:, sizes]
+        maxima = packings(values, sets, useful, limit)[:, np.minimum(sizes, useful)]
     else:
         maxima = np.multiply.outer(values.max(axis=1), sizes)
-    return mean_of(maxima / len(rows), exact=signs is None)
+    return mean_of_draws(maxima / len(rows), exact=signs is None)
 
 
 def _distinct(
     X: ArrayLike, support: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
     """The points, the distinct ones among them and the support, and which of these each point is."""
-    rows, everywhere = checked_points(X, support)
+    rows, everywhere = checked_sample(X, support)
     distinct, place = np.unique(everywhere, axis=0, return_inverse=True)
     return rows, distinct, place[: len(rows)]
 

@@ -2,15 +2,13 @@ r"""Lower bounds on the empirical Rademacher complexity, by search, on samples o
 
 from __future__ import annotations
 
-from operator import index
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsact.checks import checked_reals
+from sparsact.checks import checked_reals, checked_size
 from sparsact.fourier import Estimate
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_points, checked_scale, mean_of
+from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_sample, checked_scale, mean_of_draws
 from sparsact.rademacher.search import Problem, correlating_units
 
 
@@ -59,12 +57,12 @@ def lower_complexity(
     >>> round(lower_complexity([[1.0], [-1.0]], 1, rng=np.random.default_rng(0)).value, 6)
     1.0
     """
-    rows, _ = checked_points(X, support)
-    zeta = checked_draws(signs, len(rows))
-    n_units, repeated = (1, s) if k is None or k >= s else (s, 1)
+    rows, _ = checked_sample(X, support)
+    zeta, s = checked_draws(signs, len(rows)), checked_size(s, "the number `s` of units")
+    n_units, repeated = (1, s) if checked_n_active(k, s) == s else (s, 1)
     options = {"W": W, "B": B, "support": support, "n_rounds": n_rounds, "n_starts": n_starts, "rng": rng}
     reached = [z @ correlating_network(rows, z, n_units, k, **options)(rows) for z in zeta]  # type: ignore[arg-type]
-    return mean_of(repeated * np.array(reached) / len(rows), exact=signs is None)
+    return mean_of_draws(repeated * np.array(reached) / len(rows), exact=signs is None)
 
 
 def correlating_network(
@@ -101,16 +99,14 @@ def correlating_network(
     ValueError
         If a shape disagrees or a number is out of range.
     """
-    rows, everywhere = checked_points(X, support)
+    rows, everywhere = checked_sample(X, support)
     c = checked_reals(coefficients, "`coefficients`")
     if c.shape != (len(rows),):
         raise ValueError(f"`coefficients` must hold one number a point, shape ({len(rows)},); got shape {c.shape}.")
     checked_scale(W, B)
-    checked_n_active(k)
-    for name, value in (("s", s), ("n_rounds", n_rounds), ("n_starts", n_starts)):
-        if index(value) < 1:
-            raise ValueError(f"`{name}` must be at least 1; got {value}.")
-    problem = Problem(everywhere, np.append(c, np.zeros(len(everywhere) - len(rows))), W, B)
-    return problem.network(
-        correlating_units(problem, s, s if k is None else k, n_rounds=n_rounds, n_starts=n_starts, rng=rng)
+    s, n_rounds, n_starts = (
+        checked_size(value, f"`{name}`") for name, value in (("s", s), ("n_rounds", n_rounds), ("n_starts", n_starts))
     )
+    k = checked_n_active(k, s)
+    problem = Problem(everywhere, np.append(c, np.zeros(len(everywhere) - len(rows))), W, B)
+    return problem.network(correlating_units(problem, s, k, n_rounds=n_rounds, n_starts=n_starts, rng=rng))

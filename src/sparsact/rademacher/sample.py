@@ -15,7 +15,7 @@ from sparsact.hypercube import points
 MOST_SIGNS = 12
 
 
-def checked_points(X: ArrayLike, support: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def checked_sample(X: ArrayLike, support: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``X`` (m, n), and with the rows of ``support`` below it."""
     rows = checked_reals(X, "`X`")
     if rows.ndim != 2 or not rows.size:
@@ -23,6 +23,9 @@ def checked_points(X: ArrayLike, support: ArrayLike | None) -> tuple[NDArray[np.
     others = checked_reals(rows[:0] if support is None else support, "`support`")
     if others.ndim != 2 or others.shape[1] != rows.shape[1]:
         raise ValueError(f"`support` must have {rows.shape[1]} columns, as `X` has; got shape {others.shape}.")
+    for name, points_ in (("X", X), ("support", support)):
+        if points_ is not None and np.asarray(points_).dtype == bool:
+            raise ValueError(f"`{name}` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs({name}).")
     return rows, np.concatenate([rows, others])
 
 
@@ -33,10 +36,11 @@ def checked_scale(W: float, B: float) -> None:
             raise ValueError(f"the scale `{name}` must be positive and finite; got {value}.")
 
 
-def checked_n_active(k: int | None) -> None:
-    """Refuse a number of active units below 1."""
+def checked_n_active(k: int | None, s: int) -> int:
+    """Number of active units, of ``s``; s itself is the dense class."""
     if k is not None and index(k) < 1:
         raise ValueError(f"`k` must be at least 1, or None for the dense class; got {k}.")
+    return s if k is None else min(index(k), s)
 
 
 def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
@@ -54,7 +58,7 @@ def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
     return draws
 
 
-def mean_of(maxima: NDArray[np.float64], exact: bool) -> Estimate:
+def mean_of_draws(maxima: NDArray[np.float64], exact: bool) -> Estimate:
     """Mean over the draws, the first axis; without error if they were all there are."""
     mean = maxima.mean(axis=0)
     error: Any = np.zeros_like(mean) if exact else maxima.std(axis=0, ddof=1) / np.sqrt(len(maxima))

@@ -79,7 +79,8 @@ class Problem:
         """Best threshold, sign and gain of every direction.
 
         Between neighbouring projections the correlation is linear in the threshold and the scale is constant or its
-        inverse, so that the best threshold is a projection or one of +-B / W.
+        inverse, so that the best threshold is a projection or one of +-B / W; or without end, where a unit is all
+        threshold and its direction nothing: then the opposite direction is worth as much or more at one of these.
         """
         heights = self.points @ directions.T
         descending = np.sort(heights, axis=0)[::-1]
