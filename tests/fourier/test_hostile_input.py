@@ -10,12 +10,14 @@ import pytest
 from sparsact.fourier import (
     Halfspace,
     Neuron,
+    Spectrum,
     estimate_average_sensitivity,
     estimate_influences,
     estimate_weight_by_degree,
     estimate_within,
     folding_matrix,
 )
+from sparsact.network import SparselyActivatedNetwork
 
 
 def rng():
@@ -68,6 +70,15 @@ def test_bad_intervals_and_pools():
             one.bounded_interval(spread)
     with pytest.raises(ValueError, match="estimates of one thing"):
         one.pooled(estimate_influences(lambda X: X[:, 0], 5, n_samples=10, rng=rng()))
+
+
+def test_a_list_that_is_too_long():
+    """Three units of 26 inputs each among 100: too many coefficients, found out before any is computed."""
+    W = np.zeros((3, 100))
+    for j, row in enumerate(W):
+        row[j : j + 26] = 1
+    with pytest.raises(ValueError, match="Sample instead"):
+        Spectrum.of(SparselyActivatedNetwork(np.ones(3), W, np.zeros(3)))
 
 
 def test_units_beyond_floats():

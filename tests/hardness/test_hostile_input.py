@@ -165,9 +165,27 @@ def test_bad_samples_of_rounding():
     assert LearningWithRounding([1.0, 3.0], 2, 5).secret.dtype == np.int64
 
 
+def test_predictions_are_labels_whatever_the_hypothesis_says():
+    predict = RoundingReduction(1, 3, 5).predictor(lambda X: np.array([-7.0, 1.6, 9.0, 0.4]))
+    assert predict([[0], [1], [2], [3]]).tolist() == [0, 2, 2, 0]
+
+
+def test_a_parity_is_unique_at_full_rank_only():
+    assert learn_parity(X, Y).unique
+    assert not learn_parity(np.delete(X, 2, axis=1)[:, [0, 1, 2, 2]], Y * X[:, 4]).unique
+
+
+def test_a_ledger_is_asked_before_masks_take_memory():
+    oracle = StatisticalQueryOracle(parity_distribution((0, 1), 300), 0.1, "exact", budget=10**6)
+    with pytest.raises(QueryBudgetError):
+        low_degree_by_queries(oracle, 8)
+
+
 def test_correlations_at_the_edge_of_a_word():
     for n in (63, 64, 65):
         oracle = StatisticalQueryOracle(parity_distribution((0, n - 1), n), 0.3, rng=np.random.default_rng(n))
         masks = subset_masks(n, 1)
         assert np.abs(oracle.correlations(masks)).max() < 0.3
         assert oracle.correlations([(0, n - 1)])[0] == 1
+        means = oracle.distribution.character_means(subset_masks(n, 1))
+        assert means.tolist() == [1.0] + n * [0.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import ceil, comb, log
 
 import numpy as np
 import pytest
@@ -137,6 +137,24 @@ def test_the_balance_tends_to_three_quarters():
     """omega = 3: orders up to 3p/4 by correlations, the rest by elimination."""
     assert [balanced_order(10**9, p, 1e-3) for p in (4, 8, 12)] == [3, 6, 9]
     assert balanced_order(50, 1, 1e-3) == 1
+
+
+def test_examples_are_as_many_as_the_proof_asks_for():
+    """Correlations at all sizes up to p of the free variables, polynomials, restrictions, each with its share."""
+    for n, p, chance in [(1, 1, 0.01), (20, 1, 0.01), (30, 3, 0.2), (9, 5, 1e-4)]:
+        each = chance / (4 * p)
+        needed = [8 * 2**p * log(2**p * 4 / chance)]
+        for fixed in range(p):
+            free, k = n - fixed, p - fixed
+            family = sum(comb(free, size) for size in range(1, k + 1))
+            degree = k - balanced_order(free, k, each)
+            unknowns = sum(comb(free, size) for size in range(degree + 1))
+            correlations = 2 * log(2 * family / each) * 4**k
+            polynomials = (unknowns * log(2) + log(1 / each)) / -log(1 - 2.0**-degree) if degree else 1
+            doubled = 2 if fixed else 1  # a restriction may have half of its share
+            needed.append(max(ceil(correlations), ceil(polynomials)) * 2**fixed * doubled)
+        assert junta_samples(n, p, failure_probability=chance) == ceil(max(needed))
+    assert junta_samples(5, 5, failure_probability=0.999) >= 8 * 2**5 * log(2**7)
 
 
 def test_bad_juntas():
