@@ -141,7 +141,7 @@ def test_the_balance_tends_to_three_quarters():
 
 def test_examples_are_as_many_as_the_proof_asks_for():
     """Correlations at all sizes up to p of the free variables, polynomials, restrictions, each with its share."""
-    for n, p, chance in [(1, 1, 0.01), (20, 1, 0.01), (30, 3, 0.2), (9, 5, 1e-4)]:
+    for n, p, chance in [(1, 1, 0.01), (20, 1, 0.01), (10_000, 3, 0.01), (30, 3, 0.2), (9, 5, 1e-4)]:
         each = chance / (4 * p)
         needed = [8 * 2**p * log(2**p * 4 / chance)]
         for fixed in range(p):
