@@ -132,8 +132,8 @@ def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
         raise ValueError(f"`X` must have one row a point and {n} columns; got shape {points.shape}.")
     if points.dtype == bool:
         raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
-    if points.dtype.kind not in "iufO":
-        raise ValueError(f"`X` must hold signs +1 and -1; got {points.dtype}: convert them first.")
+    if points.dtype.kind not in "iufO":  # a complex number of size 1 is no sign
+        points = checked_reals(points, "`X`")
     strange = (points != 1) & (points != -1)
     if strange.any():
         row, column = np.argwhere(strange)[0]
@@ -142,6 +142,19 @@ def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
             "For bits 0/1 pass sparsact.hypercube.bits_to_signs(X)."
         )
     return points
+
+
+def checked_sign_examples(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Points (rows, n) and labels (rows,), both signs."""
+    points, labels = np.asarray(X), np.asarray(y)
+    if points.ndim != 2 or labels.shape != points.shape[:1]:
+        raise ValueError(f"`X` (rows, n) and `y` (rows,) must agree; got shapes {points.shape} and {labels.shape}.")
+    signs = checked_signs(points, points.shape[1])
+    if labels.dtype.kind not in "biuf":
+        labels = checked_reals(labels, "`y`")
+    if labels.dtype == bool or (np.abs(labels) != 1).any():
+        raise ValueError("`y` must hold labels +1 and -1, as those of a boolean function; for bits pass 1 - 2 * y.")
+    return signs.astype(np.int8), labels.astype(np.int8)
 
 
 def checked_subset(subset: Iterable[int]) -> Subset:

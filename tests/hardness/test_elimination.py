@@ -86,6 +86,14 @@ def test_more_than_one_word(M, N):
     assert found.word_operations <= found.rank * M * (N // 64 + 1)
 
 
+def test_words_before_the_pivot_are_not_added():
+    A = np.zeros((2, 100), dtype=bool)
+    A[:, 70] = True
+    assert solve_binary(A, [1, 1]).word_operations == 1
+    A[:, 3] = True
+    assert solve_binary(A, [1, 1]).word_operations == 2
+
+
 def test_reduced_rows_are_in_echelon_form():
     rng = np.random.default_rng(3)
     bits = rng.integers(2, size=(40, 90))

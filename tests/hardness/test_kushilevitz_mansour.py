@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import ceil, comb, log
 
 import numpy as np
 import pytest
@@ -81,6 +81,17 @@ def test_nothing_heavy():
     found, ledger = search(hashed, 40, 0.9)
     assert found.coefficients.size == 0
     assert len(ledger.records) == 2
+
+
+@pytest.mark.parametrize(("n", "threshold", "split"), [(11, 0.9, 4), (3, 0.7, 8)])
+def test_queries_are_as_many_as_the_union_bound_asks_for(n, threshold, split):
+    """Weights within a quarter of the square, coefficients within a quarter; both as documented."""
+    _, ledger = search(lambda X: X[:, 0], n, threshold, split=split)
+    starts = range(0, n, split)
+    alive = int(2 / threshold**2)
+    estimates = alive + sum(min(alive, 2**start) * 2 ** min(split, n - start) for start in starts)
+    log_term = 32 * log(2 * estimates / CHANCE)
+    assert ledger.n_queries == 2 * len(starts) * ceil(log_term / threshold**4) + ceil(log_term / threshold**2)
 
 
 def test_bad_searches():

@@ -11,13 +11,13 @@ from sparsact.lift import Lift
 
 
 def random_queries(m, count, seed):
-    """Queries that lean towards a random parity, so that some exclude a few."""
+    """Queries that lean towards a random parity, so that some exclude a few, and to one side whatever the label."""
     rng = np.random.default_rng(seed)
     Y = points(m)
     for _ in range(count):
         S = tuple(np.flatnonzero(rng.integers(2, size=m)).tolist())
         table = np.clip(0.7 * characters(Y, [S])[:, 0] + rng.normal(scale=0.3, size=2**m), -1, 1)
-        offset = rng.uniform(-0.2, 0.2, 2**m)
+        offset = rng.uniform(-0.6, 0.6) + rng.uniform(-0.2, 0.2, 2**m)
 
         def phi(X, y, table=table, offset=offset):
             places = (X[:, :m] < 0) @ (1 << np.arange(m))
@@ -64,6 +64,14 @@ def test_characters_are_told_only_when_nothing_else_is_left():
     with pytest.raises(QueryBudgetError):
         adversary.correlations([(0,)])
     assert ParityAdversary(3, 1.0).correlations(subset_masks(3, 3)).tolist() == [0.0] * 8
+
+
+def test_an_answer_at_the_very_tolerance_tells_nothing():
+    adversary = ParityAdversary(3, 0.5)
+    adversary.possible[:] = False
+    adversary.possible[5] = True
+    assert adversary.query(lambda X, y: 0.5 * y * X[:, 0] * X[:, 2] + 0.25) == 0.25
+    assert adversary.possible.sum() == 1
 
 
 def test_one_by_one_characters_are_the_same_queries():

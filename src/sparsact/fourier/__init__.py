@@ -7,7 +7,7 @@ from sparsact.fourier.estimates import (
     estimate_influences,
     estimate_noise_sensitivity,
 )
-from sparsact.fourier.folding import estimate_weight_by_degree
+from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
 from sparsact.fourier.halfspaces import Halfspace, Neuron
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
@@ -25,6 +25,7 @@ __all__ = [
     "estimate_noise_sensitivity",
     "estimate_weight_by_degree",
     "estimate_within",
+    "folding_matrix",
     "influences",
     "sensitivity",
     "walsh_hadamard",

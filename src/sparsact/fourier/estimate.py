@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import log, sqrt
+from math import inf, log, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -47,11 +47,18 @@ class Estimate:
         confidence : float
             Probability that each number (not all numbers of an array at once) lies in its interval, at least.
         """
+        if not 0 <= spread < inf:
+            raise ValueError(f"`spread` is the length of an interval in which all samples lie; got {spread}.")
         half = spread * sqrt(log(2 / (1 - _checked_confidence(confidence))) / (2 * self.n_samples))
         return self.value - half, self.value + half
 
     def pooled(self, other: Estimate) -> Estimate:
         """The estimate from the samples of both, which must be independent."""
+        if np.shape(self.value) != np.shape(other.value):
+            raise ValueError(
+                f"estimates of one thing are pooled; these have shapes {np.shape(self.value)} and "
+                f"{np.shape(other.value)}."
+            )
         return _of_moments(*_merged(self._moments(), other._moments()))
 
     def _moments(self) -> Moments:
@@ -85,7 +92,8 @@ def estimate_within(
     n_samples : int
         Size of the first sample, at least 2.
     most : int
-        Samples in all at which to stop. The standard error then tells that the goal was missed.
+        Samples in all that are not exceeded (but by the first sample). The standard error then tells that the goal
+        was missed.
 
     Notes
     -----
@@ -105,7 +113,7 @@ def estimate_within(
     if not relative_error > 0:
         raise ValueError(f"`relative_error` must be positive, a share of the value; got {relative_error}.")
     found = estimate(n_samples)
-    while found.n_samples < most and not _is_within(relative_error, found):
+    while found.n_samples + 1 < most and not _is_within(relative_error, found):  # one sample has no standard error
         found = found.pooled(estimate(min(found.n_samples, most - found.n_samples)))
     return found
 

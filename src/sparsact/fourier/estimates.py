@@ -14,6 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def estimate_average_sensitivity(
     if isinstance(f, SparselyActivatedNetwork) and n_flips in (None, n):
         return mean_of(kernels.flip_squares(X, f.W, f.u, f.b) for X in _random_points(n, n_samples, rows, rng))
     n_flips = 1 if n_flips is None else n_flips
-    if not 1 <= n_flips <= n:
+    if not 1 <= index(n_flips) <= n:
         raise ValueError(f"`n_flips` must lie between 1 and n = {n}; got {n_flips}.")
 
     def samples() -> Iterator[NDArray[Any]]:
@@ -195,6 +196,11 @@ def _checked_rows(f: Function, n: int, n_samples: int, batch_size: int | None) -
 
 def checked_dimension(f: Function, n: int | None) -> int:
     """Number of coordinates of ``f``, as it says or as the caller does."""
+    if not callable(f):
+        raise TypeError(
+            f"the function must be callable on signs (m, n); got {type(f).__name__}: a table of values needs no "
+            "sample, pass it to sparsact.fourier.Spectrum.of."
+        )
     known = f.n if isinstance(f, SparselyActivatedNetwork | Spectrum | Unit) else n
     if known is None:
         raise ValueError("`n`, the number of coordinates, is needed: a function alone does not tell it.")

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from sparsact.fourier.estimate import Estimate, mean_of
 from sparsact.fourier.estimates import SIGNS_AT_ONCE, checked_dimension
-from sparsact.fourier.neighbours import Function
+from sparsact.fourier.neighbours import Function, values_of
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, points
 from sparsact.network import SparselyActivatedNetwork
@@ -42,7 +43,7 @@ def fold(f: Function, groups: NDArray[np.intp], signs: NDArray[Any], n_groups: i
         membership[np.arange(f.n), groups] = signs
         return SparselyActivatedNetwork(f.u, f.W @ membership, f.b)(V)
     rows = max(1, SIGNS_AT_ONCE // len(groups))
-    blocks = [np.asarray(f(V[start : start + rows, groups] * signs)) for start in range(0, len(V), rows)]
+    blocks = [values_of(f, V[start : start + rows, groups] * signs) for start in range(0, len(V), rows)]
     return np.concatenate(blocks)
 
 
@@ -81,8 +82,10 @@ def estimate_weight_by_degree(
     >>> bool(folded.value[[0, 2, 3, 4, 5]].max() < 1e-12)
     True
     """
-    if not 1 <= n_groups <= MOST_GROUPS:
-        raise ValueError(f"`n_groups` must lie between 1 and {MOST_GROUPS}, as 2**n_groups points are evaluated.")
+    if not 1 <= index(n_groups) <= MOST_GROUPS:
+        raise ValueError(
+            f"`n_groups` must lie between 1 and {MOST_GROUPS}, as 2**n_groups points are evaluated; got {n_groups}."
+        )
     n = checked_dimension(f, n)
     if n_samples < 2:
         raise ValueError(f"`n_samples` must be at least 2, or there is no standard error; got {n_samples}.")
@@ -99,11 +102,15 @@ def estimate_weight_by_degree(
 def folding_matrix(n_groups: int, degree: int) -> NDArray[np.float64]:
     """Chance P[d, t] that a subset of d coordinates folds onto t of ``n_groups`` groups, (degree + 1, n_groups + 1).
 
+    The mean of :func:`estimate_weight_by_degree` is ``weights @ P`` for the weights of the function itself.
+
     >>> folding_matrix(4, 2)
     array([[1.  , 0.  , 0.  , 0.  , 0.  ],
            [0.  , 1.  , 0.  , 0.  , 0.  ],
            [0.25, 0.  , 0.75, 0.  , 0.  ]])
     """
+    if not (index(n_groups) >= 1 and index(degree) >= 0):
+        raise ValueError(f"at least 1 group and degree 0 are needed; got n_groups = {n_groups}, degree = {degree}.")
     chances = np.zeros((degree + 1, n_groups + 1))
     chances[0, 0] = 1
     share = np.arange(n_groups + 1) / n_groups

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.fourier.signed_sum import Numbers
 from sparsact.fourier.units import Unit
+
+LARGEST_VALUE = 1e150
 
 
 class Halfspace(Unit):
@@ -44,6 +47,14 @@ class Neuron(Unit):
     >>> Neuron([2, -1], 0).influences()
     array([1.25, 0.5 ])
     """
+
+    def __init__(self, w: Any, b: Any, numbers: Numbers = float) -> None:
+        super().__init__(w, b, numbers)
+        if numbers is float and sum(map(abs, self.w)) + abs(self.b) > LARGEST_VALUE:
+            raise ValueError(
+                f"values of the neuron, at most the sum of all magnitudes, go up to {LARGEST_VALUE:.0e}, so that their "
+                "squares are floats: scale `w` and `b` down, or compute with numbers=Fraction."
+            )
 
     @property
     def _value_scale(self) -> int:

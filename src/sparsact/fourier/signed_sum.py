@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -108,3 +109,27 @@ def central_difference(values: NDArray[Any], weight: int, times: int = 1) -> NDA
     for _ in range(times):
         values = values[weight:] - values[: len(values) - weight]
     return values
+
+
+def n_choices(groups: Groups, degree: int) -> int:
+    """Ways to take up to ``degree`` coordinates, told apart by how many of each group."""
+    ways = np.eye(1, degree + 1, dtype=object)[0]
+    for _, times in groups:
+        ways = np.convolve(ways, np.ones(min(times, degree) + 1, dtype=object))[: degree + 1]
+    return int(ways.sum())
+
+
+def derivative_means(
+    law: SignedSum, values: NDArray[Any], groups: Groups, degree: int
+) -> Iterator[tuple[int, int, Fraction]]:
+    """For every such choice: size, number of subsets, and mean of the differences of ``values`` along them."""
+    if not groups:
+        yield 0, 1, law.mean(values)
+        return
+    (weight, times), *rest = groups
+    for taken in range(min(times, degree) + 1):
+        left = law.plus(weight, times - taken)
+        for size, count, mean in derivative_means(
+            left, central_difference(values, weight, taken), rest, degree - taken
+        ):
+            yield size + taken, count * comb(times, taken), mean

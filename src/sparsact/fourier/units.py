@@ -19,22 +19,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from math import comb, gcd, lcm, prod
+from math import gcd, lcm, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.checks import checked_correlation, checked_rationals, checked_signs, checked_subset
-from sparsact.fourier.signed_sum import Groups, Numbers, SignedSum, central_difference, correlated_sums
+from sparsact.fourier.signed_sum import (
+    Groups,
+    Numbers,
+    SignedSum,
+    central_difference,
+    correlated_sums,
+    derivative_means,
+    n_choices,
+)
 from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
 from sparsact.hypercube import masks_of, points
 
 LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: a law of so many numbers
+MOST_ADDITIONS = 2**36  # twice those of one law: about a minute
 LARGEST_JOINT_SUM = 2**11  # the same for the joint law of two sums, a table
 MOST_CHOICES = 2**12  # of how many coordinates of each weight a subset holds
 
@@ -56,7 +66,7 @@ class Unit(ABC):
     ------
     ValueError
         If a weight is not finite, there is none, or the weights lie on no common grid that is coarse enough:
-        :math:`\sum_i |w_i|` may be at most ``2**22`` of its steps.
+        :math:`A = \sum_i |w_i|` may be at most ``2**22`` of its steps, and ``n * A`` at most ``2**36``.
 
     Notes
     -----
@@ -80,11 +90,16 @@ class Unit(ABC):
         if not self.w:
             raise ValueError("`w` is empty; a unit needs at least one input.")
         if self._sum > LARGEST_SUM:
-            step, size = self._step / self._denominator, len(str(self._sum)) - 1
+            step, size = Decimal(self._step) / self._denominator, len(str(self._sum)) - 1
             raise ValueError(
                 f"`w` must be integers up to a common factor, with a sum of magnitudes up to {LARGEST_SUM}; in steps "
                 f"of their common grid, {step:.3g}, it is about 1e{size}: "
                 "round them, as by np.round(64 * w) / 64, or sample, as by sparsact.fourier.estimate_influences."
+            )
+        if self._sum * self.n > MOST_ADDITIONS:
+            raise ValueError(
+                f"the law of a sum of {self.n} weights takes {self.n} * {self._sum} / 2 additions, too many: round the "
+                "weights to a coarser grid, or sample, as by sparsact.fourier.estimate_influences."
             )
 
     # ---- the grid: w, b and f in integers ----
@@ -214,14 +229,14 @@ class Unit(ABC):
         if not 0 <= degree <= self.n:
             raise ValueError(f"`degree` must lie between 0 and n = {self.n}; got {degree}.")
         exact = self if self.numbers is Fraction else type(self)(self.w, self.b, Fraction)
-        choices = _n_choices(self._groups, degree)
+        choices = n_choices(self._groups, degree)
         if choices > MOST_CHOICES:
             raise ValueError(
                 f"subsets of size up to {degree} hold weights of each magnitude in {choices} ways, at most "
                 f"{MOST_CHOICES} are gone through: lower `degree`, or for n up to {LARGEST_TABLE} take Spectrum.of."
             )
         weights = [Fraction(0)] * (degree + 1)
-        for size, count, mean in _derivatives(SignedSum.empty(Fraction), exact._values, self._groups, degree):
+        for size, count, mean in derivative_means(SignedSum.empty(Fraction), exact._values, self._groups, degree):
             weights[size] += count * (mean / (2**size * exact._unit)) ** 2
         return np.array([self.numbers(weight) for weight in weights])
 
@@ -244,25 +259,3 @@ class Unit(ABC):
     def __repr__(self) -> str:
         weights = ", ".join(map(str, self.w[:5])) + ", ..." * (self.n > 5)
         return f"<{type(self).__name__} of {self.n} weights ({weights}), b = {self.b}>"
-
-
-def _n_choices(groups: Groups, degree: int) -> int:
-    """Ways to take up to ``degree`` coordinates, told apart by how many of each group."""
-    ways = np.eye(1, degree + 1, dtype=object)[0]
-    for _, times in groups:
-        ways = np.convolve(ways, np.ones(min(times, degree) + 1, dtype=object))[: degree + 1]
-    return int(ways.sum())
-
-
-def _derivatives(
-    law: SignedSum, values: NDArray[Any], groups: Groups, degree: int
-) -> Iterator[tuple[int, int, Fraction]]:
-    """For every such choice: size, number of subsets, and mean of the differences of ``values`` along them."""
-    if not groups:
-        yield 0, 1, law.mean(values)
-        return
-    (weight, times), *rest = groups
-    for taken in range(min(times, degree) + 1):
-        left = law.plus(weight, times - taken)
-        for size, count, mean in _derivatives(left, central_difference(values, weight, taken), rest, degree - taken):
-            yield size + taken, count * comb(times, taken), mean

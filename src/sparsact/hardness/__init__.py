@@ -4,8 +4,9 @@ from sparsact.hardness.binary_elimination import BinarySolution, InconsistentLab
 from sparsact.hardness.binary_polynomial import algebraic_normal_form, binary_degree, correlation_immunity
 from sparsact.hardness.distribution import Examples, LabelledDistribution, LiftedFunction, Support
 from sparsact.hardness.junta_search import Work
-from sparsact.hardness.juntas import LearnedJunta, junta_samples, learn_junta
+from sparsact.hardness.juntas import junta_samples, learn_junta
 from sparsact.hardness.kushilevitz_mansour import heavy_coefficients
+from sparsact.hardness.learned_junta import LearnedJunta
 from sparsact.hardness.learning_with_rounding import LearningWithRounding, Residues, RoundingReduction
 from sparsact.hardness.ledger import Ledger, QueryBudgetError, QueryRecord
 from sparsact.hardness.low_degree_queries import low_degree_by_queries

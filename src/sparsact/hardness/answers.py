@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.hardness.distribution import Examples, LabelledDistribution
-from sparsact.hypercube import WORD, Masks, characters, n_words, subsets_of
+from sparsact.hardness.distribution import Examples, LabelledDistribution, weighted_characters
+from sparsact.hypercube import WORD, Masks, n_words
 
 Query = Callable[[NDArray[Any], NDArray[Any]], Any]
 SIGNS_AT_ONCE = 2**22
+MOST_SAMPLES = 10**9  # of one answer
 
 
 class Answers(ABC):
@@ -66,6 +67,11 @@ class SampledAnswers(Answers):
     ) -> None:
         super().__init__(distribution, tolerance)
         self.n_samples = hoeffding_samples(tolerance, failure_probability)
+        if self.n_samples > MOST_SAMPLES:
+            raise ValueError(
+                f"a sampled answer within {tolerance} takes {self.n_samples:.2g} examples, at most {MOST_SAMPLES:.2g} "
+                'are drawn: raise `tolerance`, or take answers="exact" or "adversarial".'
+            )
         self.rng = rng
 
     def mean(self, phi: Query) -> float:
@@ -94,7 +100,13 @@ class ExactAnswers(Answers):
         return float(probability @ query_values(phi, X, y))
 
     def correlations(self, masks: Masks) -> NDArray[np.float64]:
-        """Expectations of the products."""
+        """Expectations of the products; refused where a label is known to be outside [-1, 1]."""
+        largest = self.distribution.largest_label
+        if largest > 1 + 1e-12:
+            raise ValueError(
+                f"a query must have values in [-1, 1]; a label, and so its product with a character, is of size "
+                f"{largest}: divide the labels by it."
+            )
         return self.distribution.correlations(masks)
 
 
@@ -102,7 +114,10 @@ class AdversarialAnswers(ExactAnswers):
     """The legal answers nearest to those under labels that are drawn independently of the points."""
 
     def mean(self, phi: Query) -> float:
-        """The value under independent labels, moved into the interval of legal answers."""
+        """The value under independent labels, moved into the interval of legal answers.
+
+        Calls phi at all points once for each different label, which for real labels are many.
+        """
         X, y, probability = self.distribution.support()
         values, label = np.unique(y, return_inverse=True)
         shares = np.bincount(label, weights=probability)
@@ -133,7 +148,10 @@ def hoeffding_samples(accuracy: float, failure_probability: float) -> int:
 
 def query_values(phi: Query, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
     """Values (rows,) of a query at examples, refused unless they are legal: finite and in [-1, 1]."""
-    values = np.asarray(phi(X, y), dtype=np.float64)
+    returned = np.asarray(phi(X, y))
+    if np.iscomplexobj(returned):
+        raise ValueError(f"a query must have real values in [-1, 1]; it returned {returned.dtype}: ask for each part.")
+    values = returned.astype(np.float64, copy=False)
     if values.shape != (len(X),):
         raise ValueError(f"a query must return one value an example, shape ({len(X)},); it returned {values.shape}.")
     worst = int(np.argmax(np.abs(values))) if values.size else 0
@@ -147,7 +165,7 @@ def _sums_of_products(X: NDArray[Any], y: NDArray[np.float64], masks: Masks) -> 
     """Sums over examples of y times every character; for labels +-1 by popcount, the label as one more coordinate."""
     if not (np.abs(y) == 1).all():
         query_values(lambda _, labels: labels, X, y)
-        return np.array([(y @ characters(X, [subset])).item() for subset in subsets_of(masks)])
+        return weighted_characters(X, y, masks)
     m, n = X.shape
     columns, _ = kernels.pack_columns(np.column_stack([X, y.astype(np.int8)]), 1, -1)
     with_label = np.zeros((len(masks), n_words(n + 1)), dtype=np.uint64)

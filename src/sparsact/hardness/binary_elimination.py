@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
+from sparsact.checks import checked_reals
 from sparsact.hypercube import WORD
 
 
@@ -64,7 +65,7 @@ def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
 
     Notes
     -----
-    At most rank * M * (N + 1) / 64 additions of words, half of that on random bits; ``A`` is held packed.
+    At most rank * M * ceil((N + 1) / 64) additions of words, half of that on random bits; ``A`` is held packed.
 
     Examples
     --------
@@ -127,6 +128,8 @@ def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], in
 
 
 def _packed(bits: NDArray[Any]) -> NDArray[np.uint64]:
+    if bits.dtype not in (np.bool_, np.int8, np.uint8, np.int32, np.int64):
+        bits = checked_reals(bits, "a system over GF(2)")
     columns, bad = kernels.pack_columns(bits, 0, 1)
     if bad >= 0:
         row, column = divmod(bad, bits.shape[1])

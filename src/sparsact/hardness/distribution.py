@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sparsact.checks import checked_reals
 from sparsact.fourier import Spectrum
 from sparsact.fourier.dense import DenseCoefficients
-from sparsact.hypercube import WORD, Masks, bits_to_signs, characters, masks_of, n_words, points, subsets_of
+from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
 from sparsact.lift import Lift
 
 LARGEST_ENUMERATION = 16  # bits: 65536 points, of n coordinates each
@@ -58,16 +58,30 @@ class LabelledDistribution(ABC):
     def correlations(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[y\, \chi_T(x)]` of every subset T, shape (N,)."""
         X, y, probability = self.support()
-        return _character_means(X, y * probability, masks)
+        return weighted_characters(X, y * probability, masks)
 
     def character_means(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[\chi_T(x)]` of every subset T, shape (N,)."""
         X, _, probability = self.support()
-        return _character_means(X, probability, masks)
+        return weighted_characters(X, probability, masks)
+
+    @property
+    def largest_label(self) -> float:
+        """Largest magnitude of a label."""
+        return float(np.abs(self.support().y).max())
 
 
-def _character_means(X: NDArray[np.int8], weights: NDArray[np.float64], masks: Masks) -> NDArray[np.float64]:
-    return np.array([(weights @ characters(X, [subset])).item() for subset in subsets_of(masks)])
+def weighted_characters(X: NDArray[np.int8], weights: NDArray[np.float64], masks: Masks) -> NDArray[np.float64]:
+    r"""Sums :math:`\sum_x w_x \chi_T(x)` over the rows of X, one for each subset T, shape (N,)."""
+    return np.array([weights @ X[:, list(subset)].prod(axis=1) for subset in subsets_of(masks)], dtype=np.float64)
+
+
+def frozen(X: NDArray[np.int8], y: NDArray[np.float64]) -> Examples:
+    """Examples to be kept, read-only, as they are shown to queries that anyone may write."""
+    kept = Examples(X, y.copy())  # the labels may be an array of the function itself
+    for array in kept:
+        array.setflags(write=False)
+    return kept
 
 
 class LiftedFunction(LabelledDistribution):
@@ -128,16 +142,24 @@ class LiftedFunction(LabelledDistribution):
 
     @cached_property
     def _tabulated(self) -> Examples:
-        Y = points(self.m)
-        return Examples(self.lift(Y), self.labels(Y))
+        return frozen(self.lift(points(self.m)), self._label_table)
+
+    @cached_property
+    def _label_table(self) -> NDArray[np.float64]:
+        _check_enumerable(self.m)
+        return self.labels(points(self.m))
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Spectrum of f, as a function of the bits before the lift."""
         if isinstance(self.f, Spectrum):
             return self.f
-        _check_enumerable(self.m)
-        return Spectrum.of(self._tabulated.y)
+        return Spectrum.of(self._label_table)
+
+    @property
+    def largest_label(self) -> float:
+        """Largest magnitude of a label; of more than 2**16 points only what it is at least, its root mean square."""
+        return float(np.abs(self._label_table).max()) if self.m <= LARGEST_ENUMERATION else self.spectrum.norm()
 
     def correlations(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[f(y)\, \chi_T(x(y))]`: the coefficient of f at the bits that T comes to."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ def polynomial_samples(n: int, degree: int, chance: float) -> int:
     """
     if degree == 0:
         return 1
-    return ceil((n_subsets(n, degree) * log(2) - log(chance)) / -log(1 - 0.5**degree))
+    return ceil((n_subsets(n, degree) * log(2) - log(chance)) / -log1p(-(0.5**degree)))
 
 
 def balanced_order(n: int, k: int, chance: float) -> int:

@@ -8,7 +8,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, log
 from operator import index
 from typing import Any, Literal, NoReturn, get_args
@@ -16,9 +15,7 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_signs
-from sparsact.constructions import junta
-from sparsact.fourier import Spectrum
+from sparsact.checks import checked_sign_examples
 from sparsact.hardness.binary_elimination import InconsistentLabelsError
 from sparsact.hardness.junta_search import (
     Work,
@@ -28,46 +25,12 @@ from sparsact.hardness.junta_search import (
     polynomial_samples,
     polynomial_variables,
 )
+from sparsact.hardness.learned_junta import LearnedJunta, places, tabulated
 from sparsact.hypercube import Subset
 from sparsact.learners.points import Points, pack
-from sparsact.network import SparselyActivatedNetwork
 
 Method = Literal["restrictions", "brute force"]
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedJunta:
-    """A function of few variables that has all labels.
-
-    Attributes
-    ----------
-    variables : tuple of int
-        Those on which it depends, sorted.
-    table : ndarray of shape (2 ** len(variables),)
-        Its values +-1, in table order over ``variables``.
-    n : int
-        Number of coordinates of a point.
-    work : Work
-        What the search has cost: correlations, unknowns, words.
-    """
-
-    variables: Subset
-    table: NDArray[np.float64]
-    n: int
-    work: Work
-
-    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values (rows,) at the rows of ``X``, signs (rows, n)."""
-        return self.table[_places(checked_signs(X, self.n), self.variables)]
-
-    def network(self) -> SparselyActivatedNetwork:
-        """The same function as a one-sparse network (:func:`sparsact.constructions.junta`)."""
-        return junta(self.table, self.variables, self.n)
-
-    def __spectrum__(self) -> Spectrum:
-        coefficients = Spectrum.of(self.table).items()
-        named = {tuple(self.variables[i] for i in subset): value for subset, value in coefficients}
-        return Spectrum.of(named, n=self.n)
+MOST_VARIABLES = 30
 
 
 def learn_junta(
@@ -122,7 +85,7 @@ def learn_junta(
     >>> learned.variables, learned.table.astype(int).tolist()
     ((3, 8, 15), [1, -1, -1, 1, -1, 1, 1, -1])
     """
-    points, labels = _checked_examples(X, y)
+    points, labels = checked_sign_examples(X, y)
     n = points.shape[1]
     p = _checked_size(p, n, failure_probability)
     if method not in get_args(Method):
@@ -171,6 +134,8 @@ def _all_at_once(
         found.update(correlated_variables(examples, p, order, work))
         if len(found) > p:
             _refuse(p)
+    if _mixed(points, labels, tuple(sorted(found))) is not None:
+        _refuse(p)
     return tuple(sorted(found))
 
 
@@ -208,45 +173,19 @@ def _relevant(examples: Points, k: int, chance: float, work: Work) -> list[int]:
 
 def _mixed(points: NDArray[Any], labels: NDArray[Any], variables: Subset) -> NDArray[np.intp] | None:
     """Rows of the first assignment of the variables at which both labels occur; None if there is none."""
-    places = _places(points, variables)
-    ones = np.bincount(places, weights=labels < 0, minlength=2 ** len(variables))
-    total = np.bincount(places, minlength=2 ** len(variables))
+    place = places(points, variables)
+    ones = np.bincount(place, weights=labels < 0, minlength=2 ** len(variables))
+    total = np.bincount(place, minlength=2 ** len(variables))
     mixed = np.flatnonzero((ones > 0) & (ones < total))
-    return np.flatnonzero(places == mixed[0]) if len(mixed) else None
-
-
-def tabulated(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
-    """The labels as a table over the variables, without those on which it does not depend."""
-    if _mixed(points, labels, variables) is not None:
-        _refuse(len(variables))
-    table = np.zeros(2 ** len(variables))
-    table[_places(points, variables)] = labels
-    if not table.all():
-        raise ValueError(f"no example shows some assignment of the variables {variables}; pass uniform examples.")
-    for i in reversed(range(len(variables))):
-        without, holding = np.moveaxis(table.reshape(-1, 2, 2**i), 1, 0)
-        if np.array_equal(without, holding):
-            table, variables = without.ravel(), variables[:i] + variables[i + 1 :]
-    return LearnedJunta(variables, table, points.shape[1], work)
-
-
-def _places(points: NDArray[Any], variables: Subset) -> NDArray[np.intp]:
-    """Where each point stands in a table over the variables."""
-    return np.asarray((points[:, list(variables)] < 0) @ (1 << np.arange(len(variables))), dtype=np.intp)
-
-
-def _checked_examples(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    points, labels = np.asarray(X), np.asarray(y)
-    if points.ndim != 2 or labels.shape != points.shape[:1]:
-        raise ValueError(f"`X` (rows, n) and `y` (rows,) must agree; got shapes {points.shape} and {labels.shape}.")
-    if (np.abs(labels) != 1).any():
-        raise ValueError("`y` must hold labels +1 and -1, as those of a boolean function; for bits pass 1 - 2 * y.")
-    return checked_signs(points, points.shape[1]), labels
+    return np.flatnonzero(place == mixed[0]) if len(mixed) else None
 
 
 def _checked_size(p: int, n: int, failure_probability: float) -> int:
-    if not 1 <= index(p) <= n:
-        raise ValueError(f"`p` must lie between 1 and the number of variables, {n}; got {p}.")
+    if not 1 <= index(p) <= min(n, MOST_VARIABLES):
+        raise ValueError(
+            f"`p` must lie between 1 and the number of variables, {n}, and be at most {MOST_VARIABLES}, as more than "
+            f"4**p examples are needed; got {p}."
+        )
     if not 0 < failure_probability < 1:
         raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
     return int(p)
@@ -254,5 +193,5 @@ def _checked_size(p: int, n: int, failure_probability: float) -> int:
 
 def _refuse(p: int) -> NoReturn:
     raise InconsistentLabelsError(
-        f"no function of {p} variables was found that has these labels: raise `p`, or remove noise."
+        f"no function of at most {p} variables was found that has these labels: raise `p`, or remove noise."
     )

@@ -28,6 +28,7 @@ from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_words, subsets_
 from sparsact.learners.points import Points, pack, unpack
 
 ROWS_AT_ONCE = 2**16
+LEAST_THRESHOLD = 1e-3  # at which a round takes more than 1e15 queries
 
 
 def heavy_coefficients(
@@ -49,7 +50,7 @@ def heavy_coefficients(
     oracle : MembershipOracle
         Values of f; its ledger counts every point.
     threshold : float
-        :math:`\theta`, in (0, 1].
+        :math:`\theta`, from 0.001 to 1.
     rng : numpy.random.Generator
         Chooses the points.
     failure_probability : float
@@ -87,8 +88,11 @@ def heavy_coefficients(
     >>> found.subsets == [tuple(range(3, 22))]
     True
     """
-    if not 0 < threshold <= 1:
-        raise ValueError(f"`threshold` must lie in (0, 1], as f has values in [-1, 1]; got {threshold}.")
+    if not LEAST_THRESHOLD <= threshold <= 1:
+        raise ValueError(
+            f"`threshold` must lie in (0, 1], as f has values in [-1, 1], and be at least {LEAST_THRESHOLD}, as its "
+            f"fourth power divides the number of queries; got {threshold}."
+        )
     if not 0 < failure_probability < 1:
         raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
     if not 1 <= split <= 16:
@@ -115,6 +119,7 @@ def _weights(
     oracle: MembershipOracle, buckets: Masks, new: range, pairs: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Estimated weight of each bucket's parts by the ``new`` coordinates, (buckets, 2**len(new)), in table order."""
+    oracle.ledger.admit(2 * pairs)  # the whole round, before its first query
     totals = np.zeros((len(buckets), 2 ** len(new)))
     for rows in _batches(pairs):
         x, d = (rng.integers(2, size=(rows, oracle.n), dtype=np.int8) for _ in range(2))
@@ -129,6 +134,7 @@ def _weights(
 
 def _estimated(oracle: MembershipOracle, subsets: Masks, n_points: int, rng: np.random.Generator) -> Spectrum:
     """The coefficients of subsets, estimated at fresh points."""
+    oracle.ledger.admit(n_points if len(subsets) else 0)
     totals = np.zeros(len(subsets))
     for rows in _batches(n_points if len(subsets) else 0):
         bits = rng.integers(2, size=(rows, oracle.n), dtype=np.int8)

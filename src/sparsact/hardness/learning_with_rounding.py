@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from operator import index
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.checks import checked_reals
 from sparsact.constructions import ResidueLift, rounded_products, rounding
-from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support
+from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support, frozen
 from sparsact.network import SparselyActivatedNetwork
 
 Predictor = Callable[[ArrayLike], NDArray[np.int64]]
@@ -50,6 +52,12 @@ class RoundingReduction:
     p: int
     q: int
 
+    def __post_init__(self) -> None:
+        if not 2 <= index(self.p) <= index(self.q):
+            raise ValueError(f"the moduli must satisfy 2 <= p <= q; got p = {self.p}, q = {self.q}.")
+        if max(index(self.m) * (self.q - 1) ** 2, self.p * self.q) >= 2**63:
+            raise ValueError(f"products modulo q must fit int64; m = {self.m}, q = {self.q} do not: take a smaller q.")
+
     @property
     def lift(self) -> ResidueLift:
         """The map x of a vector to the quadratic lift of its binary digits."""
@@ -57,13 +65,19 @@ class RoundingReduction:
 
     def examples(self, samples: Residues) -> Examples:
         """Lifted points x(y), with the labels as they are."""
-        return Examples(self.lift(samples.Y), np.asarray(samples.labels, dtype=np.float64))
+        X, labels = self.lift(samples.Y), checked_labels(samples.labels, self.p)
+        if labels.shape != (len(X),):
+            raise ValueError(f"samples must have one label a row, shape ({len(X)},); got {labels.shape}.")
+        return Examples(X, labels.astype(np.float64))
 
     def predictor(self, hypothesis: Callable[[NDArray[Any]], Any]) -> Predictor:
         """Labels that a hypothesis on lifted points predicts: its value at x(y), rounded into 0..p - 1."""
 
         def predict(Y: ArrayLike) -> NDArray[np.int64]:
-            values = checked_reals(hypothesis(self.lift(Y)), "values of the hypothesis")
+            X = self.lift(Y)
+            values = checked_reals(hypothesis(X), "values of the hypothesis")
+            if values.shape != (len(X),):
+                raise ValueError(f"a hypothesis must return one value a row, shape ({len(X)},); got {values.shape}.")
             return np.clip(np.rint(values), 0, self.p - 1).astype(np.int64)
 
         return predict
@@ -101,11 +115,12 @@ class LearningWithRounding(LabelledDistribution):
     """
 
     def __init__(self, secret: ArrayLike, p: int, q: int, rule: Literal["round", "modulo"] = "round") -> None:
-        self.secret = np.asarray(secret).copy()
+        given = np.asarray(secret)
+        rounded_products(given, np.zeros((0, given.size)), p, q, rule=rule)  # refuses what is strange
+        self.secret = given.astype(np.int64)
+        self.secret.setflags(write=False)
         self.p, self.q = int(p), int(q)
         self.rule: Literal["round", "modulo"] = rule
-        rounded_products(self.secret, np.zeros((0, self.secret.size)), p, q, rule=rule)  # refuses what is strange
-        self.secret.setflags(write=False)
         self.reduction = RoundingReduction(len(self.secret), self.p, self.q)
 
     @property
@@ -138,13 +153,28 @@ class LearningWithRounding(LabelledDistribution):
                 f"an exact expectation needs all q**m vectors, at most 2**{LARGEST_ENUMERATION}; here {self.q}**"
                 f'{self.m}: take answers="sampling".'
             )
-        Y = all_residues(self.m, self.q)
-        X, y = self.reduction.examples(Residues(Y, self.labels(Y)))
+        X, y = self._tabulated
         return Support(X, y, np.full(len(y), 1 / len(y)))
+
+    @cached_property
+    def _tabulated(self) -> Examples:
+        Y = all_residues(self.m, self.q)
+        return frozen(*self.reduction.examples(Residues(Y, self.labels(Y))))
 
     def network(self) -> SparselyActivatedNetwork:
         """The network that has these labels on lifted points, with one active unit (at most) there."""
         return rounding(self.secret, self.p, self.q, rule=self.rule)
+
+
+def checked_labels(labels: ArrayLike, p: int) -> NDArray[np.int64]:
+    """Labels as int64, refused unless each is one of 0..p - 1."""
+    array = checked_reals(labels, "labels")
+    strange = (array < 0) | (array >= p) | (array % 1 != 0)
+    if strange.any():
+        raise ValueError(
+            f"labels are the integers 0 to p - 1 = {p - 1}; got {array[strange][0]}: pass the `p` of these labels."
+        )
+    return array.astype(np.int64)
 
 
 def all_residues(m: int, q: int) -> NDArray[np.int64]:

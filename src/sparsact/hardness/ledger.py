@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import index
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class Ledger:
     records: list[QueryRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.budget is not None and self.budget < 0:
+        if self.budget is not None and index(self.budget) < 0:
             raise ValueError(f"`budget` is a number of queries, or None for no limit; got {self.budget}.")
 
     @property

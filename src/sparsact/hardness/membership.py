@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class MembershipOracle:
     """
 
     def __init__(self, f: Callable[[NDArray[Any]], Any], n: int, *, budget: int | None = None) -> None:
-        if n < 1:
+        if index(n) < 1:
             raise ValueError(f"`n` must be at least 1; got {n}.")
         self.f = f
         self.n = n

@@ -69,7 +69,7 @@ def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
     ModularSolution(residues=array([2, 3]), rank=2)
     """
     p = checked_prime(prime)
-    matrix, sides = (_checked_integers(array, name) % p for array, name in ((A, "`A`"), (b, "`b`")))
+    matrix, sides = _residues(A, "`A`", p), _residues(b, "`b`", p)
     if matrix.ndim != 2 or sides.shape != matrix.shape[:1]:
         raise ValueError(f"`A` (M, N) and `b` (M,) must agree on M; got shapes {matrix.shape} and {sides.shape}.")
     rows = np.column_stack([matrix, sides])
@@ -110,8 +110,13 @@ def checked_prime(prime: int) -> int:
     return p
 
 
-def _checked_integers(values: ArrayLike, what: str) -> NDArray[np.int64]:
+def _residues(values: ArrayLike, what: str, p: int) -> NDArray[np.int64]:
     array = np.asarray(values)
-    if array.dtype.kind not in "biu" and not (array.dtype.kind == "f" and (array == np.floor(array)).all()):
-        raise ValueError(f"{what} must hold integers for an exact solution; got dtype {array.dtype}: round them first.")
-    return array.astype(np.int64)
+    kind = array.dtype.kind
+    # Floats from 2**53 on are integers too, but hardly the ones that were meant.
+    if kind not in "biu" and not (kind == "f" and (np.abs(array, dtype=float) < 2**53).all() and not (array % 1).any()):
+        raise ValueError(
+            f"{what} must hold integers for an exact solution, floats below 2**53; got dtype {array.dtype}: "
+            f"round them, or reduce large ones modulo {p}."
+        )
+    return (array.astype(np.uint64 if kind == "u" else np.int64) % p).astype(np.int64)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_signs, checked_subset
+from sparsact.checks import checked_sign_examples, checked_signs, checked_subset
 from sparsact.fourier import Spectrum
 from sparsact.hardness.binary_elimination import solve_binary
 from sparsact.hardness.distribution import LiftedFunction
@@ -101,10 +100,10 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
 
     Notes
     -----
-    Points that span a space of dimension r are spanned by ``r + t`` uniform ones of them with probability at least
-    ``1 - 2**-t``. Uniform points of the cube have r = n; the quadratic lift of m bits has r = m, since the bits of its
-    ``m * m`` coordinates are sums of the m: so ``m + t`` examples are enough there too, with no knowledge of the lift.
-    Costs at most r n (r + t) / 64 additions of words.
+    Points that are uniform on a linear space (over GF(2), as bits) of dimension r span it once there are ``r + t`` of
+    them, with probability at least ``1 - 2**-t``. The cube has r = n; the quadratic lift of m bits is one of r = m,
+    since the bits of its ``m * m`` coordinates are sums of the m: so ``m + t`` examples are enough there too, with no
+    knowledge of the lift. Costs at most r (r + t) ceil((n + 1) / 64) additions of words.
 
     Examples
     --------
@@ -112,13 +111,7 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     >>> learn_parity(X, y)
     LearnedParity(subset=(1, 4, 5), n=9, rank=9)
     """
-    labels: NDArray[Any] = np.asarray(y)
-    points = np.asarray(X)
-    if points.ndim != 2 or labels.shape != (len(points),):
-        raise ValueError(f"`X` (rows, n) and `y` (rows,) must agree; got shapes {points.shape} and {labels.shape}.")
-    points = checked_signs(points, points.shape[1])
-    if (np.abs(labels) != 1).any():
-        raise ValueError("`y` must hold labels +1 and -1; for labels 0/1 of bits pass 1 - 2 * y.")
+    points, labels = checked_sign_examples(X, y)
     solution = solve_binary(signs_to_bits(points), signs_to_bits(labels))
     subset = tuple(np.flatnonzero(solution.bits).tolist())
     return LearnedParity(subset, points.shape[1], solution.rank)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from sparsact.learners import LowDegreeRegressor
 Access = Literal["statistical queries", "examples", "membership queries"]
 SPARE_EXAMPLES = 20  # beyond the rank: elimination fails to determine the parity with probability 2**-20
 TEST_EXAMPLES = 4000
+LARGEST_COUNT = 1023  # bits: 2**m is a float
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,18 @@ class ContestRow:
 
 
 def statistical_queries_needed(m: int, tolerance: float) -> float:
-    r"""Queries without which no learner finds every parity of m bits to error 1/3: :math:`\tau^2 (2^m - 9)`.
+    r"""Queries without which no learner finds every parity of m bits to error 1/3: :math:`\tau^2 (2^m - 9)`, or 0.
 
     [A]_, Theorem 14, states :math:`\Omega(2^m \tau^2)`; :mod:`sparsact.hardness.parity_adversary` derives the constant.
 
     >>> statistical_queries_needed(20, tolerance=0.125)
     16383.859375
     """
-    return float(tolerance**2 * (2**m - 9))
+    if not 1 <= index(m) <= LARGEST_COUNT:
+        raise ValueError(f"`m` must lie between 1 and {LARGEST_COUNT}, where the count still is a float; got {m}.")
+    if not 0 < tolerance <= 1:
+        raise ValueError(f"`tolerance` must lie in (0, 1], as queries have values in [-1, 1]; got {tolerance}.")
+    return max(0.0, tolerance**2 * (2.0**m - 9))
 
 
 def parity_contest(
@@ -115,7 +121,7 @@ def parity_contest(
     def rows() -> Iterator[ContestRow]:
         for inputs, distribution, degrees in (
             ("bits", on_bits, range(1, len(members) + 1)),
-            ("lifted", on_lift, range(1, 3)),
+            ("lifted", on_lift, range(1, min(2, on_lift.n) + 1)),
         ):
             for degree in degrees:
                 yield _low_degree(inputs, distribution, degree, tolerance, budget, answers, rng)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.constructions import rounded_products
-from sparsact.hardness.learning_with_rounding import all_residues
+from sparsact.constructions.residues import checked_residues
+from sparsact.hardness.learning_with_rounding import RoundingReduction, all_residues, checked_labels
 from sparsact.hardness.modular_elimination import ModularSolution, checked_prime, solve_modulo
 
 MOST_SECRETS = 2**22
@@ -37,7 +38,8 @@ def consistent_secrets(
 
     Notes
     -----
-    ``q**m`` secrets at the first sample, about a p-th of them at each next: m log(q) / log(p) samples leave about one.
+    ``q**m`` secrets at the first sample, about a p-th of them at each next: m log(q) / log(p) samples leave about one
+    (by the rule "modulo", where p divides q, the (q / p)**m that are equal modulo p, and no sample tells them apart).
     More than 2**22 secrets are refused.
 
     Examples
@@ -45,9 +47,7 @@ def consistent_secrets(
     >>> consistent_secrets([[1, 0], [0, 1], [1, 1], [2, 1], [3, 2]], [1, 0, 0, 1, 1], p=2, q=4)
     array([[3, 1]])
     """
-    vectors, wanted = np.asarray(Y), np.asarray(labels)
-    if vectors.ndim != 2 or wanted.shape != vectors.shape[:1]:
-        raise ValueError(f"`Y` (rows, m) and `labels` (rows,) must agree; got {vectors.shape} and {wanted.shape}.")
+    vectors, wanted = _checked_samples(Y, labels, p, q)
     m = vectors.shape[1]
     if q**m > MOST_SECRETS:
         raise ValueError(f"brute force tries q**m secrets, at most 2**22; {q}**{m} is more: take a smaller instance.")
@@ -97,4 +97,15 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
     checked_prime(p)
     if q % p:
         raise ValueError(f"labels are linear modulo p only where p divides q; {p} does not divide {q}.")
-    return solve_modulo(Y, labels, p)
+    return solve_modulo(*_checked_samples(Y, labels, p, q), p)
+
+
+def _checked_samples(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    vectors = np.asarray(Y)
+    if vectors.ndim != 2 or not vectors.shape[1] or np.shape(labels) != vectors.shape[:1]:
+        raise ValueError(
+            f"`Y` (rows, m) and `labels` (rows,) must agree, with m at least 1; got {vectors.shape} and "
+            f"{np.shape(labels)}."
+        )
+    RoundingReduction(vectors.shape[1], p, q)  # refuses strange moduli
+    return checked_residues(vectors, vectors.shape[1], q), checked_labels(labels, p)
