@@ -10,7 +10,12 @@ from sparsact._version import __version__
 
 if TYPE_CHECKING:
     from sparsact import datasets, fourier, hypercube, kernels, learners
-    from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+    from sparsact.learners import (
+        LowDegreeClassifier,
+        LowDegreeRegressor,
+        LowDegreeRegressorCV,
+        SparselyActivatedRegressor,
+    )
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
 
@@ -20,6 +25,7 @@ _NAMES = {
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
+    "SparselyActivatedRegressor": "sparsact.learners",
     "load": "sparsact.storage",
 }
 
@@ -28,6 +34,7 @@ __all__ = [
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
+    "SparselyActivatedRegressor",
     "__version__",
     "datasets",
     "fourier",

@@ -1,0 +1,47 @@
+"""SparselyActivatedRegressor as plain state and arrays, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparsact import storage
+from sparsact.network import SparselyActivatedNetwork
+
+_LEARNED = ("n_features_in_", "encoding_", "loss_", "n_iter_", "origin_")
+
+
+def save_regressor(learner: Any, path: str | Path) -> None:
+    """Write a fitted regressor."""
+    network = learner.network_
+    params = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
+    state = {"params": params, "learned": {name: getattr(learner, name) for name in _LEARNED}}
+    if hasattr(learner, "feature_names_in_"):
+        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    storage.write(path, type(learner).__name__, state, {"u": network.u, "W": network.W, "b": network.b})
+
+
+def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """The regressor that :func:`save_regressor` wrote; ``make`` is its class."""
+    learner = make(**state["params"])
+    learner._validate_params()
+    learned = state["learned"]
+    for name in _LEARNED:
+        setattr(learner, name, learned[name])
+    if learner.encoding_ not in (None, "signs", "bits"):
+        raise ValueError(f"unknown encoding {learner.encoding_!r}")
+    if "feature_names" in state:
+        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+    learner.network_ = SparselyActivatedNetwork(arrays["u"], arrays["W"], arrays["b"])
+    if learner.network_.n != learner.n_features_in_:
+        raise ValueError(f"a network on {learner.network_.n} inputs where {learner.n_features_in_} were promised")
+    return learner
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON spells it; a RandomState, whose past is gone, as None."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return None if isinstance(value, np.random.RandomState) else value
