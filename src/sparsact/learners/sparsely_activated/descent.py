@@ -10,6 +10,7 @@ end what is left of the excess is small, and :func:`separated` takes it away by 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from sparsact.learners.sparsely_activated.gates import Units
@@ -21,9 +22,11 @@ CLEARANCE = 1e-9  # by which a raised threshold exceeds the pre-activation that 
 
 
 def descend(
-    start: Units, sample: Sample, max_active: int, limits: Limits, max_iter: int, tol: float
+    start: Units, sample: Sample, max_active: int, limits: Limits, *, max_iter: int, tol: float
 ) -> tuple[Units, int]:
     """A k-sparse network near ``start`` of less squared error, and the iterations spent.
+
+    Weights that are zero stay zero.
 
     Notes
     -----
@@ -31,12 +34,13 @@ def descend(
     """
     shares = sample.weights / sample.total
     theta, iterations = start.theta.ravel(), 0
+    free = start.theta != 0
     penalties = PENALTIES if len(start) > max_active else PENALTIES[:1]
     for penalty in penalties:
         found = minimize(
             _objective,
             theta,
-            args=(sample.design, sample.targets, shares, start.signs, max_active, penalty, limits),
+            args=(sample, shares, start.signs, free, max_active, penalty, limits),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": max(1, max_iter // len(penalties)), "ftol": tol * 1e-2, "gtol": 1e-9},
@@ -48,10 +52,10 @@ def descend(
 
 def _objective(
     flat: Array,
-    design: Array,
-    targets: Array,
+    sample: Sample,
     shares: Array,
     signs: Array,
+    free: NDArray[np.bool_],
     max_active: int,
     penalty: float,
     limits: Limits,
@@ -60,13 +64,14 @@ def _objective(
     theta = flat.reshape(len(signs), -1)
     factors, gradients = limits.shrinkage(theta)
     shrunk = factors[:, None] * theta
-    outputs = np.maximum(design @ shrunk.T, 0.0)
-    residuals = shares * (outputs @ signs - targets)
+    outputs = np.maximum(sample.design @ shrunk.T, 0.0)
+    errors = outputs @ signs - sample.targets
+    residuals = shares * errors
     excess = penalty * shares[:, None] * excess_of(outputs, max_active)
-    value = 0.5 * (residuals @ (outputs @ signs - targets)) + 0.5 * float((excess * outputs).sum())
-    slopes = ((outputs > 0) * residuals[:, None] * signs + excess).T @ design
+    value = 0.5 * float(residuals @ errors) + 0.5 * float((excess * outputs).sum())
+    slopes = ((outputs > 0) * residuals[:, None] * signs + excess).T @ sample.design
     along = (slopes * theta).sum(axis=1)
-    return value, (factors[:, None] * slopes + along[:, None] * gradients).ravel()
+    return value, (free * (factors[:, None] * slopes + along[:, None] * gradients)).ravel()
 
 
 def excess_of(outputs: Array, max_active: int) -> Array:

@@ -1,13 +1,13 @@
 """Empirical risk minimisation: candidates inside the class, and the one that generalises best by its score.
 
 A constant; a tree, or a sum of trees, which finds networks whose gates are columns (juntas, indexing, gated networks);
-descent from there; then restarts, by turns a tree with another first split and a descent from random units, which finds
-networks whose regions are other halfspaces. Real columns have no gates, so there descent alone is left.
+descent from the best of these; then restarts, by turns a tree with another first split and a descent from random units,
+which finds networks whose regions are other halfspaces. Real columns have no gates, so there descent alone is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +18,16 @@ from sparsact.learners.sparsely_activated.layers import forest, n_parameters
 from sparsact.learners.sparsely_activated.limits import Limits
 from sparsact.learners.sparsely_activated.pruning import score
 from sparsact.learners.sparsely_activated.sample import Sample
+from sparsact.learners.sparsely_activated.tree import EXACT
 
+AMPLE = 4  # distinct rows for each parameter: a perfect fit to so many is no accident
 FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
+WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 
 
 @dataclass(frozen=True)
-class Search:
-    """What bounds the search; the parameters of :class:`.SparselyActivatedRegressor`."""
+class Bounds:
+    """What bounds the search: the parameters of :class:`.SparselyActivatedRegressor` of these names."""
 
     n_units: int
     max_active: int
@@ -35,104 +38,130 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A network of the class, how it was found, and how good it is."""
+    """A network, how it was found, and how good it is.
+
+    Attributes
+    ----------
+    units : Units
+        The network, over the design of the sample.
+    origin : str
+        How it was found.
+    iterations : int
+        Trees grown or steps of descent.
+    parameters, squared_error, score : float
+        As :mod:`.pruning` counts and weighs them.
+    everywhere : bool
+        Whether it is k-sparse by construction, not on the rows alone.
+    """
 
     units: Units
     origin: str
-    score: float
-    squared_error: float
-    parameters: float
     iterations: int
+    parameters: float
+    squared_error: float
+    score: float
+    everywhere: bool
 
 
-def minimise(
-    sample: Sample, search: Search, limits: Limits, rng: np.random.Generator, tell: Callable[[Candidate], None]
-) -> Candidate:
-    """The candidate of least score; ``tell`` hears of each as it is found.
+class Minimisation:
+    """A search for the candidate of least score.
 
-    The search ends early at a candidate that leaves less than ``tol`` of the variation of the targets.
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    bounds : Bounds
+        Of the class, and of the search.
+    limits : Limits
+        The scale of the class.
+    rng : numpy.random.Generator
+        Of the restarts.
+    tell : callable
+        Hears of each candidate as it is found.
     """
-    enough = search.tol * sample.variation()
-    best: Candidate | None = None
-    for candidate in _candidates(sample, search, limits, rng, lambda: best):
-        tell(candidate)
-        if best is None or candidate.score < best.score:
-            best = candidate
-        if best.squared_error <= enough:
-            break
-    assert best is not None  # noqa: S101 - the constant is always there
-    return best
 
+    def __init__(
+        self,
+        sample: Sample,
+        bounds: Bounds,
+        limits: Limits,
+        *,
+        rng: np.random.Generator,
+        tell: Callable[[Candidate], None],
+    ) -> None:
+        self.sample, self.bounds, self.limits, self.rng, self.tell = sample, bounds, limits, rng, tell
+        self.n_distinct = len(np.unique(sample.design, axis=0))
+        self.best = self._constant()
 
-def _candidates(
-    sample: Sample,
-    search: Search,
-    limits: Limits,
-    rng: np.random.Generator,
-    best: Callable[[], Candidate | None],
-) -> Iterator[Candidate]:
-    yield _constant(sample, limits)
-    yield from _trees(sample, search, limits, None)
-    yield from _polished(sample, search, limits, best())
-    columns = rng.permutation(np.flatnonzero(sample.splittable))
-    for restart in range(search.n_restarts):
-        place, on_random_units = divmod(restart, 2) if len(columns) else (restart, 1)
-        if not on_random_units:
-            yield from _trees(sample, search, limits, int(columns[place % len(columns)]))
-            continue
-        n_units = _n_random_units(sample, search, rng, largest=restart <= 1)
-        if n_units:
-            start = scattered(sample, n_units, search.max_active, rng)
-            yield _descended(start, "descent", n_units * (sample.n + 1), sample, search, limits)
+    def run(self) -> Candidate:
+        """The best of all candidates; ends early at a fit that is perfect and no accident."""
+        self.tell(self.best)
+        self._trees(None)
+        if not self._settled():
+            self._descent(self.best.units, f"{self.best.origin}, descent")
+        columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
+        for restart in range(self.bounds.n_restarts):
+            if self._settled():
+                break
+            if restart % 2 == 0 and len(columns):
+                self._trees(int(columns[restart // 2 % len(columns)]))
+            else:
+                self._random_units(largest=restart <= 1)
+        return self.best
 
+    def _settled(self) -> bool:
+        exact = self.best.squared_error <= self.sample.negligible(self.bounds.tol)
+        return exact and self.best.parameters <= max(1, self.n_distinct / AMPLE)
 
-def _constant(sample: Sample, limits: Limits) -> Candidate:
-    mean = float(np.average(sample.targets, weights=sample.weights))
-    theta = np.zeros((1, sample.n + 1))
-    theta[0, -1] = abs(mean)
-    units = Units(np.array([-1.0 if mean < 0 else 1.0]), limits.shrunk(theta))
-    return _judged(units, "constant", 1, sample, 0)
+    def _constant(self) -> Candidate:
+        mean = float(np.average(self.sample.targets, weights=self.sample.weights))
+        theta = np.zeros((1, self.sample.n + 1))
+        theta[0, -1] = abs(mean)
+        units = Units(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
+        return self._judged(units, "constant", 1, 1, everywhere=True)
 
+    def _trees(self, first: int | None) -> None:
+        """Trees with gates that close everywhere; where these break a limit, also with the least gates, and descent."""
+        n_layers = min(self.bounds.max_active, self.bounds.n_units)
+        trees = forest(self.sample, n_layers, self.bounds.n_units, first)
+        origin = "trees" if first is None else f"trees, first split at column {first}"
+        parameters = sum(map(n_parameters, trees))
+        for everywhere in (True, False):
+            units = units_of(trees, self.sample, everywhere=everywhere)
+            shrunk = Units(units.signs, self.limits.shrunk(units.theta))
+            self._offer(self._judged(shrunk, origin, len(trees), parameters, everywhere=everywhere))
+            if np.array_equal(shrunk.theta, units.theta):
+                return
+        self._descent(units, f"{origin}, descent")
 
-def _trees(sample: Sample, search: Search, limits: Limits, first: int | None) -> Iterator[Candidate]:
-    """The best trees: with gates that close everywhere and, where that breaks a limit, with the least gates."""
-    trees = forest(sample, min(search.max_active, search.n_units), search.n_units, first)
-    origin = "trees" if first is None else f"trees, first split at column {first}"
-    parameters = sum(map(n_parameters, trees))
-    for everywhere in (True, False) if limits.bind else (True,):
-        units = units_of(trees, sample, everywhere=everywhere)
-        shrunk = Units(units.signs, limits.shrunk(units.theta))
-        found = _judged(shrunk, origin, parameters, sample, len(trees))
-        yield found
-        if np.array_equal(shrunk.theta, units.theta):
+    def _random_units(self, *, largest: bool) -> None:
+        """Descent from as many random units as the rows bear or, later, from a random number of them."""
+        most = min(self.bounds.n_units, int(self.sample.total / (FEWEST_ROWS * (self.sample.n + 1))))
+        if most > 1 and not largest:
+            most = int(np.exp(self.rng.uniform(np.log(2), np.log(most + 1))))
+        if most:
+            self._descent(scattered(self.sample, most, self.bounds.max_active, self.rng), "descent")
+
+    def _descent(self, start: Units, origin: str) -> None:
+        """Descent from a start; every weight that is not zero counts as a parameter."""
+        if not len(start):
             return
-    if found.squared_error > search.tol * sample.variation():
-        yield _descended(units, f"{origin}, descent", parameters, sample, search, limits)
+        bounds = self.bounds
+        units, iterations = descend(
+            start, self.sample, bounds.max_active, self.limits, max_iter=bounds.max_iter, tol=bounds.tol
+        )
+        used = (self.sample.design @ units.theta.T > 0).any(axis=0)
+        units = Units(units.signs[used], units.theta[used])
+        parameters = float(np.count_nonzero(units.theta))
+        self._offer(self._judged(units, origin, iterations, parameters, everywhere=False))
 
+    def _judged(self, units: Units, origin: str, iterations: int, parameters: float, *, everywhere: bool) -> Candidate:
+        error = self.sample.squared_error(units.values(self.sample.design))
+        value = score(self.sample, error, parameters, max(self.bounds.tol, EXACT))
+        return Candidate(units, origin, iterations, parameters, error, value, everywhere)
 
-def _polished(sample: Sample, search: Search, limits: Limits, best: Candidate | None) -> Iterator[Candidate]:
-    """Descent from the best so far, which counts no parameters anew."""
-    if best is not None and len(best.units):
-        yield _descended(best.units, f"{best.origin}, descent", best.parameters, sample, search, limits)
-
-
-def _descended(
-    start: Units, origin: str, parameters: float, sample: Sample, search: Search, limits: Limits
-) -> Candidate:
-    units, iterations = descend(start, sample, search.max_active, limits, search.max_iter, search.tol)
-    used = (sample.design @ units.theta.T > 0).any(axis=0)
-    alive = Units(units.signs[used], units.theta[used])
-    return _judged(alive, origin, min(parameters, len(alive) * (sample.n + 1)), sample, iterations)
-
-
-def _n_random_units(sample: Sample, search: Search, rng: np.random.Generator, *, largest: bool) -> int:
-    """How many units to scatter: first as many as the rows bear, later a random number."""
-    most = min(search.n_units, int(sample.total / (FEWEST_ROWS * (sample.n + 1))))
-    if largest or most < 2:
-        return most
-    return int(np.exp(rng.uniform(np.log(2), np.log(most + 1))))
-
-
-def _judged(units: Units, origin: str, parameters: float, sample: Sample, iterations: int) -> Candidate:
-    error = sample.squared_error(units.values(sample.design))
-    return Candidate(units, origin, score(sample, error, parameters), error, parameters, iterations)
+    def _offer(self, candidate: Candidate) -> None:
+        self.tell(candidate)
+        worth = WORTH if self.best.everywhere and not candidate.everywhere else 1.0
+        if candidate.score < worth * self.best.score:
+            self.best = candidate

@@ -51,7 +51,7 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
         value = score(sample, error, sum(map(n_parameters, grown)))
         if value < best[0]:
             best = value, grown
-        if error <= EXACT * sample.variation():
+        if error <= sample.negligible(EXACT):
             break
     return best[1]
 
@@ -64,7 +64,7 @@ def _sizes(n_units: int) -> list[int]:
     return sizes + sizes[-1:] * ROUNDS_AT_FULL_SIZE
 
 
-def n_parameters(tree: Node) -> int:
+def n_parameters(tree: Node) -> float:
     """Parameters of a tree as its score counts them."""
     leaves = tree.leaves()
     return sum(leaf.piece.parameters for leaf in leaves) + PER_SPLIT * (len(leaves) - 1)

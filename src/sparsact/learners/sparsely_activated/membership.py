@@ -1,4 +1,4 @@
-"""The last step before a network is shown: over X itself, k-sparse on every row by exact count, and within its scale."""
+"""The last step: over X itself, k-sparse on every row by exact count, and within the scale."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def _within_scale(
     if kept.all() and network.s:
         return network
     if not kept.any():
-        return SparselyActivatedNetwork([1.0], np.zeros((1, network.n)), [0.0])
+        return SparselyActivatedNetwork(np.ones(1), np.zeros((1, network.n)), np.zeros(1))
     return SparselyActivatedNetwork(network.u[kept], network.W[kept], network.b[kept])

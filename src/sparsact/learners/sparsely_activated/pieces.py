@@ -6,6 +6,7 @@ is a Newton step on the squared error, which is piecewise quadratic.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +17,7 @@ from sparsact.learners.sparsely_activated.sample import Array, Sample
 
 Kind = Literal["affine", "relu"]
 EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
-TURNS = 12
+FALL = 0.99  # a turn that leaves more than this share of the error is the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +34,8 @@ class Piece:
         Over the design; zero at columns that do not vary in the region.
     squared_error : float
         Weighted sum of squares that it leaves.
-    parameters : int
-        Rank of its least squares.
+    parameters : float
+        Those of its least squares, as :func:`effective_parameters` counts them.
     n_units : int
         ReLU units that it takes: two for an affine function that takes both signs on the rows, none for zero.
     """
@@ -43,7 +44,7 @@ class Piece:
     sign: int
     theta: Array
     squared_error: float
-    parameters: int
+    parameters: float
     n_units: int
 
     def __call__(self, design: Array) -> Array:
@@ -65,41 +66,51 @@ def affine_piece(sample: Sample, rows: NDArray[np.intp]) -> Piece:
     design = sample.design[rows]
     theta, rank = least_squares(design, sample.targets[rows], sample.weights[rows])
     values = design @ theta
+    parameters = effective_parameters(rank, float(sample.weights[rows].sum()))
     error = float(sample.weights[rows] @ (sample.targets[rows] - values) ** 2)
-    return Piece("affine", 1, theta, error, rank, len(signs_taken(values)))
+    return Piece("affine", 1, theta, error, parameters, len(signs_taken(values)))
 
 
 def best_piece(sample: Sample, rows: NDArray[np.intp], affine: Piece) -> Piece:
     """The affine function, or the ReLU that leaves less."""
-    best = affine
-    for sign in (1, -1) if affine.n_units == 2 else ():
-        best = min([best, *_relu_pieces(sample, rows, sign, affine)], key=lambda piece: piece.squared_error)
-    return best
+    pieces = [affine]
+    if affine.n_units == 2 and affine.parameters < len(rows):
+        design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
+        for sign in (1, -1):
+            for start in (sign * (design @ affine.theta) > 0, sign * targets > 0):
+                pieces += _relu_pieces(design, targets, weights, sign, start)
+    return min(pieces, key=lambda piece: piece.squared_error)
 
 
-def _relu_pieces(sample: Sample, rows: NDArray[np.intp], sign: int, affine: Piece) -> list[Piece]:
-    """ReLUs of one sign, from where the affine function and from where the targets have that sign."""
-    design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
-    found = []
-    for start in (sign * (design @ affine.theta) > 0, sign * targets > 0):
-        on = start
-        for _ in range(TURNS):
-            if not on.any():
-                break
-            theta, rank = least_squares(design[on], sign * targets[on], weights[on])
-            values = design @ theta
-            error = float(weights @ (targets - sign * np.maximum(values, 0.0)) ** 2)
-            found.append(Piece("relu", sign, theta, error, rank, 1))
-            if np.array_equal(values > 0, on):
-                break
-            on = values > 0
-    return found
+def _relu_pieces(design: Array, targets: Array, weights: Array, sign: int, on: NDArray[np.bool_]) -> Iterator[Piece]:
+    """ReLUs of one sign that come of one another, turn by turn, while the error falls."""
+    last = np.inf
+    while on.any():
+        theta, rank = least_squares(design[on], sign * targets[on], weights[on])
+        values = design @ theta
+        error = float(weights @ (targets - sign * np.maximum(values, 0.0)) ** 2)
+        yield Piece("relu", sign, theta, error, effective_parameters(rank, float(weights[on].sum())), 1)
+        if error >= FALL * last:
+            break
+        on, last = values > 0, error
 
 
 def signs_taken(values: Array) -> list[int]:
     """Signs of the values, those of rounding errors left out: one unit is needed for each."""
     floor = 1e-11 * np.abs(values).max(initial=0.0)
     return [sign for sign in (1, -1) if (sign * values > floor).any()]
+
+
+def effective_parameters(rank: int, n_rows: float) -> float:
+    r"""Parameters that a least squares of p on m rows is worth, at most m.
+
+    In the mean over rows drawn anew, noise of variance 1 costs :math:`m p / (m - p - 1)` where the fit made p of it
+    vanish. Half the sum of both is p for many rows, and tells of a region with too few, which cross-validation over
+    all rows together does not see.
+    """
+    if n_rows <= rank + 1:
+        return max(n_rows, 1.0)
+    return min((rank + n_rows * rank / (n_rows - rank - 1)) / 2, n_rows)
 
 
 def least_squares(design: Array, targets: Array, weights: Array) -> tuple[Array, int]:

@@ -2,7 +2,7 @@ r"""Pruning a tree, weakest link first, to the size that generalised cross-valid
 
 .. math:: \mathrm{GCV} = \frac{\text{squared error}}{(1 - p / m)^2}
 
-with p parameters, of which each split counts two beside those of its leaves, and m rows. The tree keeps, of all its
+with p parameters, of which each split counts three beside those of its leaves, and m rows. The tree keeps, of all its
 pruned forms within the units allowed, the one of least score.
 
 References
@@ -21,7 +21,7 @@ from sparsact.learners.sparsely_activated.pieces import Piece, constant_piece
 from sparsact.learners.sparsely_activated.sample import Sample
 from sparsact.learners.sparsely_activated.tree import EXACT, Node
 
-PER_SPLIT = 2
+PER_SPLIT = 3
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Totals:
     """What a subtree leaves and takes."""
 
     squared_error: float
-    parameters: int
+    parameters: float
     n_units: int
 
     @classmethod
@@ -44,14 +44,16 @@ class Totals:
         self.n_units += sign * other.n_units
 
 
-def score(sample: Sample, squared_error: float, parameters: float) -> float:
-    """Generalised cross-validation; infinite when no freedom is left. An error that is rounding counts as none."""
+def score(sample: Sample, squared_error: float, parameters: float, floor: float = EXACT) -> float:
+    """Generalised cross-validation; infinite when no freedom is left.
+
+    Errors below ``floor`` times the variation of the targets count alike: then the fewer parameters decide.
+    """
     freedom = 1 - parameters / sample.total
-    rounding = EXACT * sample.variation()
-    return (max(squared_error, 0.0) + rounding) / freedom**2 if freedom > 0 else np.inf
+    return max(squared_error, sample.negligible(floor)) / freedom**2 if freedom > 0 else np.inf
 
 
-def prune(sample: Sample, root: Node, n_units: int, beside: int = 0) -> float:
+def prune(sample: Sample, root: Node, n_units: int, beside: float = 0.0) -> float:
     """Cut the tree back to its best size, in place, and give that size's score.
 
     Parameters
@@ -62,7 +64,7 @@ def prune(sample: Sample, root: Node, n_units: int, beside: int = 0) -> float:
         The tree.
     n_units : int
         The most units that it may take; where even a constant takes more, the tree is left a constant.
-    beside : int
+    beside : float
         Parameters of other parts of the model.
     """
     totals, above = _totals(root)

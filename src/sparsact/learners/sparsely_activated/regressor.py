@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,14 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.learners.low_degree.fitted import kernel_dtype
 from sparsact.learners.points import Encoding, pack, recognized, unpack
-from sparsact.learners.sparsely_activated.erm import Candidate, Search, minimise
+from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
 from sparsact.learners.sparsely_activated.limits import Limits
 from sparsact.learners.sparsely_activated.membership import network_of
 from sparsact.learners.sparsely_activated.sample import Sample
 from sparsact.learners.sparsely_activated.storage import save_regressor
-from sparsact.network import SparselyActivatedNetwork
+
+if TYPE_CHECKING:
+    from sparsact.certificate import Certificate
 
 LARGEST_SPECTRUM = 20  # coordinates
 
@@ -34,8 +36,8 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
               h(x) = \sum_{j=1}^{s} u_j\, \sigma(\langle w_j, x \rangle - b_j),
 
     the problem that Theorem 17 of [A]_ solves with :math:`O((WR + B)^2 k s n / \varepsilon^2)` rows of any distribution
-    on :math:`\|x\| \le R`, up to logarithms. That theorem says nothing of time, and Theorem 3 that none of polynomial time can be
-    hoped for: this is a search, exact in membership and heuristic in the minimum.
+    on :math:`\|x\| \le R`, up to logarithms. That theorem says nothing of time, and by Theorem 3 polynomial time is
+    not to be hoped for: this is a search, exact in membership and heuristic in the minimum.
 
     Parameters
     ----------
@@ -64,6 +66,12 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     ----------
     network_ : SparselyActivatedNetwork
         The network; over signs when X was bits.
+    certificate_ : Certificate
+        The most units that any row fitted switches on.
+    cube_certificate_ : Certificate
+        The same for all points of the cube.
+    spectrum_ : Spectrum
+        Fourier spectrum of the network, on the cube.
     loss_ : float
         Weighted mean squared error on the rows fitted.
     n_iter_ : int
@@ -153,23 +161,61 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             weights[weights > 0],
             cube=self.encoding_ is not None,
         )
-        search = Search(self.n_units, self.max_active, self.n_restarts, self.max_iter, self.tol)
-        best = minimise(sample, search, Limits.of(sample, self.max_weight, self.max_bias), rng, self._tell)
+        bounds = Bounds(self.n_units, self.max_active, self.n_restarts, self.max_iter, self.tol)
+        limits = Limits.of(sample, self.max_weight, self.max_bias)
+        best = Minimisation(sample, bounds, limits, rng=rng, tell=self._tell).run()
         self.network_ = network_of(best.units, sample, inputs, self.max_active, self.max_weight, self.max_bias)
         self.loss_ = sample.size**2 * sample.squared_error(self.network_(inputs) / sample.size) / sample.total
         self.n_iter_, self.origin_ = max(1, best.iterations), best.origin
+        active = self.network_.n_active(inputs)
+        self._activity, self._witness = np.bincount(active), inputs[active.argmax()]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
         check_is_fitted(self)
         finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
-        return self.network_(self._inputs(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite)))
+        return self.network_(
+            self._inputs(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        )
 
     @property
     def domain_(self) -> str:
         """``"cube"`` or ``"real"``: what the fitted rows are."""
         return "real" if self.encoding_ is None else "cube"
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The most units that any row fitted switches on, by exact count; never more than ``max_active``.
+
+        Rows of weight zero are not among them. For other inputs see :attr:`cube_certificate_`.
+        """
+        from sparsact.certificate import Certificate  # late: only who asks needs it
+
+        check_is_fitted(self)
+        n_rows, most = int(self._activity.sum()), len(self._activity) - 1
+        return Certificate(
+            max_active=most,
+            upper=most,
+            witness=self._witness if self.domain_ == "real" else self._witness.astype(np.int8),
+            method="rows",
+            proof="counting at each of them",
+            inputs=f"any of the {n_rows:,} rows fitted",
+            n_units=self.network_.s,
+            distribution=tuple(self._activity.tolist()),
+        )
+
+    @property
+    def cube_certificate_(self) -> Certificate:
+        """The most units that any point of the cube switches on, as ``network_.certify()`` finds it.
+
+        Trees are k-sparse on the whole cube; what descent gives is so on the rows fitted (see ``origin_``). For many
+        coordinates the proof may take its time: then call ``network_.certify`` with a limit of your own.
+        """
+        check_is_fitted(self)
+        if self.domain_ == "real":
+            raise AttributeError('a model of real columns has no certificate over the cube; fit with domain="cube".')
+        return self.network_.certify()
 
     @property
     def spectrum_(self) -> Spectrum:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 NEGLIGIBLE_SPREAD = 1e-12  # of a column, relative to its size: the column is constant but for rounding
 
+ROUNDING = 1e-24  # squared, of a target of size 1
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -64,12 +66,12 @@ class Sample:
         return cls(design, y / size, weights, centre, radius, size, two_valued, box)
 
     def __len__(self) -> int:
-        return len(self.design)
+        return len(self.targets)
 
     @property
     def n(self) -> int:
         """Number of columns of X."""
-        return self.design.shape[1] - 1
+        return len(self.centre)
 
     @property
     def total(self) -> float:
@@ -79,6 +81,10 @@ class Sample:
     def variation(self) -> float:
         """Weighted sum of squares of the targets about their mean."""
         return float(self.weights @ (self.targets - np.average(self.targets, weights=self.weights)) ** 2)
+
+    def negligible(self, share: float) -> float:
+        """Squared error that counts as none: this share of the variation, and no less than rounding."""
+        return max(share * self.variation(), ROUNDING * self.total)
 
     def squared_error(self, values: Array) -> float:
         """Weighted sum of squares of what ``values`` (m,) leave of the targets."""

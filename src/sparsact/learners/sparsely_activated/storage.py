@@ -17,10 +17,17 @@ def save_regressor(learner: Any, path: str | Path) -> None:
     """Write a fitted regressor."""
     network = learner.network_
     params = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
-    state = {"params": params, "learned": {name: getattr(learner, name) for name in _LEARNED}}
+    state: dict[str, Any] = {"params": params, "learned": {name: getattr(learner, name) for name in _LEARNED}}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
-    storage.write(path, type(learner).__name__, state, {"u": network.u, "W": network.W, "b": network.b})
+    arrays = {
+        "u": network.u,
+        "W": network.W,
+        "b": network.b,
+        "activity": learner._activity,
+        "witness": learner._witness,
+    }
+    storage.write(path, type(learner).__name__, state, arrays)
 
 
 def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> Any:
@@ -35,6 +42,7 @@ def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> 
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     learner.network_ = SparselyActivatedNetwork(arrays["u"], arrays["W"], arrays["b"])
+    learner._activity, learner._witness = arrays["activity"], arrays["witness"]
     if learner.network_.n != learner.n_features_in_:
         raise ValueError(f"a network on {learner.network_.n} inputs where {learner.n_features_in_} were promised")
     return learner

@@ -1,8 +1,8 @@
 """Trees that split columns of two values, with an affine function or a ReLU at each leaf.
 
 The leaves are disjoint regions, so such a tree is a 1-sparse network; :mod:`.gates` writes it as one. The column to
-split on is seen at once in planted networks: given a column i that gates, the residuals of the affine fit correlate
-with products :math:`x_i x_j`. So each column is scored by these correlations, and the best few are fitted on both sides.
+split on shows at once in planted networks: where column i is a gate, the residuals of the affine fit correlate with
+products :math:`x_i x_j`. So each column is scored by these correlations, and the best few are fitted on both sides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     def nodes(self) -> list[Node]:
-        """This node and all below, parents first."""
+        """The node and all below, parents first."""
         return [self, *(node for child in self.children for node in child.nodes())]
 
     def leaves(self) -> list[Node]:
@@ -72,9 +72,10 @@ def grow(sample: Sample, n_leaves: int, first: int | None = None) -> Node:
     -----
     ``m n**2`` multiplications a level of the tree for the scores, as much for each column fitted.
     """
-    enough = EXACT * sample.variation()
+    enough = sample.negligible(EXACT)
     root = _node(sample, np.arange(len(sample)), ())
-    order, waiting = count(), []  # the counter settles ties by age
+    waiting: list[tuple[float, int, Node, int]] = []
+    order = count()  # settles ties by age
 
     def wait(node: Node, column: int | None = None) -> None:
         if node.piece.squared_error > enough:
@@ -86,10 +87,10 @@ def grow(sample: Sample, n_leaves: int, first: int | None = None) -> Node:
     for _ in range(n_leaves - 1):
         if not waiting:
             break
-        *_, node, node.split = heappop(waiting)
-        above = sample.design[node.rows, node.split] > 0
+        _, _, node, column = heappop(waiting)
+        node.split, above = column, sample.design[node.rows, column] > 0
         for side, sign in ((above, 1), (~above, -1)):
-            node.children.append(_node(sample, node.rows[side], (*node.gates, (node.split, sign))))
+            node.children.append(_node(sample, node.rows[side], (*node.gates, (column, sign))))
             wait(node.children[-1])
     return root
 
@@ -118,7 +119,7 @@ def _best_split(sample: Sample, node: Node, column: int | None) -> tuple[float, 
 
 
 def _scores(design: Array, weights: Array, residuals: Array, columns: NDArray[np.intp]) -> Array:
-    r""":math:`\sum_j \langle r, x_i x_j \rangle^2 / |x_j|^2` of each column i: the gain if all products were orthogonal."""
+    r""":math:`\sum_j \langle r, x_i x_j \rangle^2 / |x_j|^2` of each column i: its gain, if products are orthogonal."""
     weighted = weights[:, None] * design
     correlations = design[:, columns].T @ (residuals[:, None] * weighted)
     sizes = np.einsum("mj,mj->j", weighted, design)
