@@ -98,7 +98,7 @@ class Minimisation:
         self.tell(self.best)
         self._trees(None)
         if not self._settled():
-            self._descent(self.best.units, f"{self.best.origin}, descent")
+            self._descent(self.best.units, f"{self.best.origin}, descent", self.best.parameters)
         columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
         for restart in range(self.bounds.n_restarts):
             if self._settled():
@@ -132,7 +132,7 @@ class Minimisation:
             self._offer(self._judged(shrunk, origin, len(trees), parameters, everywhere=everywhere))
             if np.array_equal(shrunk.theta, units.theta):
                 return
-        self._descent(units, f"{origin}, descent")
+        self._descent(units, f"{origin}, descent", parameters)
 
     def _random_units(self, *, largest: bool) -> None:
         """Descent from as many random units as the rows bear or, later, from a random number of them."""
@@ -142,8 +142,8 @@ class Minimisation:
         if most:
             self._descent(scattered(self.sample, most, self.bounds.max_active, self.rng), "descent")
 
-    def _descent(self, start: Units, origin: str) -> None:
-        """Descent from a start; every weight that is not zero counts as a parameter."""
+    def _descent(self, start: Units, origin: str, parameters: float = 0.0) -> None:
+        """Descent from a start; every weight that is not zero counts as a parameter, and no less than those before."""
         if not len(start):
             return
         bounds = self.bounds
@@ -152,7 +152,7 @@ class Minimisation:
         )
         used = (self.sample.design @ units.theta.T > 0).any(axis=0)
         units = Units(units.signs[used], units.theta[used])
-        parameters = float(np.count_nonzero(units.theta))
+        parameters = max(parameters, float(np.count_nonzero(units.theta)))
         self._offer(self._judged(units, origin, iterations, parameters, everywhere=False))
 
     def _judged(self, units: Units, origin: str, iterations: int, parameters: float, *, everywhere: bool) -> Candidate:

@@ -49,7 +49,7 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
         grown = [tree for tree in trees if tree is not None]
         error = sample.squared_error(values.sum(axis=0))
         value = score(sample, error, sum(map(n_parameters, grown)))
-        if value < best[0]:
+        if value <= best[0]:
             best = value, grown
         if error <= sample.negligible(EXACT):
             break

@@ -111,7 +111,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         "n_units": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left")],
         "max_weight": [Interval(Real, 0, None, closed="neither"), None],
-        "max_bias": [Interval(Real, 0, None, closed="left"), None],
+        "max_bias": [Interval(Real, 0, None, closed="neither"), None],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
