@@ -96,12 +96,12 @@ def scattered(sample: Sample, n_units: int, max_active: int, rng: np.random.Gene
     """Units in random directions, each on at a random share of the rows, with signs in equal numbers."""
     theta = rng.normal(size=(n_units, sample.n + 1))
     theta[:, -1] = 0.0
+    theta /= np.linalg.norm(theta, axis=1, keepdims=True)
     shares = rng.uniform(0.02, min(0.6, max(0.05, 3 * max_active / n_units)), n_units)
     linear = sample.design @ theta.T
     order = np.argsort(linear, axis=0)
     covered = np.cumsum(sample.weights[order], axis=0) / sample.total
     place = np.argmax(covered >= 1 - shares, axis=0)
     theta[:, -1] = -np.take_along_axis(linear, order, axis=0)[place, np.arange(n_units)]
-    theta *= 1 / np.maximum(linear.std(axis=0), np.finfo(float).tiny)[:, None]
     signs = np.where(rng.permutation(n_units) % 2, 1.0, -1.0)
     return Units(signs, theta)

@@ -152,7 +152,7 @@ class Minimisation:
         )
         used = (self.sample.design @ units.theta.T > 0).any(axis=0)
         units = Units(units.signs[used], units.theta[used])
-        parameters = max(parameters, float(np.count_nonzero(units.theta)))
+        parameters = max(parameters, float(np.count_nonzero(units.theta)), 1.0)  # so that zero never beats a constant
         self._offer(self._judged(units, origin, iterations, parameters, everywhere=False))
 
     def _judged(self, units: Units, origin: str, iterations: int, parameters: float, *, everywhere: bool) -> Candidate:
