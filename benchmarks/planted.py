@@ -107,7 +107,9 @@ def rows(task: Task, network: SparselyActivatedNetwork, m: int, rng: Generator) 
 def dense(width: int, seed: int) -> Iterator[Any]:
     """One-hidden-layer networks of scikit-learn."""
     for wide, solver in product(sorted({width, 64}), ("lbfgs", "adam")):
-        yield MLPRegressor((wide,), solver=solver, max_iter=2000 if solver == "lbfgs" else 300, random_state=seed)
+        yield MLPRegressor(
+            hidden_layer_sizes=(wide,), solver=solver, max_iter=2000 if solver == "lbfgs" else 300, random_state=seed
+        )
 
 
 def least_error(learners: Iterator[Any], train: tuple[Array, Array], test: tuple[Array, Array]) -> float:

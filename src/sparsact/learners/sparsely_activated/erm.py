@@ -14,9 +14,9 @@ import numpy as np
 
 from sparsact.learners.sparsely_activated.descent import descend, scattered
 from sparsact.learners.sparsely_activated.gates import Units, units_of
-from sparsact.learners.sparsely_activated.layers import forest, n_parameters
+from sparsact.learners.sparsely_activated.layers import forest
 from sparsact.learners.sparsely_activated.limits import Limits
-from sparsact.learners.sparsely_activated.pruning import score
+from sparsact.learners.sparsely_activated.pruning import n_parameters, score
 from sparsact.learners.sparsely_activated.sample import Sample
 from sparsact.learners.sparsely_activated.tree import EXACT
 

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparsact.learners.sparsely_activated.pruning import PER_SPLIT, prune, score
+from sparsact.learners.sparsely_activated.pieces import Piece
+from sparsact.learners.sparsely_activated.pruning import n_parameters, prune, score
 from sparsact.learners.sparsely_activated.sample import Sample
 from sparsact.learners.sparsely_activated.tree import EXACT, Node, grow
+from sparsact.learners.sparsely_activated.trimming import trim
 
 SURPLUS = 2  # leaves grown for each that may stay
 SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round to round
@@ -20,40 +22,48 @@ ROUNDS_AT_FULL_SIZE = 3
 
 
 def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None) -> list[Node]:
-    """Up to ``n_layers`` trees whose sum fits the targets, of ``n_units // n_layers`` units each.
+    """Trees whose sum fits the targets, of ``n_units // n_layers`` units each.
 
     Parameters
     ----------
     sample : Sample
         The rows.
     n_layers, n_units : int
-        The most trees; units for all of them.
+        Number of trees; the most units of all of them.
     first : int, optional
         Column of the first split of the first tree, see :func:`.tree.grow`.
     """
-    if n_layers == 1:
-        tree = grow(sample, SURPLUS * n_units, first)
-        prune(sample, tree, n_units)
-        return [tree]
     each = n_units // n_layers
-    trees: list[Node | None] = [None] * n_layers
-    values = np.zeros((n_layers, len(sample)))
-    best: tuple[float, list[Node]] = (np.inf, [])
-    for n_leaves in _sizes(each):
+    trees, best, least = [_blank(sample)] * n_layers, [_blank(sample)] * n_layers, np.inf
+    for n_leaves in _sizes(each) if n_layers > 1 else [SURPLUS * each]:
+        trees = list(trees)
         for layer in range(n_layers):
-            rest = replace(sample, targets=sample.targets - values.sum(axis=0) + values[layer])
-            tree = grow(rest, n_leaves, first if layer == 0 else None)
-            others = sum(n_parameters(other) for place, other in enumerate(trees) if other and place != layer)
-            prune(rest, tree, each, others)
-            trees[layer], values[layer] = tree, tree.values(sample)
-        grown = [tree for tree in trees if tree is not None]
-        error = sample.squared_error(values.sum(axis=0))
-        value = score(sample, error, sum(map(n_parameters, grown)))
-        if value <= best[0]:
-            best = value, grown
+            rest, others = _left_to(layer, trees, sample)
+            trees[layer] = grow(rest, n_leaves, None if layer else first)
+            prune(rest, trees[layer], each, others)
+        error = sample.squared_error(np.sum([tree.values(sample) for tree in trees], axis=0))
+        value = score(sample, error, sum(map(n_parameters, trees)))
+        if value <= least:
+            best, least = trees, value
         if error <= sample.negligible(EXACT):
             break
-    return best[1]
+    for layer, tree in enumerate(best):
+        rest, others = _left_to(layer, best, sample)
+        trim(rest, tree, others)
+    return best
+
+
+def _blank(sample: Sample) -> Node:
+    """The tree that is zero, and counts nothing."""
+    zero = Piece("affine", 1, np.zeros(sample.n + 1), sample.squared_error(np.zeros(len(sample))), 0, 0)
+    return Node(np.arange(len(sample)), (), zero, zero)
+
+
+def _left_to(layer: int, trees: list[Node], sample: Sample) -> tuple[Sample, float]:
+    """What the other trees leave of the targets, and their parameters."""
+    others = [tree for place, tree in enumerate(trees) if place != layer]
+    values = sum((tree.values(sample) for tree in others), np.zeros(len(sample)))
+    return replace(sample, targets=sample.targets - values), sum(map(n_parameters, others))
 
 
 def _sizes(n_units: int) -> list[int]:
@@ -62,9 +72,3 @@ def _sizes(n_units: int) -> list[int]:
     while sizes[-1] < SURPLUS * n_units:
         sizes.append(min(LARGER * sizes[-1], SURPLUS * n_units))
     return sizes + sizes[-1:] * ROUNDS_AT_FULL_SIZE
-
-
-def n_parameters(tree: Node) -> float:
-    """Parameters of a tree as its score counts them."""
-    leaves = tree.leaves()
-    return sum(leaf.piece.parameters for leaf in leaves) + PER_SPLIT * (len(leaves) - 1)

@@ -17,6 +17,7 @@ from sparsact.learners.sparsely_activated.sample import Array, Sample
 
 Kind = Literal["affine", "relu"]
 EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
+NOTHING = 1e-13  # a value of a function whose targets are of size 1
 FALL = 0.99  # a turn that leaves more than this share of the error is the last
 
 
@@ -58,16 +59,20 @@ def constant_piece(sample: Sample, rows: NDArray[np.intp]) -> Piece:
     theta = np.zeros(sample.n + 1)
     theta[-1] = np.average(sample.targets[rows], weights=sample.weights[rows])
     error = float(sample.weights[rows] @ (sample.targets[rows] - theta[-1]) ** 2)
-    return Piece("affine", 1, theta, error, 1, int(theta[-1] != 0))
+    return Piece("affine", 1, theta, error, 1, len(signs_taken(theta[-1:])))
 
 
 def affine_piece(sample: Sample, rows: NDArray[np.intp]) -> Piece:
     """The affine function of least squares on some rows; of least norm where they do not determine it."""
-    design = sample.design[rows]
-    theta, rank = least_squares(design, sample.targets[rows], sample.weights[rows])
+    return affine_piece_of(sample.design[rows], sample.targets[rows], sample.weights[rows])
+
+
+def affine_piece_of(design: Array, targets: Array, weights: Array) -> Piece:
+    """The same, of rows given as arrays (r, n + 1), (r,) and (r,)."""
+    theta, rank = least_squares(design, targets, weights)
     values = design @ theta
-    parameters = effective_parameters(rank, float(sample.weights[rows].sum()))
-    error = float(sample.weights[rows] @ (sample.targets[rows] - values) ** 2)
+    parameters = effective_parameters(rank, float(weights.sum()))
+    error = float(weights @ (targets - values) ** 2)
     return Piece("affine", 1, theta, error, parameters, len(signs_taken(values)))
 
 
@@ -78,11 +83,11 @@ def best_piece(sample: Sample, rows: NDArray[np.intp], affine: Piece) -> Piece:
         design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
         for sign in (1, -1):
             for start in (sign * (design @ affine.theta) > 0, sign * targets > 0):
-                pieces += _relu_pieces(design, targets, weights, sign, start)
+                pieces += relu_pieces(design, targets, weights, sign, start)
     return min(pieces, key=lambda piece: piece.squared_error)
 
 
-def _relu_pieces(design: Array, targets: Array, weights: Array, sign: int, on: NDArray[np.bool_]) -> Iterator[Piece]:
+def relu_pieces(design: Array, targets: Array, weights: Array, sign: int, on: NDArray[np.bool_]) -> Iterator[Piece]:
     """ReLUs of one sign that come of one another, turn by turn, while the error falls."""
     last = np.inf
     while on.any():
@@ -97,7 +102,7 @@ def _relu_pieces(design: Array, targets: Array, weights: Array, sign: int, on: N
 
 def signs_taken(values: Array) -> list[int]:
     """Signs of the values, those of rounding errors left out: one unit is needed for each."""
-    floor = 1e-11 * np.abs(values).max(initial=0.0)
+    floor = max(1e-11 * np.abs(values).max(initial=0.0), NOTHING)
     return [sign for sign in (1, -1) if (sign * values > floor).any()]
 
 

@@ -115,3 +115,9 @@ def _totals(root: Node) -> tuple[dict[Node, Totals], dict[Node, list[Node]]]:
         for node in above[leaf]:
             totals[node].add(Totals.of(leaf.piece))
     return totals, above
+
+
+def n_parameters(tree: Node) -> float:
+    """Parameters of a tree as its score counts them."""
+    leaves = tree.leaves()
+    return sum(leaf.piece.parameters for leaf in leaves) + PER_SPLIT * (len(leaves) - 1)
