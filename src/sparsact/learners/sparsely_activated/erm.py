@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -90,7 +91,6 @@ class Minimisation:
         tell: Callable[[Candidate], None],
     ) -> None:
         self.sample, self.bounds, self.limits, self.rng, self.tell = sample, bounds, limits, rng, tell
-        self.n_distinct = len(np.unique(sample.design, axis=0))
         self.best = self._constant()
 
     def run(self) -> Candidate:
@@ -109,9 +109,14 @@ class Minimisation:
                 self._random_units(largest=restart <= 1)
         return self.best
 
+    @cached_property
+    def _n_distinct(self) -> int:
+        """Distinct rows."""
+        return len(np.unique(self.sample.design, axis=0))
+
     def _settled(self) -> bool:
         exact = self.best.squared_error <= self.sample.negligible(self.bounds.tol)
-        return exact and self.best.parameters <= max(1, self.n_distinct / AMPLE)
+        return exact and self.best.parameters <= max(1, self._n_distinct / AMPLE)
 
     def _constant(self) -> Candidate:
         mean = float(np.average(self.sample.targets, weights=self.sample.weights))

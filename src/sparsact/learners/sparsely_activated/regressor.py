@@ -168,7 +168,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.loss_ = sample.size**2 * sample.squared_error(self.network_(inputs) / sample.size) / sample.total
         self.n_iter_, self.origin_ = max(1, best.iterations), best.origin
         active = self.network_.n_active(inputs)
-        self._activity, self._witness = np.bincount(active), inputs[active.argmax()]
+        self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:

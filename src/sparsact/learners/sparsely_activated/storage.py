@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsact import storage
+from sparsact.learners.low_degree.stored import expect
 from sparsact.network import SparselyActivatedNetwork
 
 _LEARNED = ("n_features_in_", "encoding_", "loss_", "n_iter_", "origin_")
@@ -41,10 +42,10 @@ def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> 
         raise ValueError(f"unknown encoding {learner.encoding_!r}")
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    learner.network_ = SparselyActivatedNetwork(arrays["u"], arrays["W"], arrays["b"])
-    learner._activity, learner._witness = arrays["activity"], arrays["witness"]
-    if learner.network_.n != learner.n_features_in_:
-        raise ValueError(f"a network on {learner.network_.n} inputs where {learner.n_features_in_} were promised")
+    n = int(learner.n_features_in_)
+    learner.network_ = SparselyActivatedNetwork(arrays["u"], expect(arrays, "W", np.float64, (None, n)), arrays["b"])
+    learner._activity = expect(arrays, "activity", np.int64, (None,))
+    learner._witness = expect(arrays, "witness", np.float64, (n,))
     return learner
 
 
