@@ -156,7 +156,7 @@ def measure(names: list[str], n_seeds: int) -> list[Figure]:
 
 def main() -> int:
     """Measure, print the table, keep the rows."""
-    parser = options(__doc__, repeats=20)
+    parser = options(__doc__, repeats=10)
     parser.add_argument("--only", nargs="+", choices=TASKS, help="some of the tasks")
     arguments = parser.parse_args()
     names = arguments.only or list(QUICK if arguments.quick else TASKS)

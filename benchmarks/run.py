@@ -13,7 +13,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-BENCHMARKS = ("walsh_hadamard", "least_squares", "large", "cross_validation")
+BENCHMARKS = ("walsh_hadamard", "least_squares", "large", "cross_validation", "planted")
 
 
 def main() -> int:

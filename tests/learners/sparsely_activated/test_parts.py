@@ -10,11 +10,13 @@ from scipy.optimize import check_grad
 
 from sparsact.learners.sparsely_activated.descent import _objective, excess_of, separated
 from sparsact.learners.sparsely_activated.gates import Units, units_of
+from sparsact.learners.sparsely_activated.layers import forest
 from sparsact.learners.sparsely_activated.limits import Limits
 from sparsact.learners.sparsely_activated.pieces import affine_piece, best_piece, effective_parameters, least_squares
 from sparsact.learners.sparsely_activated.pruning import prune, score
 from sparsact.learners.sparsely_activated.sample import Sample
 from sparsact.learners.sparsely_activated.tree import grow
+from sparsact.learners.sparsely_activated.trimming import trim
 
 
 def sample(m=37, n=5, seed=0, *, cube=False, weights=None):
@@ -167,3 +169,40 @@ def test_pruning_keeps_to_the_units():
         tree = grow(exact, 40)
         prune(exact, tree, n_units)
         assert sum(leaf.piece.n_units for leaf in tree.leaves()) <= n_units
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_trimming_leaves_the_coefficients_that_matter(noise):
+    X = signs(600, 9, 0)
+    y = np.where(X[:, 3] > 0, 1 + X[:, 1] - 0.5 * X[:, 7], np.maximum(X[:, 2] + X[:, 5], 0))
+    rows = Sample.of(X, y + noise * np.random.default_rng(0).normal(size=600), np.ones(600), cube=True)
+    tree = grow(rows, 2)
+    before = rows.squared_error(tree.values(rows))
+    trim(rows, tree)
+    kept = [np.flatnonzero(leaf.piece.theta[:-1]).tolist() for leaf in tree.leaves()]
+    assert {1, 7} <= set(kept[0])
+    assert {2, 5} <= set(kept[1])
+    assert sum(map(len, kept)) <= 4 + (noise > 0)
+    assert before <= rows.squared_error(tree.values(rows)) + 1e-9 < before * 1.1 + 2e-9
+
+
+def test_many_small_coefficients_are_kept():
+    """Sixty of two standard errors each: hardly one stands out, together they are the function."""
+    X = signs(400, 60, 1)
+    rng = np.random.default_rng(0)
+    rows = Sample.of(X, X @ rng.choice([-1, 1], 60) * 0.1 + rng.normal(size=400), np.ones(400), cube=True)
+    tree = grow(rows, 1)
+    theta = tree.piece.theta.copy()
+    trim(rows, tree)
+    assert_allclose(tree.piece.theta, theta, atol=0)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_forest_is_k_sparse_and_keeps_to_the_units(k):
+    rows = sample(150, 8, 4, cube=True)
+    trees = forest(rows, k, 12)
+    units = units_of(trees, rows)
+    assert len(trees) == k
+    assert len(units) <= 12
+    assert (rows.design @ units.theta.T > 1e-9).sum(axis=1).max() <= k
+    assert_allclose(units.values(rows.design), sum(tree.values(rows) for tree in trees), atol=1e-9)
