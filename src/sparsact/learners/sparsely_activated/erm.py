@@ -18,8 +18,7 @@ from sparsact.learners.sparsely_activated.gates import Units, units_of
 from sparsact.learners.sparsely_activated.layers import forest
 from sparsact.learners.sparsely_activated.limits import Limits
 from sparsact.learners.sparsely_activated.pruning import n_parameters, score
-from sparsact.learners.sparsely_activated.sample import Sample
-from sparsact.learners.sparsely_activated.tree import EXACT
+from sparsact.learners.sparsely_activated.sample import EXACT, Sample
 
 AMPLE = 4  # distinct rows for each parameter: a perfect fit to so many is no accident
 FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
@@ -96,7 +95,9 @@ class Minimisation:
     def run(self) -> Candidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.tell(self.best)
-        self._trees(None)
+        self._trees()
+        if not self._settled():
+            self._trees(bent=True)
         if not self._settled():
             self._descent(self.best.units, f"{self.best.origin}, descent", self.best.parameters)
         columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
@@ -104,7 +105,7 @@ class Minimisation:
             if self._settled():
                 break
             if restart % 2 == 0 and len(columns):
-                self._trees(int(columns[restart // 2 % len(columns)]))
+                self._trees(int(columns[restart // 2 % len(columns)]), bent=restart % 4 > 0)
             else:
                 self._random_units(largest=restart <= 1)
         return self.best
@@ -125,10 +126,10 @@ class Minimisation:
         units = Units(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
         return self._judged(units, "constant", 1, 1, everywhere=True)
 
-    def _trees(self, first: int | None) -> None:
+    def _trees(self, first: int | None = None, *, bent: bool = False) -> None:
         """Trees with gates that close everywhere; where these break a limit, also with the least gates, and descent."""
         n_layers = min(self.bounds.max_active, self.bounds.n_units)
-        trees = forest(self.sample, n_layers, self.bounds.n_units, first)
+        trees = forest(self.sample, n_layers, self.bounds.n_units, first, bent=bent)
         origin = "trees" if first is None else f"trees, first split at column {first}"
         parameters = sum(map(n_parameters, trees))
         for everywhere in (True, False):

@@ -12,8 +12,8 @@ import numpy as np
 
 from sparsact.learners.sparsely_activated.pieces import Piece
 from sparsact.learners.sparsely_activated.pruning import n_parameters, prune, score
-from sparsact.learners.sparsely_activated.sample import Sample
-from sparsact.learners.sparsely_activated.tree import EXACT, Node, grow
+from sparsact.learners.sparsely_activated.sample import EXACT, Sample
+from sparsact.learners.sparsely_activated.tree import Node, grow
 from sparsact.learners.sparsely_activated.trimming import trim
 
 SURPLUS = 2  # leaves grown for each that may stay
@@ -21,7 +21,7 @@ SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round 
 ROUNDS_AT_FULL_SIZE = 3
 
 
-def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None) -> list[Node]:
+def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None, *, bent: bool = False) -> list[Node]:
     """Trees whose sum fits the targets, of ``n_units // n_layers`` units each.
 
     Parameters
@@ -30,8 +30,8 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
         The rows.
     n_layers, n_units : int
         Number of trees; the most units of all of them.
-    first : int, optional
-        Column of the first split of the first tree, see :func:`.tree.grow`.
+    first, bent
+        Column of the first split of the first tree, and how splits are compared: see :func:`.tree.grow`.
     """
     each = n_units // n_layers
     trees, best, least = [_blank(sample)] * n_layers, [_blank(sample)] * n_layers, np.inf
@@ -39,7 +39,7 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
         trees = list(trees)
         for layer in range(n_layers):
             rest, others = _left_to(layer, trees, sample)
-            trees[layer] = grow(rest, n_leaves, None if layer else first)
+            trees[layer] = grow(rest, n_leaves, None if layer else first, bent=bent)
             prune(rest, trees[layer], each, others)
         error = sample.squared_error(np.sum([tree.values(sample) for tree in trees], axis=0))
         value = score(sample, error, sum(map(n_parameters, trees)))

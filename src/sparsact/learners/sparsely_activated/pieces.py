@@ -13,11 +13,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.sample import EXACT, Array, Sample
 
 Kind = Literal["affine", "relu"]
 EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
 NOTHING = 1e-13  # a value of a function whose targets are of size 1
+LEAST_FREEDOM = 0.05  # so that regions of too few rows compare too
 FALL = 0.99  # a turn that leaves more than this share of the error is the last
 
 
@@ -77,14 +78,15 @@ def affine_piece_of(design: Array, targets: Array, weights: Array) -> Piece:
 
 
 def best_piece(sample: Sample, rows: NDArray[np.intp], affine: Piece) -> Piece:
-    """The affine function, or the ReLU that leaves less."""
+    """The affine function, or the ReLU that promises less error for new rows."""
     pieces = [affine]
     if affine.n_units == 2 and affine.parameters < len(rows):
         design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
         for sign in (1, -1):
             for start in (sign * (design @ affine.theta) > 0, sign * targets > 0):
                 pieces += relu_pieces(design, targets, weights, sign, start)
-    return min(pieces, key=lambda piece: piece.squared_error)
+    total, enough = float(sample.weights[rows].sum()), sample.negligible(EXACT)
+    return min(pieces, key=lambda piece: risk(max(piece.squared_error, enough), piece.parameters, total))
 
 
 def relu_pieces(design: Array, targets: Array, weights: Array, sign: int, on: NDArray[np.bool_]) -> Iterator[Piece]:
@@ -104,6 +106,11 @@ def signs_taken(values: Array) -> list[int]:
     """Signs of the values, those of rounding errors left out: one unit is needed for each."""
     floor = max(1e-11 * np.abs(values).max(initial=0.0), NOTHING)
     return [sign for sign in (1, -1) if (sign * values > floor).any()]
+
+
+def risk(squared_error: float, parameters: float, n_rows: float) -> float:
+    """Generalised cross-validation of one region, finite always."""
+    return squared_error / max(1 - parameters / n_rows, LEAST_FREEDOM) ** 2
 
 
 def effective_parameters(rank: int, n_rows: float) -> float:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsact.learners.sparsely_activated.pieces import Piece, constant_piece
-from sparsact.learners.sparsely_activated.sample import Sample
-from sparsact.learners.sparsely_activated.tree import EXACT, Node
+from sparsact.learners.sparsely_activated.sample import EXACT, Sample
+from sparsact.learners.sparsely_activated.tree import Node
 
 PER_SPLIT = 3
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 NEGLIGIBLE_SPREAD = 1e-12  # of a column, relative to its size: the column is constant but for rounding
 
+EXACT = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
 ROUNDING = 1e-24  # squared, of a target of size 1
 
 

@@ -14,16 +14,10 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.sparsely_activated.pieces import (
-    EIGENVALUE_FLOOR,
-    Piece,
-    affine_piece,
-    best_piece,
-)
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.pieces import Piece, affine_piece, best_piece, risk
+from sparsact.learners.sparsely_activated.sample import EXACT, Array, Sample
 
-FITTED_COLUMNS = 5  # so many of the best scored columns are fitted on both sides
-EXACT = 1e-12  # of the variation of the targets: what remains is rounding
+FITTED_COLUMNS = 4  # so many of the best scored columns are fitted on both sides
 
 
 @dataclass(eq=False)
@@ -56,7 +50,7 @@ class Node:
         return values
 
 
-def grow(sample: Sample, n_leaves: int, first: int | None = None) -> Node:
+def grow(sample: Sample, n_leaves: int, first: int | None = None, *, bent: bool = False) -> Node:
     """The tree that splits, leaf after leaf, where the squared error falls most.
 
     Parameters
@@ -67,6 +61,9 @@ def grow(sample: Sample, n_leaves: int, first: int | None = None) -> Node:
         The most leaves.
     first : int, optional
         Column of the first split, in place of the best one: of a parity no single split shows anything.
+    bent : bool, default=False
+        Compare splits by the functions that the sides would hold, affine or ReLU, not by affine ones. Behind like
+        ReLUs that is needed to see a gate; on few rows ReLUs fit too much to compare.
 
     Notes
     -----
@@ -74,25 +71,42 @@ def grow(sample: Sample, n_leaves: int, first: int | None = None) -> Node:
     """
     enough = sample.negligible(EXACT)
     root = _node(sample, np.arange(len(sample)), ())
-    waiting: list[tuple[float, int, Node, int]] = []
+    waiting: list[tuple[float, int, Node, _Split]] = []
     order = count()  # settles ties by age
 
     def wait(node: Node, column: int | None = None) -> None:
         if node.piece.squared_error > enough:
-            error, best = _best_split(sample, node, column)
-            if best is not None:
-                heappush(waiting, (error - node.piece.squared_error, next(order), node, best))
+            split = _best_split(sample, node, column, bent=bent)
+            if split is not None:
+                heappush(waiting, (split.squared_error - node.piece.squared_error, next(order), node, split))
 
     wait(root, first)
     for _ in range(n_leaves - 1):
         if not waiting:
             break
-        _, _, node, column = heappop(waiting)
-        node.split, above = column, sample.design[node.rows, column] > 0
-        for side, sign in ((above, 1), (~above, -1)):
-            node.children.append(_node(sample, node.rows[side], (*node.gates, (column, sign))))
-            wait(node.children[-1])
+        _, _, node, split = heappop(waiting)
+        node.split, node.children = split.column, split.children
+        for child in node.children:
+            wait(child)
     return root
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """The two sides of a column."""
+
+    column: int
+    children: list[Node]
+
+    @property
+    def squared_error(self) -> float:
+        return sum(child.piece.squared_error for child in self.children)
+
+    def risk(self, total: float, enough: float, *, bent: bool) -> float:
+        """What the split promises for new rows, given the weight of the node; see :func:`grow` for ``bent``."""
+        if not bent:
+            return sum(child.affine.squared_error for child in self.children)
+        return risk(max(self.squared_error, enough), sum(child.piece.parameters for child in self.children), total)
 
 
 def _node(sample: Sample, rows: NDArray[np.intp], gates: tuple[tuple[int, int], ...]) -> Node:
@@ -100,22 +114,31 @@ def _node(sample: Sample, rows: NDArray[np.intp], gates: tuple[tuple[int, int], 
     return Node(rows, gates, affine, best_piece(sample, rows, affine))
 
 
-def _best_split(sample: Sample, node: Node, column: int | None) -> tuple[float, int | None]:
-    """Squared error of affine functions on both sides of the best column, and that column if there is one."""
-    design, weights = sample.design[node.rows], sample.weights[node.rows]
-    splits = sample.splittable & (design[:, :-1] != design[0, :-1]).any(axis=0)
+def _best_split(sample: Sample, node: Node, column: int | None, *, bent: bool) -> _Split | None:
+    """The split of least risk among the best scored columns, or at ``column``, if it can be made."""
+    design = sample.design[node.rows]
+    varying = sample.splittable & (design[:, :-1] != design[0, :-1]).any(axis=0)
     if column is not None:
-        splits &= np.arange(sample.n) == column
-    columns = np.flatnonzero(splits)
+        varying &= np.arange(sample.n) == column
+    columns = np.flatnonzero(varying)
     if not len(columns):
-        return np.inf, None
-    scores = _scores(design, weights, sample.targets[node.rows] - node.affine(design), columns)
-    # Scores that differ by rounding alone are taken in the order of the columns.
-    rank = np.argsort(-np.round(scores / max(scores.max(), np.finfo(float).tiny), 9), kind="stable")
-    columns = columns[rank[:FITTED_COLUMNS]]
-    errors = _errors_of_splits(design, weights, sample.targets[node.rows], columns)
-    best = int(np.argmin(np.round(errors / max(errors.max(), np.finfo(float).tiny), 9)))
-    return float(errors[best]), int(columns[best])
+        return None
+    residuals = sample.targets[node.rows] - node.affine(design)
+    scores = _scores(design, sample.weights[node.rows], residuals, columns)
+    splits = [_split(sample, node, int(i)) for i in columns[_ascending(-scores)[:FITTED_COLUMNS]]]
+    total, enough = float(sample.weights[node.rows].sum()), sample.negligible(EXACT)
+    return splits[int(_ascending(np.array([split.risk(total, enough, bent=bent) for split in splits]))[0])]
+
+
+def _split(sample: Sample, node: Node, column: int) -> _Split:
+    above = sample.design[node.rows, column] > 0
+    sides = ((node.rows[above], 1), (node.rows[~above], -1))
+    return _Split(column, [_node(sample, rows, (*node.gates, (column, sign))) for rows, sign in sides])
+
+
+def _ascending(values: Array) -> NDArray[np.intp]:
+    """Places by value; those that differ by rounding alone stay in order, so that it does not matter how rows lie."""
+    return np.argsort(np.round(values / max(np.abs(values).max(), np.finfo(float).tiny), 9), kind="stable")
 
 
 def _scores(design: Array, weights: Array, residuals: Array, columns: NDArray[np.intp]) -> Array:
@@ -124,24 +147,3 @@ def _scores(design: Array, weights: Array, residuals: Array, columns: NDArray[np
     correlations = design[:, columns].T @ (residuals[:, None] * weighted)
     sizes = np.einsum("mj,mj->j", weighted, design)
     return np.asarray(np.divide(correlations**2, sizes, where=sizes > 0, out=np.zeros_like(correlations)).sum(axis=1))
-
-
-def _errors_of_splits(design: Array, weights: Array, targets: Array, columns: NDArray[np.intp]) -> Array:
-    """Squared error of affine functions fitted on both sides of each column."""
-    rows = np.column_stack([design, targets])
-    weighted = weights[:, None] * rows
-    whole = rows.T @ weighted
-    errors = np.empty(len(columns))
-    for place, column in enumerate(columns):
-        above = rows[:, column] > 0
-        one_side = rows[above].T @ weighted[above]
-        errors[place] = _remaining(one_side) + _remaining(whole - one_side)
-    return errors
-
-
-def _remaining(gram: Array) -> float:
-    """Squared error of least squares, from the inner products of the columns and, last, the targets."""
-    values, vectors = np.linalg.eigh(gram[:-1, :-1])
-    kept = values > EIGENVALUE_FLOOR * values[-1]
-    explained = (gram[-1, :-1] @ vectors[:, kept]) ** 2 / values[kept]
-    return max(float(gram[-1, -1] - explained.sum()), 0.0)
