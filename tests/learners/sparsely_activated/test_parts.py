@@ -12,7 +12,13 @@ from sparsact.learners.sparsely_activated.descent import _objective, excess_of, 
 from sparsact.learners.sparsely_activated.gates import Units, units_of
 from sparsact.learners.sparsely_activated.layers import forest
 from sparsact.learners.sparsely_activated.limits import Limits
-from sparsact.learners.sparsely_activated.pieces import affine_piece, best_piece, effective_parameters, least_squares
+from sparsact.learners.sparsely_activated.pieces import (
+    Piece,
+    affine_piece,
+    best_piece,
+    effective_parameters,
+    least_squares,
+)
 from sparsact.learners.sparsely_activated.pruning import prune, score
 from sparsact.learners.sparsely_activated.sample import Sample
 from sparsact.learners.sparsely_activated.tree import grow
@@ -206,3 +212,12 @@ def test_a_forest_is_k_sparse_and_keeps_to_the_units(k):
     assert len(units) <= 12
     assert (rows.design @ units.theta.T > 1e-9).sum(axis=1).max() <= k
     assert_allclose(units.values(rows.design), sum(tree.values(rows) for tree in trees), atol=1e-9)
+
+
+def test_a_relu_that_is_nowhere_on_is_nothing():
+    """Its leaf is trimmed to itself and takes no unit."""
+    rows = sample(20, 3, cube=True)
+    tree = grow(rows, 1)
+    tree.piece = Piece("relu", 1, np.array([0.0, 0, 0, -1]), rows.squared_error(np.zeros(20)), 1, 1)
+    trim(rows, tree)
+    assert len(units_of([tree], rows)) == 0

@@ -70,7 +70,7 @@ def units_of(trees: Iterable[Node], sample: Sample, *, everywhere: bool = True) 
     for leaf in (leaf for tree in trees for leaf in tree.leaves()):
         piece = leaf.piece
         linear = sample.design[leaf.rows] @ piece.theta
-        for sign in signs_taken(linear) if piece.kind == "affine" else [piece.sign]:
+        for sign in signs_taken(linear) if piece.kind == "affine" else [piece.sign] * bool((linear > 0).any()):
             function = piece.theta if piece.kind == "relu" else sign * piece.theta
             signs.append(float(sign))
             theta.append(_gated(function, leaf, sample, everywhere=everywhere)[None])

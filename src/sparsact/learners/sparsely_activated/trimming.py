@@ -38,6 +38,8 @@ def _trimmed(sample: Sample, leaf: Node, noise: float) -> Piece:
     piece, rows = leaf.piece, leaf.rows
     design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
     on = np.ones(len(rows), dtype=bool) if piece.kind == "affine" else design @ piece.theta > 0
+    if not on.any():
+        return piece
     used = np.append((design[on, :-1] != design[on][0, :-1]).any(axis=0), True)
     variances = _variances(design[on][:, used], weights[on])
     if variances is None:
