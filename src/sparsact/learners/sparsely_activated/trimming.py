@@ -57,7 +57,8 @@ def _trimmed(sample: Sample, leaf: Node, noise: float) -> Piece:
         turns = relu_pieces(design, targets, weights, piece.sign, on)
         trimmed = min(turns, key=lambda each: each.squared_error)
     lost = trimmed.squared_error - piece.squared_error
-    return trimmed if lost <= noise * (n_dropped + DEVIATIONS * np.sqrt(2 * n_dropped)) else piece
+    likely = lost <= noise * (n_dropped + DEVIATIONS * np.sqrt(2 * n_dropped))
+    return trimmed if likely and trimmed.n_units <= piece.n_units else piece
 
 
 def _variances(design: Array, weights: Array) -> Array | None:
