@@ -23,6 +23,7 @@ BENCHMARKS = (
     "units",
     "monte_carlo",
     "certificates",
+    "planted",
 )
 
 

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
         rademacher,
     )
     from sparsact.certificate import Certificate, certify
-    from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+    from sparsact.learners import (
+        LowDegreeClassifier,
+        LowDegreeRegressor,
+        LowDegreeRegressorCV,
+        SparselyActivatedRegressor,
+    )
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.storage import load
@@ -46,6 +51,7 @@ _NAMES = {
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
+    "SparselyActivatedRegressor": "sparsact.learners",
     "certify": "sparsact.certificate",
     "load": "sparsact.storage",
 }
@@ -57,6 +63,7 @@ __all__ = [
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
+    "SparselyActivatedRegressor",
     "__version__",
     "bounds",
     "certificate",

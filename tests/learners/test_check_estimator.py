@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
+from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, SparselyActivatedRegressor
 
 
 @parametrize_with_checks(
@@ -12,6 +12,8 @@ from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressor
         LowDegreeClassifier(),
         LowDegreeClassifier(degree=1, alpha=2.0),
         LowDegreeRegressorCV(degrees=(0, 1, 2), alphas=(0.0, 3.0), cv=3),
+        SparselyActivatedRegressor(n_restarts=2),
+        SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=40),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(estimator, check):

@@ -1,4 +1,4 @@
-"""Learners, one additive statistic and one thin scikit-learn estimator each."""
+"""Learners: pure functions, an additive statistic where there is one, and a thin scikit-learn estimator each."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,11 +6,13 @@ from typing import Any
 
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.storage import load_learner
+from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
+from sparsact.learners.sparsely_activated.storage import load_regressor
 
 LOADERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
     make.__name__: partial(load_learner, make)
     for make in (LowDegreeRegressor, LowDegreeClassifier, LowDegreeRegressorCV)
-}
+} | {SparselyActivatedRegressor.__name__: partial(load_regressor, SparselyActivatedRegressor)}
 """How each kind of model file becomes a model."""
 
-__all__ = ["LOADERS", "LowDegreeClassifier", "LowDegreeRegressor", "LowDegreeRegressorCV"]
+__all__ = ["LOADERS", "LowDegreeClassifier", "LowDegreeRegressor", "LowDegreeRegressorCV", "SparselyActivatedRegressor"]

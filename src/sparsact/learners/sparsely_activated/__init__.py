@@ -1,0 +1,5 @@
+"""Empirical risk minimisation in the class of sparsely activated networks."""
+
+from sparsact.learners.sparsely_activated.regressor import SparselyActivatedRegressor
+
+__all__ = ["SparselyActivatedRegressor"]

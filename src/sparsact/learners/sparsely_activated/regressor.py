@@ -1,0 +1,275 @@
+"""SparselyActivatedRegressor: empirical risk minimisation in the class of sparsely activated networks."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import points
+from sparsact.learners.low_degree.fitted import kernel_dtype
+from sparsact.learners.points import Encoding, pack, recognized, unpack
+from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
+from sparsact.learners.sparsely_activated.limits import Limits
+from sparsact.learners.sparsely_activated.membership import network_of
+from sparsact.learners.sparsely_activated.sample import Sample
+from sparsact.learners.sparsely_activated.storage import save_regressor
+
+if TYPE_CHECKING:
+    from sparsact.certificate import Certificate
+
+LARGEST_SPECTRUM = 20  # coordinates
+
+
+class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+    r"""Least squares among networks of s ReLU units of which at most k are on at any training input.
+
+    .. math:: \min_{h \in \mathcal{H}_{n,s,k}^{W,B}} \sum_i w_i \big(y_i - h(x_i)\big)^2, \qquad
+              h(x) = \sum_{j=1}^{s} u_j\, \sigma(\langle w_j, x \rangle - b_j),
+
+    the problem that Theorem 17 of [A]_ solves with :math:`O((WR + B)^2 k s n / \varepsilon^2)` rows of any distribution
+    on :math:`\|x\| \le R`, up to logarithms. That theorem says nothing of time, and by Theorem 3 polynomial time is
+    not to be hoped for: this is a search, exact in membership and heuristic in the minimum.
+
+    Parameters
+    ----------
+    n_units : int, default=64
+        The most units, s.
+    max_active : int, default=1
+        The most units that any training input may switch on, k.
+    max_weight, max_bias : float, default=None
+        The scale (W, B) of Definition 2: :math:`\|u\|_\infty \|w_j\|_2 \le W` and :math:`\|u\|_\infty |b_j| \le B`,
+        over the columns of X (over signs, on the cube). None for no limit.
+    n_restarts : int, default=8
+        Searches beyond the first: by turns trees with another first split, and descents from random units.
+    max_iter : int, default=200
+        Iterations of each descent.
+    tol : float, default=1e-8
+        The search ends at a network that leaves less than this share of the variance.
+    domain : {"auto", "cube", "real"}, default="auto"
+        ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are used as
+        they are. ``"auto"``: the cube if the values allow it.
+    random_state : int, RandomState or None, default=None
+        Of the restarts.
+    verbose : int, default=0
+        Print each candidate.
+
+    Attributes
+    ----------
+    network_ : SparselyActivatedNetwork
+        The network; over signs when X was bits.
+    certificate_ : Certificate
+        The most units that any row fitted switches on.
+    cube_certificate_ : Certificate
+        The same for all points of the cube.
+    spectrum_ : Spectrum
+        Fourier spectrum of the network, on the cube.
+    loss_ : float
+        Weighted mean squared error on the rows fitted.
+    n_iter_ : int
+        Iterations that led to the network: trees grown or steps of descent.
+    origin_ : str
+        How it was found.
+    domain_, encoding_ : str
+        ``"cube"`` or ``"real"``; ``"signs"``, ``"bits"`` or None.
+    n_features_in_ : int
+        Columns.
+
+    Notes
+    -----
+    A weight counts as that many rows. Weights of mean below one, which cannot be counts, are scaled to mean one. Rows
+    of weight zero are left out, of the guarantee too.
+
+    References
+    ----------
+    .. [A] "Learning Neural Networks with Sparse Activations", 2024, Definition 2, Theorems 3 and 17.
+
+    Examples
+    --------
+    Two address bits choose which of four others is the answer; a network of four units says so, one of them on at most:
+
+    >>> from sparsact.hypercube import points
+    >>> z = points(6)
+    >>> address = (z[:, 0] < 0) + 2 * (z[:, 1] < 0)
+    >>> y = (z[range(64), 2 + address] + 1) / 2
+    >>> model = SparselyActivatedRegressor(random_state=0).fit(z, y)
+    >>> model.network_
+    <SparselyActivatedNetwork of 4 units on 6 inputs (dense), W = 0.866, B = 0.5>
+    >>> int(model.network_.n_active(z).max()), float(abs(model.predict(z) - y).max().round(6))
+    (1, 0.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_units": [Interval(Integral, 1, None, closed="left")],
+        "max_active": [Interval(Integral, 1, None, closed="left")],
+        "max_weight": [Interval(Real, 0, None, closed="neither"), None],
+        "max_bias": [Interval(Real, 0, None, closed="neither"), None],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "domain": [StrOptions({"auto", "cube", "real"})],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_units: int = 64,
+        max_active: int = 1,
+        *,
+        max_weight: float | None = None,
+        max_bias: float | None = None,
+        n_restarts: int = 8,
+        max_iter: int = 200,
+        tol: float = 1e-8,
+        domain: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_units = n_units
+        self.max_active = max_active
+        self.max_weight = max_weight
+        self.max_bias = max_bias
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.domain = domain
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
+        self._validate_params()
+        rng = _generator(self.random_state)
+        rows, targets = validate_data(
+            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
+        )
+        weights = _counts(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+        self.encoding_ = self._encoding(rows)
+        inputs = self._inputs(rows)[weights > 0]
+        sample = Sample.of(
+            inputs,
+            np.asarray(targets, dtype=np.float64)[weights > 0],
+            weights[weights > 0],
+            cube=self.encoding_ is not None,
+        )
+        bounds = Bounds(self.n_units, self.max_active, self.n_restarts, self.max_iter, self.tol)
+        limits = Limits.of(sample, self.max_weight, self.max_bias)
+        best = Minimisation(sample, bounds, limits, rng=rng, tell=self._tell).run()
+        self.network_ = network_of(best.units, sample, inputs, self.max_active, self.max_weight, self.max_bias)
+        self.loss_ = sample.size**2 * sample.squared_error(self.network_(inputs) / sample.size) / sample.total
+        self.n_iter_, self.origin_ = max(1, best.iterations), best.origin
+        active = self.network_.n_active(inputs)
+        self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predicted targets, (m,)."""
+        check_is_fitted(self)
+        finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
+        return self.network_(
+            self._inputs(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        )
+
+    @property
+    def domain_(self) -> str:
+        """``"cube"`` or ``"real"``: what the fitted rows are."""
+        return "real" if self.encoding_ is None else "cube"
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The most units that any row fitted switches on, by exact count; never more than ``max_active``.
+
+        Rows of weight zero are not among them. For other inputs see :attr:`cube_certificate_`.
+        """
+        from sparsact.certificate import Certificate  # late: only who asks needs it
+
+        check_is_fitted(self)
+        n_rows, most = int(self._activity.sum()), len(self._activity) - 1
+        return Certificate(
+            max_active=most,
+            upper=most,
+            witness=self._witness if self.domain_ == "real" else self._witness.astype(np.int8),
+            method="rows",
+            proof="counting at each of them",
+            inputs=f"any of the {n_rows:,} rows fitted",
+            n_units=self.network_.s,
+            distribution=tuple(self._activity.tolist()),
+        )
+
+    @property
+    def cube_certificate_(self) -> Certificate:
+        """The most units that any point of the cube switches on, as ``network_.certify()`` finds it.
+
+        Trees are k-sparse on the whole cube; what descent gives is so on the rows fitted (see ``origin_``). For many
+        coordinates the proof may take its time: then call ``network_.certify`` with a limit of your own.
+        """
+        check_is_fitted(self)
+        if self.domain_ == "real":
+            raise AttributeError('a model of real columns has no certificate over the cube; fit with domain="cube".')
+        return self.network_.certify()
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Fourier spectrum of the network, from all ``2**n`` values, so for n up to 20."""
+        check_is_fitted(self)
+        if self.domain_ == "real":
+            raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
+        if self.n_features_in_ > LARGEST_SPECTRUM:
+            raise AttributeError(
+                f"a spectrum of {self.n_features_in_} coordinates needs 2**{self.n_features_in_} values, and "
+                f"2**{LARGEST_SPECTRUM} may be made; estimate what you need with sparsact.fourier."
+            )
+        return Spectrum.of(self.network_(points(self.n_features_in_)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
+        check_is_fitted(self)
+        save_regressor(self, path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "network_")
+
+    def _encoding(self, rows: NDArray[Any]) -> Encoding | None:
+        """How the points of the cube are written, None for real columns."""
+        if self.domain == "real":
+            return None
+        kind, _ = recognized(kernel_dtype(rows))
+        if kind == "real" and self.domain == "cube":
+            pack(kernel_dtype(rows), "bits" if (rows == 0).any() else "signs", getattr(self, "feature_names_in_", None))
+        return None if kind == "real" else "signs" if kind == "ones" else kind
+
+    def _inputs(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """What the network takes: signs on the cube, else the columns."""
+        if self.encoding_ is None:
+            return rows.astype(np.float64)
+        names = getattr(self, "feature_names_in_", None)
+        return unpack(pack(kernel_dtype(rows), self.encoding_, names)).astype(np.float64)
+
+    def _tell(self, candidate: Candidate) -> None:
+        if self.verbose:
+            print(
+                f"{type(self).__name__}: {candidate.origin}: {len(candidate.units)} units, "
+                f"score {candidate.score:.4g}, squared error {candidate.squared_error:.4g}"
+            )
+
+
+def _generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """A generator of its own; scikit-learn's None means a fresh one, not the global state."""
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+
+
+def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one."""
+    mean = float(weights[weights > 0].mean())
+    return weights / mean if mean < 1 else weights

@@ -1,0 +1,102 @@
+"""Whatever the rows, what is fitted lies in the class: k-sparse on the rows by exact count, s units, scale (W, B)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparsact import SparselyActivatedRegressor
+
+KINDS = ("signs", "bits", "bool", "real", "mixed", "far", "tiny", "lattice")
+
+
+def rows(kind, m, n, rng):
+    """Inputs of every sort that the regressor takes."""
+    bits = rng.integers(0, 2, (m, n))
+    normal = rng.normal(size=(m, n))
+    return {
+        "signs": 1 - 2 * bits,
+        "bits": bits,
+        "bool": bits.astype(bool),
+        "real": normal,
+        "mixed": np.where(np.arange(n) % 2, normal, bits * 3.7 - 1.1),
+        "far": 1e6 + normal,
+        "tiny": 1e-9 * normal,
+        "lattice": rng.integers(-2, 3, (m, n)) / 10,
+    }[kind]
+
+
+def targets(kind, X, rng):
+    first = X[:, 0].astype(float)
+    return {
+        "noise": rng.normal(size=len(X)),
+        "constant": np.full(len(X), -0.3),
+        "linear": first - 2.0,
+        "bent": np.abs(first - first.mean()) * (1 + X[:, -1]),
+        "huge": 1e9 * rng.exponential(size=len(X)),
+    }[kind]
+
+
+def seen(model, X):
+    """The rows as the network takes them."""
+    X = np.asarray(X, dtype=float)
+    return 1 - 2 * X if model.encoding_ == "bits" else X
+
+
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from(KINDS),
+    target=st.sampled_from(["noise", "constant", "linear", "bent", "huge"]),
+    m=st.integers(1, 60),
+    n=st.integers(1, 5),
+    k=st.integers(1, 4),
+    s=st.integers(1, 9),
+    limits=st.sampled_from([(None, None), (0.7, None), (None, 0.4), (2.0, 0.1)]),
+    seed=st.integers(0, 10**6),
+)
+def test_always_inside_the_class(kind, target, m, n, k, s, limits, seed):
+    rng = np.random.default_rng(seed)
+    X = rows(kind, m, n, rng)
+    y = targets(target, X, rng)
+    model = SparselyActivatedRegressor(
+        s, k, max_weight=limits[0], max_bias=limits[1], n_restarts=2, max_iter=20, random_state=seed
+    ).fit(X, y)
+    network = model.network_
+    active = network.n_active(seen(model, X))
+    assert active.max() <= k
+    assert 1 <= network.s <= s
+    for value, limit in zip(network.scale(), limits, strict=True):
+        assert limit is None or value <= limit
+    assert model.loss_ == pytest.approx(np.mean((y - model.predict(X)) ** 2), rel=1e-6, abs=1e-12 * np.mean(y**2))
+    if limits == (None, None):
+        assert model.loss_ <= np.var(y) * (1 + 1e-9) + 1e-12 * np.mean(y**2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_small_limits_are_used_well(seed):
+    """A linear function whose norm is twice the limit: at least as good as half of it, which lies in the class."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 4)) + 1
+    w = rng.normal(size=4)
+    y = X @ w
+    norm = float(np.linalg.norm(w))
+    model = SparselyActivatedRegressor(4, 1, max_weight=norm / 2, max_bias=0.5, n_restarts=2, random_state=0).fit(X, y)
+    assert model.loss_ <= np.mean((y / 2) ** 2) * (1 + 1e-6)
+    W, _ = model.network_.scale()
+    assert norm * 0.475 < W <= norm / 2
+
+
+def test_trees_are_sparse_on_the_whole_cube():
+    """By construction, not on the rows alone: gates close everywhere."""
+    from sparsact.hypercube import points
+
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (150, 9))
+    y = rng.normal(size=150) + 3.0 * (X[:, 1] ^ X[:, 4]) * X[:, 6]
+    for k in (1, 2):
+        model = SparselyActivatedRegressor(16, k, n_restarts=0, max_iter=1, random_state=0).fit(X, y)
+        assert model.origin_ == "trees"
+        assert model.network_.s > 1
+        assert model.network_.n_active(points(9)).max() <= k

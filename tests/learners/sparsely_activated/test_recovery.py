@@ -1,0 +1,116 @@
+"""Planted networks are found again. Each test is deterministic: it names its seeds and the share that must succeed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from planted import caps, gated, index, relative_error, signs, sphere
+
+from sparsact import LowDegreeRegressor, SparselyActivatedRegressor
+from sparsact.hypercube import points
+
+PLANTS = {
+    # name: (function and n of a seed, rows, least share of ten seeds below 1 % of the variance)
+    "Index_2": (lambda seed: index(2), 64, 0.9),
+    "Index_3": (lambda seed: index(3), 400, 0.9),
+    "Index_4": (lambda seed: index(4), 1000, 0.9),
+    "gated, 2 address bits": (lambda seed: gated(2, 10, seed), 400, 0.9),
+    "gated, 3 address bits": (lambda seed: gated(3, 12, seed), 1200, 0.9),
+}
+
+
+def share(plant, m, noise=0.0, seeds=10, **parameters):
+    good = 0
+    for seed in range(seeds):
+        function, n = plant(seed)
+        X = signs(m, n, 2 * seed)
+        y = function(X) + noise * np.random.default_rng(seed).normal(size=m)
+        model = SparselyActivatedRegressor(random_state=seed, **parameters).fit(X, y)
+        good += relative_error(model, function, signs(4000, n, 2 * seed + 1)) < 0.01
+    return good / seeds
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_planted_networks_are_found(name):
+    plant, m, least = PLANTS[name]
+    assert share(plant, m) >= least
+
+
+def test_noise_is_borne():
+    """A signal of variance 1/4 under noise of variance 1/100."""
+    assert share(lambda seed: index(3), 1000, noise=0.1, seeds=3, n_restarts=0) == 1
+
+
+def test_index_is_found_as_it_is_written():
+    """From all points: four units, one on at most, and a scale no larger than the construction's, sqrt(2 + 1/4)."""
+    function, n = index(2)
+    X = points(n)
+    model = SparselyActivatedRegressor(random_state=0).fit(X, function(X))
+    assert model.network_.s == 4
+    assert model.network_.n_active(X).max() == 1
+    W, _ = model.network_.scale()
+    assert np.sqrt(2.25) >= W
+    np.testing.assert_allclose(model.predict(X), function(X), atol=1e-9)
+
+
+def test_less_rows_than_a_low_degree_fit_needs():
+    """Index_3 has degree 4, so 562 coefficients; 400 rows determine the network."""
+    function, n = index(3)
+    X, new = signs(400, n, 0), signs(4000, n, 1)
+    ours = SparselyActivatedRegressor(random_state=0).fit(X, function(X))
+    others = [LowDegreeRegressor(degree).fit(X, function(X)) for degree in (1, 2, 3, 4)]
+    assert relative_error(ours, function, new) < 1e-9
+    assert min(relative_error(other, function, new) for other in others) > 0.1
+
+
+def test_sums_of_networks_with_more_active_units():
+    function, n = index(2)
+    X, new = signs(600, 2 * n, 0), signs(4000, 2 * n, 1)
+
+    def two(X):
+        return function(X[:, :n]) + function(X[:, n:])
+
+    model = SparselyActivatedRegressor(max_active=2, n_restarts=0, random_state=0).fit(X, two(X))
+    assert relative_error(model, two, new) < 0.01
+    assert model.network_.n_active(X).max() == 2
+
+
+def test_halfspaces_of_real_inputs():
+    """Six disjoint caps of a sphere: no column is a gate, so descent alone finds them."""
+    X = sphere(1500, 3, 0)
+    model = SparselyActivatedRegressor(n_units=32, random_state=0).fit(X, caps(3)(X))
+    assert relative_error(model, caps(3), sphere(4000, 3, 1)) < 1e-4
+    assert model.network_.n_active(X).max() == 1
+
+
+def test_parity_shows_no_first_split_and_is_found_by_restarts():
+    X = signs(500, 8, 0)
+
+    def parity(X):
+        return X[:, 1] * X[:, 4] * X[:, 6]
+
+    model = SparselyActivatedRegressor(n_restarts=16, random_state=0).fit(X, parity(X))
+    assert relative_error(model, parity, signs(2000, 8, 1)) < 1e-9
+
+
+def test_a_gate_may_be_any_column_of_two_values():
+    """0.5 and 4 in place of signs, beside real columns."""
+    rng = np.random.default_rng(0)
+    gate, Z = rng.choice([0.5, 4.0], size=(700, 2)), rng.normal(size=(700, 3))
+    X = np.column_stack([Z[:, 0], gate, Z[:, 1:]])
+    y = np.select([gate.sum(axis=1) == 1, gate.sum(axis=1) == 8], [Z @ [1, 2, 3], 5 - Z[:, 1]], Z[:, 2])
+    model = SparselyActivatedRegressor(n_restarts=0, random_state=0).fit(X, y)
+    assert model.score(X, y) > 1 - 1e-12
+    assert model.network_.n_active(X).max() == 1
+
+
+@pytest.mark.parametrize("kind", ["constant", "noise", "linear"])
+def test_plain_targets_get_plain_networks(kind):
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(400, 5)), rng.normal(size=400)
+    y = {"constant": np.full(400, 2.5), "noise": noise, "linear": X @ np.arange(5.0) - 1 + 0.1 * noise}[kind]
+    model = SparselyActivatedRegressor(random_state=0).fit(X, y)
+    new = rng.normal(size=(1000, 5))
+    truth = {"constant": 2.5, "noise": 0.0, "linear": new @ np.arange(5.0) - 1}[kind]
+    assert np.mean((model.predict(new) - truth) ** 2) < {"constant": 1e-20, "noise": 0.05, "linear": 0.001}[kind]
+    assert model.network_.s <= 2
