@@ -12,6 +12,7 @@ import sparsact
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
+from citations import local_citations
 from command_pages import command_pages
 
 project = "sparsact"
@@ -46,6 +47,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # fitted attributes that are properties stand in the index once
 napoleon_custom_sections = [("Warns", "params_style")]
+suppress_warnings = ["ref.python"]  # "(n,)" in the type of a value is no reference to one of many attributes n
 doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # What pytest gives the examples of a docstring: the names of its module, and a folder of its own.
 doctest_global_setup = """
@@ -60,6 +62,7 @@ os.chdir(tempfile.mkdtemp())
 
 
 def setup(app: Sphinx) -> None:
-    """Write the pages that are made from the command itself, and from the list of bounds."""
+    """Write the pages that are made from the command itself and from the list of bounds; keep citations apart."""
     app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
+    app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))

@@ -167,8 +167,8 @@ class Unit(ABC):
     def coefficient(self, subset: Iterable[int]) -> Any:
         r"""Coefficient :math:`\hat f(S) = \mathbb{E}[f(x) \chi_S(x)]` of a tuple of coordinates.
 
-        The mean of :math:`D_S f` over the coordinates outside S: one law of n - |S| weights. Zero exactly where a
-        weight of S is zero.
+        The mean of :math:`D_S f` over the coordinates outside S: one law of :math:`n - |S|` weights. Zero exactly
+        where a weight of S is zero.
         """
         members = checked_subset(subset)
         masks_of([members], self.n)  # refuses strange coordinates

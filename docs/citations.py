@@ -1,0 +1,23 @@
+"""Citations of a docstring, kept to itself: Sphinx takes [A] for one label of the whole documentation."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+DEFINED = re.compile(r"^ *\.\. \[([A-Z]+)\] (.*(?:\n {3,}\S.*)*)", re.MULTILINE)
+
+
+def local_citations(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Turn citations into plain text, and add those that only the docstring of the module defines."""
+    text = "\n".join(lines)
+    cited = set(re.findall(r"\[([A-Z]+)\]_", text))
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    here, above = dict(DEFINED.findall(text)), dict(DEFINED.findall((module and module.__doc__) or ""))
+    missing = sorted((cited - here.keys()) & above.keys())
+    text = DEFINED.sub(lambda match: f"-  [{match[1]}] {match[2]}", text)
+    text = re.sub(r"\[([A-Z]+)\]_", r"[\1]", text)
+    for label in missing:
+        text += f"\n\n-  [{label}] {above[label]}"
+    lines[:] = [*text.splitlines(), ""]
