@@ -10,6 +10,7 @@ import pytest
 
 from sparsact import LowDegreeRegressor, SparselyActivatedNetwork
 from sparsact.bounds import degree_for, sufficient_degree, uniform_degree, upper_confidence_bound
+from sparsact.bounds.measured import measure
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 
@@ -153,3 +154,27 @@ def test_bernstein_covers_and_shrinks():
 def test_bad_arguments(arguments, told):
     with pytest.raises(ValueError, match=told):
         degree_for(networks.index(4), **arguments)
+
+
+def test_a_network_without_units_has_degree_0():
+    found = degree_for(SparselyActivatedNetwork([], np.zeros((0, 20)), []), 0.1)
+    assert (found.degree, found.tail) == (0, 0.0)
+
+
+def test_an_epsilon_whose_square_is_no_float():
+    assert degree_for(networks.index(2), 1e-300).theorem_8 == inf
+
+
+@pytest.mark.parametrize("n_samples", [1, 0, 2.5])
+def test_samples_too_few(n_samples):
+    with pytest.raises(ValueError, match="`n_samples` must be a whole number from 2"):
+        degree_for(networks.index(5), 0.1, n_samples=n_samples, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="shows from 2 on"):
+        upper_confidence_bound(Estimate(0.5, 0.0, 1), 1.0)
+
+
+def test_noise_is_bounded_by_the_range_of_values():
+    """Values from -2 to 3: a quarter of a squared change is at most 25 / 4; half the doubt for each bound."""
+    network = SparselyActivatedNetwork([3.0, -2.0, 1.0], [[1, 0], [-1, 0], [0, 0]], [0.0, 0.0, 5.0])
+    found = measure(network, 0.5, 1, (0.9, 500, "bernstein"), np.random.default_rng(0))
+    assert found.most_noise == upper_confidence_bound(found.noise, 25 / 4, 0.95)

@@ -26,6 +26,10 @@ def test_worked_by_hand():
     assert bounds.dense_complexity_bound(3, 2.0, 1.0, 2.0, 25, c=1.0) == 3
     assert bounds.sparse_complexity_bound(4, 9, 1, 1.0, 0.0, 1.0, 100) == pytest.approx(sqrt(36 * log(100) / 100))
     assert bounds.sparse_complexity_conjecture(9, 4, 1.0, 1.0, 1.0, 36) == 2
+    assert bounds.sparse_complexity_bound_explicit(1, 9, 4, 1.0, 1.0, 2.0, 17) == pytest.approx(
+        3 * (1 + sqrt(2 * log(34))) * sqrt(36 / 17)
+    )
+    assert bounds.bucket_diameter(1.0, 4, 64, 1 - 1 / e**2) == pytest.approx(8 / (8 - 2 - 2))
     assert bounds.parity_queries(10, 0.125) == 16
     assert bounds.rounding_units(5, 2, 4) == 46
     assert bounds.table_size(4, 3, 1.0, 0.5) == pytest.approx(64)
@@ -169,3 +173,41 @@ class TestLemmaB1:
         """A line cut K q times; a plane by a grid, and by three lines; two directions in space."""
         known = {(1, 3, 5): 16, (2, 2, 3): 16, (2, 3, 1): 7, (3, 2, 4): 25}
         assert bounds.bucket_count_of_cuts(k, K, cuts) == known[k, K, cuts]
+
+
+class TestNumbersOfNumPy:
+    """They mean what Python's mean: no integer wraps around, no float warns."""
+
+    @pytest.mark.parametrize(
+        "entry", [e for e in bounds.BOUNDS if "complexity" not in e.parameters], ids=lambda e: e.name
+    )
+    def test_the_same_value(self, entry):
+        whole = {"n": 120, "s": 101, "k": 100, "m": 127, "length": 11, "degree": 9, "ambient": 120, "intrinsic": 100}
+        whole |= {"n_directions": 110, "cuts": 90, "p": 6, "p_modulus": 3, "q_modulus": 100}
+        given = {name: whole.get(name, 0.25) for name in entry.parameters}
+        numpy = {name: np.int8(value) if name in whole else np.float64(value) for name, value in given.items()}
+        for function in (entry.function, entry.log2):
+            if function is not None:
+                assert function(**numpy) == function(**given)
+
+    def test_too_large_is_infinite(self):
+        assert bounds.average_sensitivity_bound(np.int64(2**40), 1.0) == 4 * 2.0**80
+        assert bounds.noise_sensitivity_bound(np.int64(2**40), np.float64(1e200), 0.5) == inf
+
+    @pytest.mark.parametrize("W", ["1", None, 1j, np.ones(2)])
+    def test_what_is_no_number(self, W):
+        with pytest.raises(ValueError, match="`W` must be a real number"):
+            bounds.average_sensitivity_bound(1, W)
+
+
+def test_many_dimensions_take_no_memory():
+    exact = 1_000_000 * (1 + log(10)) + log(2)
+    assert _log_halfspace_sets(1_000_001, 10_000_011) == pytest.approx(exact, rel=1e-5)
+    assert _log_halfspace_sets(1_000_000, 10_000_001) <= exact
+    assert _log_halfspace_sets(10**12, 10**12 + 9) == pytest.approx(1e12 * log(2))
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan")])
+def test_a_complexity_that_is_none(value):
+    with pytest.raises(ValueError, match="zero or positive; it is"):
+        bounds.samples_from_rademacher(lambda m: value, 1.0, 0.1, 0.05)

@@ -177,3 +177,14 @@ def test_doubt_that_is_too_much_to_settle_is_told(kind, monkeypatch):
                 assert certificate.distribution is None
                 doubts.add(method)
     assert doubts == ({"enumeration", "orbits"} if kind == "far" else {"enumeration"})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_numbers_of_sizes_that_no_float_spans(method):
+    """Sums of 1e150 and 3e-200 take over a thousand binary digits; each decision is still the true one."""
+    rng = np.random.default_rng(5)
+    W = rng.choice([1e150, -1e150, 1.0, 3e-200, -3e-200], (5, 4))
+    network = SparselyActivatedNetwork(np.ones(5), W, rng.choice([0.0, 1e150, 3e-200], 5))
+    check(network.certify(method), network, points(4))
+    largest = SparselyActivatedNetwork([1.0, 1.0], [[1.5e308, 1e307], [-1e307, 5e306]], [1e307, 5e306])
+    check(largest.certify(method), largest, points(2))

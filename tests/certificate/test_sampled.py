@@ -6,6 +6,7 @@ from random_networks import random_network
 from scipy.optimize import LinearConstraint
 from scipy.stats import binom
 
+from sparsact.certificate import Certificate
 from sparsact.certificate.sampled import clopper_pearson
 from sparsact.constructions import indexing, parity
 from sparsact.hypercube import points
@@ -92,3 +93,15 @@ def test_real_inputs_of_any_distribution():
         assert network.n_active(certificate.witness[None])[0] == counts.max()
     with pytest.raises(ValueError, match="not both"):
         network.certify("sampled", distribution=X, inputs=Lift([(0,), (1,), (2,), (3,)], 4))
+
+
+def test_numbers_of_numpy_are_written():
+    network = random_network("integers", 6, 7, np.random.default_rng(0))
+    certificate = network.certify(
+        "sampled",
+        n_samples=np.int64(20),
+        max_active=np.int64(2),
+        confidence=np.float32(0.5),
+        rng=np.random.default_rng(1),
+    )
+    assert Certificate.from_json(certificate.to_json()).at_most == 2

@@ -23,6 +23,11 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
     confidence : float
         Between 0 and 1.
 
+    Raises
+    ------
+    ValueError
+        If there are fewer than two samples, or a parameter is out of range.
+
     Notes
     -----
     The empirical Bernstein bound [1]_. Unlike Hoeffding's (:meth:`~sparsact.fourier.Estimate.bounded_interval`) its
@@ -37,7 +42,9 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
     >>> round(upper_confidence_bound(Estimate(0.5, 0.0, 1001), spread=1.0), 4)
     0.5086
     """
-    check(confidence=confidence)
+    check(confidence=confidence, spread=spread)
+    if estimate.n_samples < 2:
+        raise ValueError(f"the variance of samples shows from 2 on; `estimate` is of {estimate.n_samples}.")
     logarithm = log(2 / (1 - confidence))
     return float(
         estimate.value

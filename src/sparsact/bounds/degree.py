@@ -129,10 +129,12 @@ def degree_for(
     >>> degree_for([1, 1, 1, -1, 1, -1, -1, -1], epsilon=0.2).degree
     3
     """
-    check(epsilon=epsilon, confidence=confidence, c=c)
+    check(epsilon=epsilon, confidence=confidence, c=c, n_samples=n_samples)
     if interval not in get_args(Interval):
         raise ValueError(f"`interval` must be one of {', '.join(get_args(Interval))}; got {interval!r}.")
     if isinstance(thing, SparselyActivatedNetwork):
+        if not thing.s:
+            return SufficientDegree(0, "a network without units is 0 everywhere.", epsilon, 0.0)
         active = thing.s if k is None else k
         check(s=thing.s, k=active)
         if thing.n <= LARGEST_EXACT:

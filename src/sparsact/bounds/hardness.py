@@ -34,15 +34,17 @@ def junta_size(p: int) -> NetworkSize:
     NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
     """
     check(p=p)
-    return NetworkSize(max(1, p), 2 ** int(p), sqrt(p), float(abs(p - 1)))
+    return NetworkSize(max(1, int(p)), 2 ** int(p), sqrt(p), float(abs(p - 1)))
 
 
+@or_infinity
 def log2_junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`junta_time`, which may exceed every float."""
     check(n=n, s=s, c=c)
     return c * log2(s) * log2(n)
 
 
+@or_infinity
 def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     r"""Time that learning 1-sparse networks of s units takes if juntas are hard (Theorem 13): :math:`n^{c \log_2 s}`.
 
@@ -53,12 +55,14 @@ def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     return power_of_two(log2_junta_time(n, s, c=c))
 
 
+@or_infinity
 def log2_parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`parity_queries`, which may exceed every float."""
     check(length=length, tau=tau, c=c)
     return length + 2 * log2(tau) + log2(c)
 
 
+@or_infinity
 def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     r"""Statistical queries to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
 

@@ -6,7 +6,8 @@ and, with ``log2_`` before the name, as their base-2 logarithm.
 References
 ----------
 .. [A] "Learning Neural Networks with Sparse Activations", 2024, Sections 2.1, 3 and 5.
-.. [S] S. Shalev-Shwartz and S. Ben-David, "Understanding Machine Learning", 2014, Theorem 26.5 and Lemma 26.9.
+.. [S] S. Shalev-Shwartz and S. Ben-David, "Understanding Machine Learning", 2014, Lemmas 26.2 and 26.9,
+   Theorem 26.5.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sparsact.bounds.sensitivity import sufficient_degree
 _MOST_ROWS = 2**60
 
 
+@or_infinity
 def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
     r"""Most Fourier weight above a degree, from a noise sensitivity (Claim 2.1).
 
@@ -37,6 +39,7 @@ def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
     return 2 * noise_sensitivity / loss
 
 
+@or_infinity
 def degree_from_noise(noise_sensitivity: float, rho: float, epsilon: float) -> float:
     r"""Least degree at which Claim 2.1 bounds the weight above it by epsilon; infinite if there is none.
 
@@ -62,6 +65,7 @@ def _check_noise(rho: float) -> None:
         raise ValueError(f"`rho` must be at least 0 and below 1 here, so that noise shrinks every degree; got {rho}.")
 
 
+@or_infinity
 def largest_value(n: int, k: int, W: float, B: float) -> float:
     r"""Largest magnitude of a network with at most k active units: :math:`C = k (W \sqrt n + B)`.
 
@@ -71,12 +75,14 @@ def largest_value(n: int, k: int, W: float, B: float) -> float:
     return k * (W * sqrt(n) + B)
 
 
+@or_infinity
 def log2_low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`low_degree_samples`, which may exceed every float."""
     check(n=n, degree=degree, C=C, epsilon=epsilon, delta=delta, c=c)
     return degree * log2(n) + 2 * log2_of(C) + log2(c * log(1 / delta) / epsilon)
 
 
+@or_infinity
 def low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     r"""Rows, and up to a power time, of the low-degree algorithm (Lemma 7): :math:`c\, n^d C^2 \ln(1/\delta)/\epsilon`.
 
@@ -95,9 +101,10 @@ def uniform_degree(n: int, s: int, k: int, W: float, B: float, epsilon: float, *
     :func:`~sparsact.bounds.sufficient_degree` is sharper and has a constant.
     """
     check(n=n, s=s, k=k, W=W, B=B, epsilon=epsilon, c=c)
-    return c * (float(k) ** 8 * W**4 * log(n * s) ** 4 + float(k) ** 6 * B**4 * log(s)) / epsilon**2
+    return c * (float(k) ** 8 * W**4 * log(n * s) ** 4 + float(k) ** 6 * B**4 * log(s)) / epsilon / epsilon
 
 
+@or_infinity
 def log2_uniform_samples(
     n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
 ) -> float:
@@ -108,6 +115,7 @@ def log2_uniform_samples(
     return (degree * log2(n) if n > 1 else 0.0) + 2 * log2_of(largest_value(n, k, W, B)) + log2(size)
 
 
+@or_infinity
 def uniform_samples(
     n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
 ) -> float:
@@ -118,6 +126,7 @@ def uniform_samples(
     return power_of_two(log2_uniform_samples(n, s, k, W, B, epsilon, delta, c=c, c_degree=c_degree))
 
 
+@or_infinity
 def log2_sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`sparse_samples`, which may exceed every float."""
     check(n=n, k=k, W=W, B=B, epsilon=epsilon, delta=delta, c=c)
@@ -125,6 +134,7 @@ def log2_sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delt
     return log2_low_degree_samples(n, degree, largest_value(n, k, W, B), epsilon, delta, c=c)
 
 
+@or_infinity
 def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     r"""Rows of the low-degree algorithm at the sharper degree: Lemma 7 with :math:`d \le 4 k^2 W^2 / \epsilon`.
 
@@ -140,10 +150,11 @@ def samples_from_rademacher(
     r"""Rows of Lemma 18: the least m with :math:`c\,(C\, \mathcal R(m) + C^2 \sqrt{\ln(1/\delta)/m}) \le \epsilon`.
 
     *Proved* with c = 4, for the realizable case and the loss :math:`\frac12 (\hat y - y)^2` of functions of magnitude
-    at most C: the loss is 2C-Lipschitz and at most :math:`2 C^2`, so that Theorem 26.5 and the contraction lemma of
-    Shalev-Shwartz and Ben-David (2014) give :math:`4 C\, \mathcal R + 2 C^2 \sqrt{\ln(1/\delta)/(2m)}`. The paper
-    leaves c open and prints the second term without :math:`C^2`, which cannot be: scaling the functions scales the loss
-    by the square.
+    at most C: the loss is 2C-Lipschitz and lies in :math:`[0, 2 C^2]`, so that symmetrisation and the contraction lemma
+    (Lemmas 26.2 and 26.9 of Shalev-Shwartz and Ben-David, 2014) with the inequality of bounded differences, one-sided,
+    give :math:`4 C\, \mathcal R + 2 C^2 \sqrt{\ln(1/\delta)/(2m)}`; their Theorem 26.5 is the same up to constants. The
+    paper leaves c open and prints the second term without :math:`C^2`, which cannot be: scaling the functions scales
+    the loss by the square.
 
     Parameters
     ----------
@@ -160,12 +171,15 @@ def samples_from_rademacher(
     Raises
     ------
     ValueError
-        If the complexity is seen to increase.
+        If the complexity is negative or no number, or seen to increase.
     """
     check(C=C, epsilon=epsilon, delta=delta, c=c)
 
     def error(m: int) -> float:
-        return c * (C * complexity(m) + C**2 * sqrt(log(1 / delta) / m))
+        value = complexity(m)
+        if not value >= 0:
+            raise ValueError(f"`complexity` must be zero or positive; it is {value} at m = {m}.")
+        return c * (C * value + C**2 * sqrt(log(1 / delta) / m))
 
     low, high = 0, 1
     while error(high) > epsilon:
@@ -197,4 +211,4 @@ def general_samples(
     """
     check(n=n, s=s, k=k, W=W, B=B, R=R, C=C, epsilon=epsilon, delta=delta, c=c)
     logarithm = max(1.0, log(k * (R + B) / epsilon)) if R + B > 0 else 1.0
-    return c * (C**2 * (W * R + B) ** 2 * k * s * n * logarithm + C**4 * log(1 / delta)) / epsilon**2
+    return c * (C**2 * (W * R + B) ** 2 * k * s * n * logarithm + C**4 * log(1 / delta)) / epsilon / epsilon

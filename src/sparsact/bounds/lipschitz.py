@@ -17,6 +17,7 @@ from math import comb, inf, log, log2, pi, sqrt
 from sparsact.bounds.parameters import check, or_infinity, power_of_two
 
 
+@or_infinity
 def log2_table_size(
     ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0, power: float = 1.0
 ) -> float:
@@ -25,6 +26,7 @@ def log2_table_size(
     return power * intrinsic * max(0.0, log2(c * L * sqrt(ambient) / epsilon))
 
 
+@or_infinity
 def table_size(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0, power: float = 1.0) -> float:
     r"""Buckets of the hash table of Theorem 4.1: :math:`(c L \sqrt d / \epsilon)^{\text{power} \cdot k}`, at least 1.
 
@@ -35,6 +37,7 @@ def table_size(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: flo
     return power_of_two(log2_table_size(ambient, intrinsic, L, epsilon, c=c, power=power))
 
 
+@or_infinity
 def table_samples(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0) -> float:
     r"""Samples of the proof of Theorem 4.1: :math:`k\, V \ln V` for a cover by :math:`V = (2 c L \sqrt d/\epsilon)^k`.
 
@@ -45,6 +48,7 @@ def table_samples(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: 
     return power_of_two(exponent + log2(max(1.0, exponent * log(2))) + log2(intrinsic))
 
 
+@or_infinity
 def forward_operations(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0) -> float:
     r"""Operations of one prediction from the table of Theorem 4.1: :math:`c\, d k \ln(L \sqrt d / \epsilon)`.
 
@@ -54,6 +58,7 @@ def forward_operations(ambient: int, intrinsic: int, L: float, epsilon: float, *
     return c * ambient * intrinsic * max(1.0, log(L * sqrt(ambient) / epsilon))
 
 
+@or_infinity
 def log2_dense_width(
     ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, bits: int = 1
 ) -> float:
@@ -62,6 +67,7 @@ def log2_dense_width(
     return intrinsic * log2(sqrt(ambient) * L / (C1 * epsilon)) - log2(bits)
 
 
+@or_infinity
 def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, bits: int = 1) -> float:
     r"""Least width of a dense model with a random bottom layer (Theorem 4.2): :math:`(\sqrt d L / (C \epsilon))^k / b`.
 
@@ -72,12 +78,14 @@ def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: f
     return power_of_two(log2_dense_width(ambient, intrinsic, L, epsilon, C1=C1, bits=bits))
 
 
+@or_infinity
 def log2_manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`manifold_table_size`, which may exceed every float."""
     check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
     return log2(c) + intrinsic * log2(sqrt(ambient * intrinsic) / epsilon)
 
 
+@or_infinity
 def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     r"""Buckets of Theorem C.1 as stated, for 1-Lipschitz functions on a manifold: :math:`c\, (\sqrt{dk} / \epsilon)^k`.
 
@@ -86,12 +94,14 @@ def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: floa
     return power_of_two(log2_manifold_table_size(ambient, intrinsic, epsilon, c=c))
 
 
+@or_infinity
 def log2_manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`manifold_table_size_proof`, which may exceed every float."""
     check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
     return intrinsic * log2(c * ambient**2 * sqrt(intrinsic) / epsilon)
 
 
+@or_infinity
 def manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     r"""Buckets of Theorem C.1 as its proof has them: :math:`(c\, d^2 \sqrt k / \epsilon)^k`.
 
@@ -100,6 +110,7 @@ def manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c
     return power_of_two(log2_manifold_table_size_proof(ambient, intrinsic, epsilon, c=c))
 
 
+@or_infinity
 def manifold_samples(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     r"""Samples of Theorem C.1: :math:`c\, k\, (\sqrt{dk} / \epsilon)^k \ln(\sqrt{dk} / \epsilon)`.
 
@@ -109,6 +120,7 @@ def manifold_samples(ambient: int, intrinsic: int, epsilon: float, *, c: float =
     return power_of_two(exponent + log2(intrinsic * max(1.0, log(sqrt(ambient * intrinsic) / epsilon))))
 
 
+@or_infinity
 def manifold_tables(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     r"""Hash tables of Lemma C.3: :math:`c\, k \ln(d / \epsilon)`.
 
@@ -119,12 +131,14 @@ def manifold_tables(ambient: int, intrinsic: int, epsilon: float, *, c: float = 
     return c * intrinsic * max(1.0, log(ambient / epsilon))
 
 
+@or_infinity
 def log2_analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`analytic_width`, which may exceed every float."""
     check(intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, c=c)
     return log2(c) + intrinsic**2 / 2 + intrinsic * log2(L * C1 / (sqrt(intrinsic) * pi * epsilon))
 
 
+@or_infinity
 def analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
     r"""Least width of a dense model for analytic functions (Theorem D.1).
 
@@ -136,6 +150,7 @@ def analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0,
     return power_of_two(log2_analytic_width(intrinsic, L, epsilon, C1=C1, c=c))
 
 
+@or_infinity
 def analytic_samples(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
     r"""Samples of Theorem D.1: :math:`w \ln w` for the width w of :func:`analytic_width`.
 
@@ -145,6 +160,7 @@ def analytic_samples(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.
     return power_of_two(exponent + log2(max(1.0, exponent * log(2))))
 
 
+@or_infinity
 def bucket_diameter(width: float, intrinsic: int, n_directions: int, confidence: float = 0.9) -> float:
     r"""Largest diameter of a bucket of a Euclidean hash within a k-dimensional subspace (Lemma B.1, first part).
 

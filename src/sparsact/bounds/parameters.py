@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from math import ceil, inf, isfinite, log2
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -21,6 +21,7 @@ _WHOLE = {
     "s": (1, "units"),
     "k": (1, "active units"),
     "m": (1, "rows"),
+    "n_samples": (2, "samples, of which a variance is taken"),
     "length": (1, "bits of a parity, or entries of a secret"),
     "degree": (0, "a degree"),
     "ambient": (1, "the dimension of the space"),
@@ -32,7 +33,7 @@ _WHOLE = {
     "p_modulus": (2, "a modulus"),
     "q_modulus": (2, "a modulus"),
 }
-_NOT_NEGATIVE = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment")
+_NOT_NEGATIVE = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment", "spread")
 _OPEN_PROBABILITIES = ("delta", "confidence")
 
 
@@ -56,12 +57,14 @@ def check(**parameters: float) -> None:
             )
 
 
-def _fault(name: str, value: float) -> str | None:
+def _fault(name: str, value: Any) -> str | None:
     """What the value ought to be, unless it is."""
     if name in _WHOLE:
         least, what = _WHOLE[name]
         whole = isinstance(value, int | np.integer) and value >= least
         return None if whole else f"a whole number from {least} ({what})"
+    if not isinstance(value, int | float | np.integer | np.floating | Fraction):
+        return "a real number"
     if not isfinite(value):
         return "finite"
     if name in _NOT_NEGATIVE:
@@ -76,16 +79,25 @@ def _fault(name: str, value: float) -> str | None:
 
 
 def or_infinity(bound: Callable[P, float]) -> Callable[P, float]:
-    """A bound that is ``math.inf`` where it exceeds the largest float."""
+    """A bound that is ``math.inf`` where it exceeds the largest float.
+
+    Numbers of NumPy become Python's first: its integers would wrap around, its floats warn in place of an error.
+    """
 
     @wraps(bound)
     def limited(*args: P.args, **kwargs: P.kwargs) -> float:
+        given = tuple(_plain(value) for value in args)
+        named = {name: _plain(value) for name, value in kwargs.items()}
         try:
-            return bound(*args, **kwargs)
+            return bound(*given, **named)  # type: ignore[arg-type]
         except OverflowError:
             return inf
 
     return limited
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def power_of_two(exponent: float) -> float:

@@ -18,6 +18,8 @@ from scipy.special import logsumexp
 from sparsact.bounds.learning import samples_from_rademacher
 from sparsact.bounds.parameters import check, or_infinity
 
+_MOST_TERMS = 10**6
+
 
 @or_infinity
 def dense_complexity_bound(s: int, W: float, B: float, R: float, m: int, *, c: float = 2.0) -> float:
@@ -69,6 +71,7 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
     return c * (W * R + B) * sqrt(s * k / m)
 
 
+@or_infinity
 def general_samples_explicit(
     n: int, s: int, k: int, W: float, B: float, R: float, C: float, epsilon: float, delta: float
 ) -> float:
@@ -87,9 +90,11 @@ def general_samples_explicit(
 
 
 def _log_halfspace_sets(n: int, m: int) -> float:
-    r"""Natural logarithm of :math:`2 \sum_{i \le n} \binom{m-1}{i}`, which is at most :math:`2^m`."""
+    r"""Natural logarithm of :math:`2 \sum_{i \le n} \binom{m-1}{i} \le 2^m`, or, for large n, a little more."""
     if m - 1 <= n:
         return m * log(2)
+    if n > _MOST_TERMS:  # no such sum exceeds (e (m - 1) / n)**n
+        return min(m * log(2), n * (1 + log((m - 1) / n)) + log(2))
     i = np.arange(1, n + 1, dtype=np.float64)
     logarithms = np.concatenate([[0.0], np.cumsum(np.log((m - i) / i))])
     return min(m * log(2), float(logsumexp(logarithms)) + log(2))

@@ -21,6 +21,7 @@ from math import log, sqrt
 from sparsact.bounds.parameters import check, least_degree, or_infinity
 
 
+@or_infinity
 def halfspace_sensitivity_bound(n: int, probability: float) -> float:
     r"""Most average sensitivity of a halfspace with values 0 and 1 that is true with this probability (Lemma 6).
 

@@ -173,7 +173,7 @@ def _estimated(
     seen = sqrt(max(0.0, 1 - m * share))
     weight_errors = 2 * np.diff(paired, axis=1).std(axis=0) / sqrt(m)
     length = float(sqrt(max(0.0, bias.sum())))
-    score = float(bias.sum() / sqrt(2 * (n + comb(n, 2)) / (m * (m - 1))))
+    score = float(bias.sum() / sqrt(2 * max(1, n + comb(n, 2)) / (m * (m - 1))))
     return UnexplainedVariance(n, m, variance - explained, seen * errors, seen * weight_errors, length, score)
 
 

@@ -130,5 +130,6 @@ def _sampled(
         raise ValueError(f"`max_active` is a number of units, 0 to {network.s}; got {max_active}.")
     if distribution is not None and (inputs.lift is not None or len(inputs.offsets)):
         raise ValueError("pass `inputs` or a `distribution`, not both: a distribution says which inputs there are.")
-    seen = sampled(network, sample(inputs, distribution, n_samples, rng), max_active, confidence)
-    return of_sample(seen, network, inputs, confidence, uniform=distribution is None)
+    at_most = None if max_active is None else index(max_active)
+    seen = sampled(network, sample(inputs, distribution, index(n_samples), rng), at_most, float(confidence))
+    return of_sample(seen, network, inputs, float(confidence), uniform=distribution is None)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
 MOST_VALUES = 2**14
+MOST_DIGITS = 1000  # of the sums, in binary, and of their size: beyond, a listed value may be no float64
 
 
 def separated(network: SparselyActivatedNetwork) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -47,10 +48,12 @@ def nearest_values(
     r"""The least value of :math:`\langle w, x \rangle - b` on the cube that meets its row, and the most that does not.
 
     A row is met above 0 (``strict``) or from 0 on. Both (q,), rounded once to float64; out of reach where there is no
-    such value, and 0 where a row may take more than ``MOST_VALUES`` values.
+    such value, and 0 where a row may take more than ``MOST_VALUES`` values, or too long ones.
     """
     above, below = np.zeros(len(b)), np.zeros(len(b))
-    for j, step in enumerate(grids(W, b)[0].tolist()):
+    for j, (step, span) in enumerate(np.stack(grids(W, b), axis=1).tolist()):
+        if max(span, span - step) > MOST_DIGITS:
+            continue
         row = W[[j]].toarray()[0] if isinstance(W, sp.csr_array) else W[j]
         magnitudes = Counter(_in_steps(x, step) for x in np.abs(row[row != 0]).tolist())
         if prod(count + 1 for count in magnitudes.values()) > MOST_VALUES:

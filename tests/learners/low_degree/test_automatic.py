@@ -194,3 +194,9 @@ def test_other_degrees_say_where_they_come_from():
     assert LowDegreeRegressor(2).fit(X, y).degree_reason_ == "the degree was given."
     searched = LowDegreeRegressorCV((1, 2)).fit(X, y)
     assert searched.degree_reason_ == "least held-out error over degrees [1, 2]."
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_the_scale_of_the_targets_does_not_matter(scale):
+    X, y = rows(400, 6)
+    assert auto().fit(X, scale * y).degree_ == auto().fit(X, y).degree_ == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,11 +51,12 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
         return max((len(subset) for subset in request.subsets), default=0), "the subsets are listed."
     if batch.weights is not None:
         X, batch = X[batch.weights > 0], batch.positive()
+    batch = _of_size_one(batch)
     written, _ = recognized(X) if request.domain != "real" else ("real", None)
     degrees = list(_affordable(X.shape[1], batch, request, "dense" if written == "real" else request.solver, penalty))
     most = f"at most {degrees[-1]} is affordable for {len(X):,} rows of {X.shape[1]} columns"
     if degrees == [0]:
-        return 0, f"the mean alone: {most}, because degree 1 has over half as many monomials as there are rows."
+        return 0, f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
     low = max(1, request.min_degree)
     fast = [d for d in degrees if d < 2 or Family.count(X.shape[1], d, low) <= MOST_MONOMIALS_OF_FOLDS]
     obstacle, found = _by_theory(X, written, batch, request, penalty)
@@ -72,6 +74,12 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
         obstacle = f"pairs of rows tell what is unexplained to {doubt:.0%} of the variance only"
     degree = _by_folds(X, batch, request, penalty, fast)
     return degree, f"least held-out error over degrees {fast[0]} to {fast[-1]}, because {obstacle}; {most}."
+
+
+def _of_size_one(batch: Batch) -> Batch:
+    """Targets scaled together by a power of two: the choice is the same, and their squares are float64."""
+    _, exponent = np.frexp(np.abs(batch.y).max(initial=0.0))
+    return replace(batch, y=np.ldexp(batch.y, -int(exponent)))
 
 
 def _affordable(n: int, batch: Batch, request: Request, solver: str, penalty: Penalty) -> Iterator[int]:
@@ -105,8 +113,7 @@ def _by_theory(
         return "the rows are few", []
     signs = bits_to_signs(X) if written == "bits" else X.astype(np.int8)
     rng = np.random.default_rng(0)  # the same rows, the same choice
-    with np.errstate(over="ignore", invalid="ignore"):  # targets beyond 1e154 have no finite square
-        found = [unexplained_variance(signs, target, rng=rng) for target in batch.y.T]
+    found = [unexplained_variance(signs, target, rng=rng) for target in batch.y.T]
     if not found[0].uniform:
         return f"the rows are not uniform (bias {found[0].bias:.2g})", found
     if not all(each.values[0] > 0 for each in found):
