@@ -15,8 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.learners.low_degree.fitted import kernel_dtype
-from sparsact.learners.points import Encoding, pack, recognized, unpack
+from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
 from sparsact.learners.sparsely_activated.limits import Limits
 from sparsact.learners.sparsely_activated.membership import network_of
