@@ -11,7 +11,7 @@ from sparsact import storage
 from sparsact.learners.stored import encoding_named, expect, plain
 from sparsact.network import SparselyActivatedNetwork
 
-_LEARNED = ("n_features_in_", "encoding_", "loss_", "n_iter_", "origin_")
+_LEARNED = ("n_features_in_", "encoding_", "n_iter_", "origin_")
 
 
 def save_regressor(learner: Any, path: str | Path) -> None:
@@ -25,6 +25,7 @@ def save_regressor(learner: Any, path: str | Path) -> None:
         "u": network.u,
         "W": network.W,
         "b": network.b,
+        "loss": np.array([learner.loss_]),  # may be infinite, which JSON cannot say
         "activity": learner._activity,
         "witness": learner._witness,
     }
@@ -43,6 +44,7 @@ def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> 
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     n = int(learner.n_features_in_)
     learner.network_ = SparselyActivatedNetwork(arrays["u"], expect(arrays, "W", np.float64, (None, n)), arrays["b"])
+    learner.loss_ = float(expect(arrays, "loss", np.float64, (1,))[0])
     learner._activity = expect(arrays, "activity", np.int64, (None,))
     learner._witness = expect(arrays, "witness", np.float64, (n,))
     return learner
