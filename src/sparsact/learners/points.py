@@ -13,6 +13,7 @@ from sparsact import kernels
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}
 _SPELLED: dict[str, str] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
+_KERNEL_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Points:
     def from_codes(cls, codes: NDArray[np.uint64], n: int) -> Points:
         """Points from their packed words, shape (n_rows, ceil(n / 64))."""
         return cls(kernels.transpose_bits(codes, n), len(codes))
+
+
+def kernel_dtype(X: Any) -> NDArray[Any]:
+    """X in a type that the packing kernel reads."""
+    return np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64))
 
 
 def recognized(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:

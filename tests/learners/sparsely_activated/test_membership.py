@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsact import SparselyActivatedRegressor
+from sparsact import SparselyActivatedRegressor, load
+from sparsact.learners.sparsely_activated.erm import Minimisation
+from sparsact.learners.sparsely_activated.gates import Units
+from sparsact.learners.sparsely_activated.membership import network_of
+from sparsact.learners.sparsely_activated.sample import Sample
 
 KINDS = ("signs", "bits", "bool", "real", "mixed", "far", "tiny", "lattice")
 
@@ -100,3 +104,62 @@ def test_trees_are_sparse_on_the_whole_cube():
         assert model.origin_ == "trees"
         assert model.network_.s > 1
         assert model.network_.n_active(points(9)).max() <= k
+
+
+@pytest.mark.parametrize("y_size", [1e-300, 1.0, 1e150, 1e300])
+@pytest.mark.parametrize("limits", [(None, None), (0.5, 0.5), (1e-200, None), (None, 1e-200)])
+@pytest.mark.parametrize("kind", ["signs", "extreme"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_extremes_of_float64(tmp_path, kind, y_size, limits, k):
+    """Squares of such numbers overflow or vanish; the class is kept, and no constant in it is better."""
+    rng = np.random.default_rng(4)
+    X = rows("signs", 40, 4, rng) if kind == "signs" else rng.normal(size=(40, 4)) * [1e-305, 1e-150, 1.0, 1e300]
+    y = y_size * (rng.normal(size=40) + 0.3)
+    model = SparselyActivatedRegressor(
+        2, k, max_weight=limits[0], max_bias=limits[1], n_restarts=2, max_iter=20, random_state=0
+    ).fit(X, y)
+    network = model.network_
+    assert network.n_active(X).max() <= k
+    assert all(limit is None or value <= limit for value, limit in zip(network.scale(), limits, strict=True))
+    constant = np.mean(y) if limits[1] is None else np.clip(np.mean(y), -limits[1], limits[1])
+    error, plain = (np.mean(((y - values) / y_size) ** 2) for values in (model.predict(X), constant))
+    assert error <= plain * (1 + 1e-6)
+    model.save(tmp_path / "m")  # even where the loss is infinite
+    assert load(tmp_path / "m").loss_ == model.loss_
+    assert model.loss_ == pytest.approx(np.inf if y_size > 1e154 else error * y_size**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e12, 1e300])
+@pytest.mark.parametrize("ratio", [1.0, 1e-250])
+def test_weights_of_any_size(size, ratio):
+    rng = np.random.default_rng(4)
+    X = rows("mixed", 60, 3, rng)
+    y = X[:, 0] * np.sign(X[:, 1]) + rng.normal(size=60)
+    y[0] += 5
+    weights = size * np.where(np.arange(60) == 7, ratio, 1.0)
+    model = SparselyActivatedRegressor(8, 2, n_restarts=2, max_iter=20, random_state=0).fit(X, y, weights)
+    assert sum(model.certificate_.distribution) == np.count_nonzero(weights)
+    mean = np.average(y, weights=weights / size)
+    assert 0 < model.loss_ <= np.average((y - mean) ** 2, weights=weights / size) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_crowded_rows_are_repaired(k):
+    """Seven random units share most rows; afterwards k at most are on, and k are somewhere."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    units = Units(np.ones(7), rng.normal(size=(7, 4)))
+    network = network_of(units, Sample.of(X, X[:, 0], np.ones(50), cube=False), X, k, None, None)
+    assert network.n_active(X).max() == k
+
+
+def test_a_search_that_ends_worse_gives_way_to_a_constant(monkeypatch):
+    def worst(search):
+        theta = np.full((1, search.sample.n + 1), 50.0)
+        return search._judged(Units(np.ones(1), theta), "worst", 1, 1, everywhere=True)
+
+    monkeypatch.setattr(Minimisation, "run", worst)
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = SparselyActivatedRegressor(random_state=0).fit(X, X[:, 0] - 3)
+    assert model.origin_ == "constant"
+    assert model.loss_ == pytest.approx(np.var(X[:, 0]))

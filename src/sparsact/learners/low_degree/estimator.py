@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sparsact.kernels.threads import threads
-from sparsact.learners.low_degree.fitted import FittedLowDegree, kernel_dtype
+from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
@@ -21,6 +21,7 @@ from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
+from sparsact.learners.points import kernel_dtype
 
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 

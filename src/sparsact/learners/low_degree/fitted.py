@@ -19,9 +19,7 @@ from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.solve import Solution
 from sparsact.learners.low_degree.storage import save_learner
 from sparsact.learners.low_degree.stream import Stream
-from sparsact.learners.points import Encoding, pack
-
-_KERNEL_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
+from sparsact.learners.points import Encoding, kernel_dtype, pack
 
 
 class FittedLowDegree(ABC):
@@ -150,8 +148,3 @@ class FittedLowDegree(ABC):
         if missing:
             raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
         return np.array([place[subset] for subset in asked], dtype=np.intp)
-
-
-def kernel_dtype(X: Any) -> NDArray[Any]:
-    """X in a type that the packing kernel reads."""
-    return np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64))

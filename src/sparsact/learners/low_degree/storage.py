@@ -12,9 +12,10 @@ from sparsact.hypercube import WORD, n_words
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
-from sparsact.learners.low_degree.stored import Arrays, State, encoding_named, expect, listed, spanned
+from sparsact.learners.low_degree.stored import listed, spanned
 from sparsact.learners.low_degree.stream_storage import stream_in, stream_out
 from sparsact.learners.points import Points
+from sparsact.learners.stored import Arrays, State, encoding_named, expect, plain
 
 _LEARNED = (
     "n_features_in_",
@@ -29,10 +30,10 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     """Write a fitted low-degree estimator; the solution is found first, if it has not been."""
     solution = learner._fitted
     state, arrays = _solution_out(solution)
-    state["params"] = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
+    state["params"] = {name: plain(value) for name, value in learner.get_params(deep=False).items()}
     if solution.choice is not None:
         state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: so many folds
-    state["learned"] = {name: _plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}
+    state["learned"] = {name: plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
     if hasattr(learner, "classes_"):
@@ -63,17 +64,6 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         learner.stream_ = stream_in(state["stream"], arrays)
     learner._solution = _solution_in(state["solution"], arrays)
     return learner
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON spells it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, list | tuple | range | set | frozenset):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:

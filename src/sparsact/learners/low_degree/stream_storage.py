@@ -14,8 +14,9 @@ from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import Rows
-from sparsact.learners.low_degree.stored import Arrays, State, check_bits, encoding_named, expect, listed, spanned
+from sparsact.learners.low_degree.stored import check_bits, listed, spanned
 from sparsact.learners.low_degree.stream import Batch, Stream
+from sparsact.learners.stored import Arrays, State, encoding_named, expect
 
 
 def stream_out(stream: Stream, arrays: Arrays) -> State:

@@ -90,7 +90,7 @@ class Minimisation:
         tell: Callable[[Candidate], None],
     ) -> None:
         self.sample, self.bounds, self.limits, self.rng, self.tell = sample, bounds, limits, rng, tell
-        self.best = self._constant()
+        self.best = self.constant = self._constant()
 
     def run(self) -> Candidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""

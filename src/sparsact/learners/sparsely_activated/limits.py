@@ -28,10 +28,12 @@ MARGIN = 1e-9  # below a limit, so that rounding does not cross it
 class Limits:
     """Largest norm of weights and size of thresholds over X, as functions of units over a design.
 
+    All in units of the size of the targets, so that nothing overflows when that is huge.
+
     Attributes
     ----------
     W, B : float
-        The limits, infinite where there is none.
+        The limits over that size, infinite where there is none.
     stretch : ndarray of shape (n + 1,)
         The norm of w is that of ``stretch * theta``.
     threshold : ndarray of shape (n + 1,)
@@ -46,9 +48,9 @@ class Limits:
     @classmethod
     def of(cls, sample: Sample, max_weight: float | None, max_bias: float | None) -> Limits:
         """Limits over the columns and targets of a sample as they were given."""
-        W, B = (np.inf if limit is None else (1 - MARGIN) * limit for limit in (max_weight, max_bias))
-        stretch = np.append(sample.size / sample.radius, 0.0)
-        return cls(W, B, stretch, np.append(stretch[:-1] * sample.centre, -sample.size))
+        W, B = (np.inf if limit is None else (1 - MARGIN) * limit / sample.size for limit in (max_weight, max_bias))
+        stretch = np.append(1.0 / sample.radius, 0.0)
+        return cls(W, B, stretch, np.append(stretch[:-1] * sample.centre, -1.0))
 
     @property
     def bind(self) -> bool:
@@ -60,12 +62,12 @@ class Limits:
         factors, gradients = np.ones(len(theta)), np.zeros_like(theta)
         if not self.bind:
             return factors, gradients
-        squares = ((self.stretch * theta) ** 2).sum(axis=1)
-        thresholds = theta @ self.threshold
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_weights = np.where(squares > self.W**2, self.W / np.sqrt(squares), 1.0)
+        weights = self.stretch * theta
+        norms, thresholds = row_norms(weights), theta @ self.threshold
+        with np.errstate(all="ignore"):
+            of_weights = np.where(norms > self.W, self.W / norms, 1.0)
             of_bias = np.where(np.abs(thresholds) > self.B, self.B / np.abs(thresholds), 1.0)
-            along_weights = -(of_weights / squares)[:, None] * self.stretch**2 * theta
+            along_weights = -of_weights[:, None] * (weights / norms[:, None]) * (self.stretch / norms[:, None])
             along_bias = -(of_bias / thresholds)[:, None] * self.threshold
         factors = np.minimum(of_weights, of_bias)
         by_bias = (factors == of_bias)[:, None]
@@ -74,3 +76,10 @@ class Limits:
     def shrunk(self, theta: Array) -> Array:
         """The units within the limits."""
         return self.shrinkage(theta)[0][:, None] * theta
+
+
+def row_norms(weights: Array) -> Array:
+    """Euclidean norm of each row; no square overflows or vanishes."""
+    largest = np.abs(weights).max(axis=1, initial=0.0)
+    largest = np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.sqrt(((weights / largest[:, None]) ** 2).sum(axis=1)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from sparsact.learners.sparsely_activated.gates import Units
+from sparsact.learners.sparsely_activated.limits import row_norms
 from sparsact.learners.sparsely_activated.sample import Array, Sample
 from sparsact.network import SparselyActivatedNetwork
 
 ROWS_AT_ONCE = 4096
+LARGEST = 1e307  # sum of magnitudes in a pre-activation
 
 
 def network_of(
@@ -17,11 +19,13 @@ def network_of(
     """The network over X, with what rounding spoilt put right.
 
     Rounding on the way from the design to X may switch a unit on at a row where its gates held it at zero. Its
-    threshold is raised past that row; a unit that would leave the scale by that is dropped. At least one unit stays,
-    as a network has a unit even when it is zero.
+    threshold is raised past that row; a unit that would leave the scale by that is dropped, and so is one that would
+    overflow. At least one unit stays, as a network has a unit even when it is zero.
     """
-    W, b = sample.in_columns_of_x(units.theta)
-    network = SparselyActivatedNetwork(units.signs, W, b)
+    with np.errstate(over="ignore", invalid="ignore"):
+        W, b = sample.in_columns_of_x(units.theta)
+        there = np.abs(W) @ np.maximum(np.abs(X).max(axis=0), 1.0) + np.abs(b) < LARGEST
+    network = SparselyActivatedNetwork(units.signs[there], W[there], b[there])
     while True:
         network = _within_scale(network, max_weight, max_bias)
         raised = _thresholds(network, X, max_active)
@@ -54,7 +58,7 @@ def _within_scale(
     network: SparselyActivatedNetwork, max_weight: float | None, max_bias: float | None
 ) -> SparselyActivatedNetwork:
     """The network without the units that exceed a limit."""
-    norms = np.sqrt((network.W * network.W).sum(axis=1))
+    norms = row_norms(network.W)
     kept = np.ones(network.s, dtype=bool)
     if max_weight is not None:
         kept &= norms <= max_weight

@@ -15,8 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.learners.low_degree.fitted import kernel_dtype
-from sparsact.learners.points import Encoding, pack, recognized, unpack
+from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
 from sparsact.learners.sparsely_activated.limits import Limits
 from sparsact.learners.sparsely_activated.membership import network_of
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
 
 LARGEST_SPECTRUM = 20  # coordinates
+MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
 
 
 class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -73,7 +73,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     spectrum_ : Spectrum
         Fourier spectrum of the network, on the cube.
     loss_ : float
-        Weighted mean squared error on the rows fitted.
+        Weighted mean squared error on the rows fitted; infinite beyond the range of float64.
     n_iter_ : int
         Iterations that led to the network: trees grown or steps of descent.
     origin_ : str
@@ -161,11 +161,17 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             weights[weights > 0],
             cube=self.encoding_ is not None,
         )
-        bounds = Bounds(self.n_units, self.max_active, self.n_restarts, self.max_iter, self.tol)
+        bounds = Bounds(int(self.n_units), int(self.max_active), self.n_restarts, self.max_iter, self.tol)
         limits = Limits.of(sample, self.max_weight, self.max_bias)
-        best = Minimisation(sample, bounds, limits, rng=rng, tell=self._tell).run()
-        self.network_ = network_of(best.units, sample, inputs, self.max_active, self.max_weight, self.max_bias)
-        self.loss_ = sample.size**2 * sample.squared_error(self.network_(inputs) / sample.size) / sample.total
+        search = Minimisation(sample, bounds, limits, rng=rng, tell=self._tell)
+        found = []
+        for candidate in (search.run(), search.constant):
+            network = network_of(candidate.units, sample, inputs, self.max_active, self.max_weight, self.max_bias)
+            found.append((sample.squared_error(network(inputs) / sample.size), network, candidate))
+        # What rounding over X spoils may in extremes leave less than a constant gives.
+        error, self.network_, best = min(found, key=lambda each: each[0])
+        with np.errstate(over="ignore"):
+            self.loss_ = float(np.float64(sample.size) * (sample.size * (error / sample.total)))
         self.n_iter_, self.origin_ = max(1, best.iterations), best.origin
         active = self.network_.n_active(inputs)
         self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
@@ -270,6 +276,15 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ge
 
 
 def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one."""
-    mean = float(weights[weights > 0].mean())
-    return weights / mean if mean < 1 else weights
+    """Weights as numbers of rows; those of mean below one, over the rows that have any, are scaled to mean one.
+
+    So that squares of sums neither overflow nor vanish, a mean is at most ``MOST_ROWS`` and no weight less than
+    ``LEAST_SHARE`` of it: neither shows in a fit.
+    """
+    there = weights > 0
+    largest = float(weights.max())
+    shares = weights / largest  # sums of these do not overflow
+    share = float(shares[there].mean())
+    mean = min(max(share * largest, 1.0), MOST_ROWS)
+    counts = weights if mean == share * largest else shares * (mean / share)
+    return np.where(there, np.maximum(counts, LEAST_SHARE * mean), 0.0)

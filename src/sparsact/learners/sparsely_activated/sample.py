@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 NEGLIGIBLE_SPREAD = 1e-12  # of a column, relative to its size: the column is constant but for rounding
+NARROWEST = 1e-303  # half the range of a column, relative to the targets: below, its weights overflow
 
 EXACT = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
 ROUNDING = 1e-24  # squared, of a target of size 1
@@ -53,16 +54,18 @@ class Sample:
         """Sample of rows X (m, n), targets y (m,) and positive weights (m,); ``cube`` says that X holds signs."""
         low, high = X.min(axis=0), X.max(axis=0)
         centre, radius = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        constant = high - low <= NEGLIGIBLE_SPREAD * np.maximum(np.abs(low), np.abs(high))
+        half = high / 2 - low / 2
+        largest = float(np.abs(y).max())
+        size = largest * float(np.sqrt(np.average((y / largest) ** 2, weights=weights))) if largest else 1.0
+        spread = np.maximum(NEGLIGIBLE_SPREAD / 2 * np.maximum(np.abs(low), np.abs(high)), NARROWEST * max(size, 1.0))
+        constant = half <= spread if not cube else low == high
         if not cube:
             centre = np.where(constant, low, low / 2 + high / 2)
-            radius = np.where(constant, 1.0, high / 2 - low / 2)
+            radius = np.where(constant, 1.0, half)
         columns = np.where(constant & (not cube), 0.0, (X - centre) / radius)
         two_valued = ~constant & ((low == X) | (high == X)).all(axis=0)
         columns[:, two_valued] = np.where(X[:, two_valued] == high[two_valued], 1.0, -1.0)
         box = np.array([-radius, radius]) if cube else np.array([columns.min(axis=0), columns.max(axis=0)])
-        largest = float(np.abs(y).max())
-        size = largest * float(np.sqrt(np.average((y / largest) ** 2, weights=weights))) if largest else 1.0
         design = np.column_stack([columns, np.ones(len(X))])
         return cls(design, y / size, weights, centre, radius, size, two_valued, box)
 

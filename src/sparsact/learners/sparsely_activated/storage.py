@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from sparsact import storage
-from sparsact.learners.low_degree.stored import expect
+from sparsact.learners.stored import encoding_named, expect, plain
 from sparsact.network import SparselyActivatedNetwork
 
-_LEARNED = ("n_features_in_", "encoding_", "loss_", "n_iter_", "origin_")
+_LEARNED = ("n_features_in_", "encoding_", "n_iter_", "origin_")
 
 
 def save_regressor(learner: Any, path: str | Path) -> None:
     """Write a fitted regressor."""
     network = learner.network_
-    params = {name: _plain(value) for name, value in learner.get_params(deep=False).items()}
+    params = {name: plain(value) for name, value in learner.get_params(deep=False).items()}
     state: dict[str, Any] = {"params": params, "learned": {name: getattr(learner, name) for name in _LEARNED}}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
@@ -25,6 +25,7 @@ def save_regressor(learner: Any, path: str | Path) -> None:
         "u": network.u,
         "W": network.W,
         "b": network.b,
+        "loss": np.array([learner.loss_]),  # may be infinite, which JSON cannot say
         "activity": learner._activity,
         "witness": learner._witness,
     }
@@ -38,19 +39,12 @@ def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> 
     learned = state["learned"]
     for name in _LEARNED:
         setattr(learner, name, learned[name])
-    if learner.encoding_ not in (None, "signs", "bits"):
-        raise ValueError(f"unknown encoding {learner.encoding_!r}")
+    learner.encoding_ = encoding_named(learner.encoding_)
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     n = int(learner.n_features_in_)
     learner.network_ = SparselyActivatedNetwork(arrays["u"], expect(arrays, "W", np.float64, (None, n)), arrays["b"])
+    learner.loss_ = float(expect(arrays, "loss", np.float64, (1,))[0])
     learner._activity = expect(arrays, "activity", np.int64, (None,))
     learner._witness = expect(arrays, "witness", np.float64, (n,))
     return learner
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON spells it; a RandomState, whose past is gone, as None."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return None if isinstance(value, np.random.RandomState) else value

@@ -109,9 +109,10 @@ class _Split:
         return risk(max(self.squared_error, enough), sum(child.piece.parameters for child in self.children), total)
 
 
-def _node(sample: Sample, rows: NDArray[np.intp], gates: tuple[tuple[int, int], ...]) -> Node:
+def _node(sample: Sample, rows: NDArray[np.intp], gates: tuple[tuple[int, int], ...], *, bent: bool = True) -> Node:
+    """A region with its affine function and, if ``bent``, its best."""
     affine = affine_piece(sample, rows)
-    return Node(rows, gates, affine, best_piece(sample, rows, affine))
+    return Node(rows, gates, affine, best_piece(sample, rows, affine) if bent else affine)
 
 
 def _best_split(sample: Sample, node: Node, column: int | None, *, bent: bool) -> _Split | None:
@@ -125,15 +126,19 @@ def _best_split(sample: Sample, node: Node, column: int | None, *, bent: bool) -
         return None
     residuals = sample.targets[node.rows] - node.affine(design)
     scores = _scores(design, sample.weights[node.rows], residuals, columns)
-    splits = [_split(sample, node, int(i)) for i in columns[_ascending(-scores)[:FITTED_COLUMNS]]]
+    splits = [_split(sample, node, int(i), bent=bent) for i in columns[_ascending(-scores)[:FITTED_COLUMNS]]]
     total, enough = float(sample.weights[node.rows].sum()), sample.negligible(EXACT)
-    return splits[int(_ascending(np.array([split.risk(total, enough, bent=bent) for split in splits]))[0])]
+    best = splits[int(_ascending(np.array([split.risk(total, enough, bent=bent) for split in splits]))[0])]
+    if not bent:  # ReLUs are dear, and only now are they needed
+        for child in best.children:
+            child.piece = best_piece(sample, child.rows, child.affine)
+    return best
 
 
-def _split(sample: Sample, node: Node, column: int) -> _Split:
+def _split(sample: Sample, node: Node, column: int, *, bent: bool) -> _Split:
     above = sample.design[node.rows, column] > 0
     sides = ((node.rows[above], 1), (node.rows[~above], -1))
-    return _Split(column, [_node(sample, rows, (*node.gates, (column, sign))) for rows, sign in sides])
+    return _Split(column, [_node(sample, rows, (*node.gates, (column, sign)), bent=bent) for rows, sign in sides])
 
 
 def _ascending(values: Array) -> NDArray[np.intp]:
