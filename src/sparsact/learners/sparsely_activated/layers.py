@@ -18,7 +18,7 @@ from sparsact.learners.sparsely_activated.trimming import trim
 
 SURPLUS = 2  # leaves grown for each that may stay
 SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round to round
-ROUNDS_AT_FULL_SIZE = 3
+ROUNDS_AT_FULL_SIZE = 3  # at most, while they gain
 
 
 def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None, *, bent: bool = False) -> list[Node]:
@@ -35,7 +35,8 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
     """
     each = n_units // n_layers
     trees, best, least = [_blank(sample)] * n_layers, [_blank(sample)] * n_layers, np.inf
-    for n_leaves in _sizes(each) if n_layers > 1 else [SURPLUS * each]:
+    sizes = _sizes(each) if n_layers > 1 else [SURPLUS * each]
+    for n_leaves in sizes:
         trees = list(trees)
         for layer in range(n_layers):
             rest, others = _left_to(layer, trees, sample)
@@ -43,9 +44,10 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
             prune(rest, trees[layer], each, others)
         error = sample.squared_error(np.sum([tree.values(sample) for tree in trees], axis=0))
         value = score(sample, error, sum(map(n_parameters, trees)))
+        settled = n_leaves == sizes[-1] and value >= least
         if value <= least:
             best, least = trees, value
-        if error <= sample.negligible(EXACT):
+        if settled or error <= sample.negligible(EXACT):
             break
     for layer, tree in enumerate(best):
         rest, others = _left_to(layer, best, sample)
