@@ -104,3 +104,11 @@ def test_more_units_than_a_block_holds():
     X = np.array([[1], [-1], [1]])
     assert net.n_active(X).tolist() == [s, 0, s]
     assert net(X).tolist() == [s / 2, 0, s / 2]
+
+
+def test_one_point_is_a_row():
+    net = SparselyActivatedNetwork([1.0, 2.0], [[1, 1, 1], [1, -1, 0]], [0.5, 1.0])
+    with pytest.raises(ValueError, match=r"shape \(3,\): pass X\[None\]"):
+        net([1, 1, -1])
+    with pytest.raises(ValueError, match=r"`x` must be one point, shape \(3,\); got shape \(2,\)"):
+        net.linear_piece([1, 1])

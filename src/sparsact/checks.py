@@ -117,7 +117,8 @@ def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
     rows = _array(X, "`X`")
     if rows.ndim != 2 or rows.shape[1] != n:
-        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}.")
+        remedy = ": pass X[None]" if rows.shape == (n,) else ""
+        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}{remedy}.")
     if rows.dtype == bool:
         raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
     if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
@@ -191,3 +192,10 @@ def checked_restriction(signs: dict[int, int], n: int) -> dict[int, int]:
         if sign not in (-1, 1):
             raise ValueError(f"coordinate {i} must be fixed to +1 or -1; got {sign}.")
     return {index(i): int(sign) for i, sign in signs.items()}
+
+
+def checked_generator(rng: Any) -> np.random.Generator:
+    """``rng`` itself; a seed or None is refused, as a generator is made once and then passed on."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"`rng` must be a numpy.random.Generator; got {rng!r}: pass numpy.random.default_rng(seed).")
+    return rng

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_signs, checked_size, checked_subset
+from sparsact.checks import checked_generator, checked_signs, checked_size, checked_subset
 from sparsact.hypercube import Subset, bits_to_signs, characters, masks_of
 
 
@@ -59,4 +59,4 @@ class Lift:
 
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> NDArray[np.int8]:
         """Lifted points of uniform y: the distribution that the lift induces, (n_samples, n)."""
-        return self(bits_to_signs(rng.integers(2, size=(n_samples, self.m), dtype=np.int8)))
+        return self(bits_to_signs(checked_generator(rng).integers(2, size=(n_samples, self.m), dtype=np.int8)))

@@ -159,7 +159,10 @@ class SparselyActivatedNetwork:
 
     def linear_piece(self, x: ArrayLike) -> LinearPiece:
         """The affine function that the network equals at ``x`` (n,) and wherever the same units are active."""
-        units = np.flatnonzero(self.active(np.asarray(x)[None])[0])
+        point = np.asarray(x)
+        if point.shape != (self.n,):
+            raise ValueError(f"`x` must be one point, shape ({self.n},); got shape {point.shape}.")
+        units = np.flatnonzero(self.active(point[None])[0])
         weights = np.asarray(self.u[units] @ self.W[units])
         return LinearPiece(tuple(units.tolist()), weights, float(self.u[units] @ self.b[units]))
 

@@ -9,7 +9,7 @@ from random_networks import KINDS, random_network
 from scipy.optimize import LinearConstraint
 
 from sparsact.certificate.inputs import Inputs
-from sparsact.constructions import indexing
+from sparsact.constructions import ResidueLift, indexing, rounding
 from sparsact.hypercube import points
 from sparsact.lift import Lift
 
@@ -123,3 +123,10 @@ def test_too_many_points_are_refused_with_a_way_out():
         network.certify("enumeration")
     with pytest.raises(ValueError, match="method='milp'"):
         network.certify("orbits")
+
+
+def test_a_lift_of_residues_names_the_lift_that_it_holds():
+    lift, network = ResidueLift(2, 3), rounding([2, 1], 2, 3)
+    with pytest.raises(TypeError, match="got ResidueLift: pass its `quadratic`"):
+        network.certify(inputs=lift)
+    assert network.certify(inputs=lift.quadratic).max_active == 1

@@ -220,3 +220,8 @@ def test_a_table_may_be_too_large():
     for method in (wide.to_dense, wide.values):
         with pytest.raises(ValueError, match=r"2\*\*27 numbers is too large"):
             method()
+
+
+def test_the_tail_is_above_a_whole_degree():
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        Spectrum.of([1, 2]).tail(0.5)

@@ -19,6 +19,7 @@ from sparsact.bounds.measured import Interval, Measured, measure
 from sparsact.bounds.parameters import check
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sufficient_degree
 from sparsact.bounds.unexplained import unexplained_variance
+from sparsact.checks import checked_generator
 from sparsact.fourier import Estimate, Spectrum, walsh_hadamard
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
@@ -150,7 +151,7 @@ def degree_for(
 def _needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
     if rng is None:
         raise ValueError(f"{what}: the degree is found by sampling; pass `rng`, as in rng=np.random.default_rng(0).")
-    return rng
+    return checked_generator(rng)
 
 
 def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> SufficientDegree:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_reals, checked_signs
+from sparsact.checks import checked_generator, checked_reals, checked_signs
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import n_subsets
 
@@ -134,6 +134,7 @@ def unexplained_variance(X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator
         raise ValueError(f"`y` must hold one target a row, shape ({len(signs)},); got shape {targets.shape}.")
     if len(signs) < 4:
         raise ValueError(f"pairs of rows tell something from 4 rows on; got {len(signs)}.")
+    checked_generator(rng)
     n = signs.shape[1]
     paired = len(signs) <= MOST_PAIRED_ROWS or n > MOST_TABLE_N
     if paired and len(signs) > MOST_PAIRED_ROWS:

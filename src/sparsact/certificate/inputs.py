@@ -50,9 +50,10 @@ class Inputs:
             return cls(n, *nothing, None, f"any point of {{-1,1}}^{n}")
         constraints = [inputs] if isinstance(inputs, LinearConstraint) else inputs
         if not isinstance(constraints, Sequence) or not all(isinstance(c, LinearConstraint) for c in constraints):
+            remedy = ": pass its `quadratic`" if hasattr(inputs, "quadratic") else ""
             raise TypeError(
-                "`inputs` must be None, a scipy.optimize.LinearConstraint, a list of them, or a sparsact.lift.Lift; "
-                f"got {type(inputs).__name__}."
+                "`inputs` must be None, a scipy.optimize.LinearConstraint, a list of them, or a sparsact.Lift; "
+                f"got {type(inputs).__name__}{remedy}."
             )
         sides = [nothing, *(side for constraint in constraints for side in _half_spaces(constraint, n))]
         normals, offsets = (np.concatenate(parts) for parts in zip(*sides, strict=True))

@@ -14,6 +14,7 @@ from sparsact.certificate.methods import proved
 from sparsact.certificate.sampled import Distribution, sample, sampled
 from sparsact.certificate.statement import Certificate
 from sparsact.certificate.verdicts import of_sample
+from sparsact.checks import checked_generator
 from sparsact.kernels.threads import threads
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def certify(
     else:
         if not time_limit >= 0:
             raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
-        search = np.random.default_rng(0) if rng is None else rng
+        search = np.random.default_rng(0) if rng is None else checked_generator(rng)
         certificate = proved(network, allowed, method, time_limit=time_limit, rng=search, n_threads=threads(n_jobs))
     return replace(certificate, seconds=time.perf_counter() - start)
 

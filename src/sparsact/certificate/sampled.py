@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from sparsact.certificate.inputs import Inputs
-from sparsact.checks import checked_columns
+from sparsact.checks import checked_columns, checked_generator
 from sparsact.hypercube import bits_to_signs
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def sample(
         return X
     if rng is None:
         raise ValueError("sampling needs a generator; pass rng=numpy.random.default_rng(seed).")
+    checked_generator(rng)
     if callable(distribution):
         X = checked_columns(distribution(n_samples, rng), inputs.n)
         if len(X) != n_samples:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.checks import checked_generator, checked_size
 from sparsact.constructions.residues import ResidueLift
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
@@ -21,7 +22,8 @@ def uniform(n: int) -> Distribution:
     >>> uniform(5)(2, np.random.default_rng(0)).shape
     (2, 5)
     """
-    return lambda n_samples, rng: bits_to_signs(rng.integers(2, size=(n_samples, n), dtype=np.int8))
+    n = checked_size(n, "the number `n` of coordinates")
+    return lambda n_samples, rng: bits_to_signs(checked_generator(rng).integers(2, size=(n_samples, n), dtype=np.int8))
 
 
 def lifted(lift: Lift | ResidueLift) -> Distribution:

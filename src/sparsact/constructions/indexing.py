@@ -9,6 +9,9 @@ from sparsact.checks import checked_size
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 
+LARGEST_ADDRESS = 20
+"""A million units with a million inputs, in some gigabytes while they are made; the next few would end the process."""
+
 
 def indexing(b: int) -> SparselyActivatedNetwork:
     r"""The function Index_b: b address signs x choose one of :math:`2^b` data signs y, whose value is (1 + y_x) / 2.
@@ -19,13 +22,18 @@ def indexing(b: int) -> SparselyActivatedNetwork:
     Parameters
     ----------
     b : int
-        Number of address coordinates, 0 or more.
+        Number of address coordinates, 0 to 20.
 
     Returns
     -------
     network : SparselyActivatedNetwork
         On ``n = b + 2**b`` inputs, of ``s = 2**b`` units with ``b + 1`` weights each;
         :math:`W = \sqrt{b + 1/4}`, :math:`B = |b - 1/2|`.
+
+    Raises
+    ------
+    ValueError
+        If ``b`` is out of range.
 
     Notes
     -----
@@ -49,6 +57,8 @@ def indexing(b: int) -> SparselyActivatedNetwork:
     array([1., 0.])
     """
     b = checked_size(b, "the number `b` of address coordinates", least=0)
+    if b > LARGEST_ADDRESS:
+        raise ValueError(f"`b` address coordinates choose among 2**b units, up to 2**{LARGEST_ADDRESS}; got b = {b}.")
     addresses = points(b).astype(np.float64)
     s = len(addresses)
     W = sp.hstack([sp.csr_array(addresses), sp.eye_array(s) / 2], format="csr")

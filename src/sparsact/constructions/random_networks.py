@@ -8,6 +8,7 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.checks import checked_generator
 from sparsact.constructions.gated import gate_strength
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
@@ -69,7 +70,7 @@ def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> Spars
         raise ValueError(
             f"{s} units of which {k} are active need n with s <= k * 2**(n - 1); got n = {n}: raise n or k, or lower s."
         )
-    meeting = bits_to_signs(rng.integers(2, size=n)).astype(np.float64)
+    meeting = bits_to_signs(checked_generator(rng).integers(2, size=n)).astype(np.float64)
     W, b = np.empty((s, n)), np.empty(s)
     unit = 0
     for tree in range(k):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_size
+from sparsact.checks import checked_generator, checked_size
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
 
@@ -65,7 +65,7 @@ class ResidueLift:
 
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> NDArray[np.int8]:
         """Lifted points of uniform residues, (n_samples, n)."""
-        return self(rng.integers(self.q, size=(n_samples, self.m)))
+        return self(checked_generator(rng).integers(self.q, size=(n_samples, self.m)))
 
 
 def checked_residues(Y: ArrayLike, m: int, q: int) -> NDArray[np.int64]:

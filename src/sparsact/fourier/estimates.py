@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.checks import checked_correlation, checked_subset
+from sparsact.checks import checked_correlation, checked_generator, checked_subset
 from sparsact.fourier.estimate import Estimate, mean_of
 from sparsact.fourier.neighbours import Function, changes, quarter_squares, values_of
 from sparsact.fourier.spectrum import Spectrum
@@ -170,6 +170,7 @@ def estimate_coefficient(
 
 
 def _random_points(n: int, n_samples: int, rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+    checked_generator(rng)
     for start in range(0, n_samples, rows):
         bits = rng.integers(2, size=(min(rows, n_samples - start), n), dtype=np.int8)
         yield bits_to_signs(bits).astype(np.float64)

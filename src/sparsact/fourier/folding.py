@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.checks import checked_generator
 from sparsact.fourier.estimate import Estimate, mean_of
 from sparsact.fourier.estimates import SIGNS_AT_ONCE, checked_dimension
 from sparsact.fourier.neighbours import Function, values_of
@@ -89,6 +90,8 @@ def estimate_weight_by_degree(
     n = checked_dimension(f, n)
     if n_samples < 2:
         raise ValueError(f"`n_samples` must be at least 2, or there is no standard error; got {n_samples}.")
+
+    checked_generator(rng)
 
     def samples() -> Iterator[NDArray[Any]]:
         for _ in range(n_samples):

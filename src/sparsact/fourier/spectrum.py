@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,7 @@ class Spectrum:
 
         At most ``2 * noise_sensitivity(rho) / (1 - rho**d)`` for ``0 <= rho < 1`` and ``d >= 1`` ([A]_, Claim 2.1).
         """
-        return float(self.weight_by_degree()[max(0, degree + 1) :].sum())
+        return float(self.weight_by_degree()[max(0, index(degree) + 1) :].sum())
 
     def influences(self) -> NDArray[np.float64]:
         r"""Influence :math:`\sum_{S \ni i} \hat f(S)^2` of every coordinate, shape (n,)."""

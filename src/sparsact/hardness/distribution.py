@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_reals
+from sparsact.checks import checked_generator, checked_reals
 from sparsact.fourier import Spectrum
 from sparsact.fourier.dense import DenseCoefficients
 from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
@@ -131,7 +131,7 @@ class LiftedFunction(LabelledDistribution):
 
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
         """Examples (x(y), f(y)) of independent uniform y."""
-        Y = bits_to_signs(rng.integers(2, size=(n_samples, self.m), dtype=np.int8))
+        Y = bits_to_signs(checked_generator(rng).integers(2, size=(n_samples, self.m), dtype=np.int8))
         return Examples(self.lift(Y), self.labels(Y))
 
     def support(self) -> Support:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.checks import checked_generator
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.membership import MembershipOracle
@@ -97,6 +98,7 @@ def heavy_coefficients(
         raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
     if not 1 <= split <= 16:
         raise ValueError(f"`split` must lie between 1 and 16 coordinates; got {split}.")
+    checked_generator(rng)
     n = oracle.n
     rounds = [range(start, min(start + split, n)) for start in range(0, n, split)]
     most_alive = int(2 / threshold**2)

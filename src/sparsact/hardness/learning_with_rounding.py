@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_reals
+from sparsact.checks import checked_generator, checked_reals
 from sparsact.constructions import ResidueLift, rounded_products, rounding
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support, frozen
 from sparsact.network import SparselyActivatedNetwork
@@ -139,7 +139,7 @@ class LearningWithRounding(LabelledDistribution):
 
     def residues(self, n_samples: int, *, rng: np.random.Generator) -> Residues:
         """Samples of the problem itself: uniform vectors with their labels."""
-        Y = rng.integers(self.q, size=(n_samples, self.m))
+        Y = checked_generator(rng).integers(self.q, size=(n_samples, self.m))
         return Residues(Y, self.labels(Y))
 
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsact.checks import checked_subset
+from sparsact.checks import checked_generator, checked_subset
 from sparsact.fourier import Spectrum
 from sparsact.hardness.distribution import LiftedFunction
 from sparsact.hardness.kushilevitz_mansour import heavy_coefficients
@@ -116,6 +116,7 @@ def parity_contest(
     members = checked_subset(subset)
     if not members:
         raise ValueError("the empty parity is the constant 1, which needs no learner: name at least one coordinate.")
+    checked_generator(rng)
     on_bits, on_lift = (parity_distribution(members, m, lifted=lifted) for lifted in (False, True))
 
     def rows() -> Iterator[ContestRow]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_masks
+from sparsact.checks import checked_generator, checked_masks
 from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers, Query, SampledAnswers
 from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hardness.ledger import Ledger
@@ -173,4 +173,4 @@ def _answers(
         raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
     if not 0 < failure_probability < 1:
         raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
-    return SampledAnswers(distribution, tolerance, failure_probability=failure_probability, rng=rng)
+    return SampledAnswers(distribution, tolerance, failure_probability=failure_probability, rng=checked_generator(rng))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsact.checks import checked_reals, checked_size
+from sparsact.checks import checked_generator, checked_reals, checked_size
 from sparsact.fourier import Estimate
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_sample, checked_scale, mean_of_draws
@@ -108,5 +108,6 @@ def correlating_network(
         checked_size(value, f"`{name}`") for name, value in (("s", s), ("n_rounds", n_rounds), ("n_starts", n_starts))
     )
     k = checked_n_active(k, s)
+    checked_generator(rng)
     problem = Problem(everywhere, np.append(c, np.zeros(len(everywhere) - len(rows))), W, B)
     return problem.network(correlating_units(problem, s, k, n_rounds=n_rounds, n_starts=n_starts, rng=rng))
