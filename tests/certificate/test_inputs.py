@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from random_networks import KINDS, random_network
 from scipy.optimize import LinearConstraint
 
+from sparsact.certificate import certify
 from sparsact.certificate.inputs import Inputs
 from sparsact.constructions import ResidueLift, indexing, rounding
 from sparsact.hypercube import points
@@ -130,3 +131,8 @@ def test_a_lift_of_residues_names_the_lift_that_it_holds():
     with pytest.raises(TypeError, match="got ResidueLift: pass its `quadratic`"):
         network.certify(inputs=lift)
     assert network.certify(inputs=lift.quadratic).max_active == 1
+
+
+def test_what_is_no_network_is_refused():
+    with pytest.raises(TypeError, match="got ndarray: of a learner pass its `network_`"):
+        certify(np.ones((2, 3)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from operator import index
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from sparsact.certificate.statement import Certificate
 from sparsact.certificate.verdicts import of_sample
 from sparsact.checks import checked_generator
 from sparsact.kernels.threads import threads
-
-if TYPE_CHECKING:
-    from sparsact.network import SparselyActivatedNetwork
+from sparsact.network import SparselyActivatedNetwork
 
 METHODS = ("auto", "enumeration", "orbits", "milp", "sampled")
 
@@ -74,6 +71,8 @@ def certify(
     ------
     ValueError
         If an argument is out of range, or there are too many points or orbits for the method.
+    TypeError
+        If ``network`` is something else.
 
     Notes
     -----
@@ -98,6 +97,11 @@ def certify(
     start = time.perf_counter()
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+    if not isinstance(network, SparselyActivatedNetwork):
+        raise TypeError(
+            f"a certificate is of a SparselyActivatedNetwork; got {type(network).__name__}: of a learner pass its "
+            "`network_`."
+        )
     allowed = Inputs.of(inputs, network.n)
     if method == "sampled":
         certificate = _sampled(network, allowed, distribution, n_samples, max_active, confidence, rng)
