@@ -142,7 +142,7 @@ def _tell(summary: NetworkSummary, report: Path | None) -> None:
     console = Console(highlight=False)
     console.print(f"{summary.name}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}")
     for name, fact in summary.facts:
-        console.print(f"  {name}: {fact}")
+        console.print(f"  {name}: {fact}", soft_wrap=True)
     console.print(f"  weight by degree, {summary.degrees.how}:")
     grid = Grid("degree")
     grid.add_column("weight", justify="right")

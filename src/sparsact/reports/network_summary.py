@@ -68,8 +68,8 @@ class NetworkSummary:
         return (
             ("certificate", self.verdict),
             ("scale", f"W = {self.scale.W:.6g}, B = {self.scale.B:.6g}"),
-            ("dead units", f"{self.n_dead}, which no point of the cube switches on"),
-            ("constant units", f"{self.n_constant}, which every point of the cube switches on"),
+            ("dead units", f"{self.n_dead or 'none'} (no point of the cube switches such a unit on)"),
+            ("constant units", f"{self.n_constant or 'none'} (every point of the cube switches such a unit on)"),
             ("spectrum", self.degrees.how),
             ("average sensitivity", f"{self.average_sensitivity:.6g}{error}; 4k²W² = {self.sensitivity_bound:.6g}"),
         )
