@@ -89,7 +89,7 @@ def or_infinity(bound: Callable[P, float]) -> Callable[P, float]:
         given = tuple(_plain(value) for value in args)
         named = {name: _plain(value) for name, value in kwargs.items()}
         try:
-            return bound(*given, **named)  # type: ignore[arg-type]
+            return bound(*given, **named)  # type: ignore[arg-type] # the same, as Python's numbers
         except OverflowError:
             return inf
 

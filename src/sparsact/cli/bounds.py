@@ -127,10 +127,12 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
 
 def _value(entry: Entry, parameters: dict[str, float]) -> dict[str, Any]:
     """What a bound gives, as JSON holds it: no infinity, but the logarithm where it is known."""
+    from sparsact.bounds import NetworkSize
+
     used = {name: parameters[name] for name in (*entry.parameters, *entry.constants) if name in parameters}
     value = entry.function(**used)
-    if isinstance(value, tuple):
-        return {"parameters": used, "value": value._asdict(), "log2": None}  # type: ignore[attr-defined]
+    if isinstance(value, NetworkSize):
+        return {"parameters": used, "value": value._asdict(), "log2": None}
     exponent = entry.log2(**used) if entry.log2 is not None else log2(value) if 0 < value < float("inf") else None
     return {
         "parameters": used,

@@ -2,6 +2,8 @@ r"""Lower bounds on the empirical Rademacher complexity, by search, on samples o
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -60,8 +62,15 @@ def lower_complexity(
     rows, _ = checked_sample(X, support)
     zeta, s = checked_draws(signs, len(rows)), checked_size(s, "the number `s` of units")
     n_units, repeated = (1, s) if checked_n_active(k, s) == s else (s, 1)
-    options = {"W": W, "B": B, "support": support, "n_rounds": n_rounds, "n_starts": n_starts, "rng": rng}
-    reached = [z @ correlating_network(rows, z, n_units, k, **options)(rows) for z in zeta]  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "W": W,
+        "B": B,
+        "support": support,
+        "n_rounds": n_rounds,
+        "n_starts": n_starts,
+        "rng": rng,
+    }
+    reached = [z @ correlating_network(rows, z, n_units, k, **options)(rows) for z in zeta]
     return mean_of_draws(repeated * np.array(reached) / len(rows), exact=signs is None)
 
 
