@@ -34,8 +34,11 @@ MAY_IMPORT = {
     "constructions": GROUND | {"exact_sign", "network"},
     "bounds": GROUND | {"network", "fourier"},
     "rademacher": GROUND | {"network", "fourier", "bounds"},
-    "learners": GROUND | {"exact_sign", "network", "fourier", "certificate", "bounds"},
+    "learners": GROUND | {"exact_sign", "network", "fourier", "certificate", "bounds", "routing"},
     "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
+    "routing": GROUND,
+    "layers": GROUND | {"routing"},
+    "dsm": GROUND | {"routing", "learners"},
     "datasets": GROUND | {"fourier"},
     "tables": GROUND | {"datasets"},
 }

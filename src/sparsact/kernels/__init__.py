@@ -29,6 +29,7 @@ from sparsact.kernels.networks import (
     flip_squares,
     network_values,
 )
+from sparsact.kernels.selection import top_k
 
 __all__ = [
     "ActiveCounts",
@@ -49,6 +50,7 @@ __all__ = [
     "ranked_gram",
     "subsets_in_order",
     "symmetric_differences",
+    "top_k",
     "transpose_bits",
     "using",
     "walsh_hadamard",
