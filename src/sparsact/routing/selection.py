@@ -19,7 +19,7 @@ class Selection:
     Attributes
     ----------
     indices : (m, k) int64
-        Units in increasing order, or in the router's own where it ranks them; ``EMPTY`` (-1) where a place is not taken.
+        Units, in increasing order or the router's own; ``EMPTY`` (-1) where a place is not taken.
     weights : (m, k) float
         What each unit is multiplied by: 1 for a mask, a probability for a gate, 0 where a place is not taken.
     logits : (m, ...) float or None
@@ -58,7 +58,7 @@ class Selection:
         return whole[:, : self.width]
 
     def expand(self, size: int) -> Selection:
-        """The same choice where each unit stands for ``size`` neighbours: unit u for u * size, ..., u * size + size - 1.
+        """The same choice where unit u stands for ``size`` neighbours: u * size, ..., u * size + size - 1.
 
         An expert of a Switch transformer is such a block of hidden units.
         """
