@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         LowDegreeClassifier,
         LowDegreeRegressor,
         LowDegreeRegressorCV,
+        LSHClassifier,
+        LSHRegressor,
         SparselyActivatedRegressor,
     )
     from sparsact.lift import Lift
@@ -46,6 +48,8 @@ _SUBMODULES = (
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
+    "LSHClassifier": "sparsact.learners",
+    "LSHRegressor": "sparsact.learners",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -58,6 +62,8 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "LSHClassifier",
+    "LSHRegressor",
     "Lift",
     "LowDegreeClassifier",
     "LowDegreeRegressor",

@@ -1,0 +1,1 @@
+"""Routers: from an input to the units that it switches on."""
