@@ -226,4 +226,4 @@ def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
     X, Y, weights = X[kept], Y[kept], weights[kept]
     keys = buckets.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return X[first], Y[first], np.bincount(inverse, weights)
+    return X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)

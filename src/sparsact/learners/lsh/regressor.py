@@ -174,7 +174,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
         if reset:
-            self._one_target = targets.ndim == 1
+            self._one_target: bool = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
             raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
         return rows, Y, weights

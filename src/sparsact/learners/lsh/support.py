@@ -120,12 +120,13 @@ def _by_linear_program(met: NDArray[np.float64], n: float, least: float) -> floa
         ]
     )
     right = np.concatenate([fingerprint, [rare.sum() / n]])
-    closest = linprog(objective, A_eq=equal, b_eq=right, bounds=(0, None), method="highs")
+    solve: Any = linprog  # its type hints are narrower than what it takes
+    closest = solve(objective, A_eq=equal, b_eq=right, bounds=(0, None), method="highs")
     if closest.x is None:  # the share of the rows cannot be met on the grid
         return float(len(met))
     # Many histograms explain the counts about as well; the one with the fewest buckets claims least.
     fewest = np.concatenate([np.ones(size), np.zeros(2 * width)])
-    near = linprog(fewest, objective[None], [closest.fun + SLACK], equal, right, bounds=(0, None), method="highs")
+    near = solve(fewest, objective[None], [closest.fun + SLACK], equal, right, bounds=(0, None), method="highs")
     chosen = closest if near.x is None else near
     return float(np.count_nonzero(frequent) + chosen.x[:size].sum())
 
