@@ -94,7 +94,7 @@ def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArra
         pivot = gram[:, j, j] + alpha
         for i in range(j):
             pivot = pivot - L[:, j, i] * L[:, j, i]
-        kept[:, j] = pivot > ROUNDING * (diagonal[:, j] + alpha)
+        kept[:, j] = pivot > np.maximum(ROUNDING * (diagonal[:, j] + alpha), 0.0)
         root = np.sqrt(np.where(kept[:, j], pivot, 1.0))
         L[:, j, j] = root
         for r in range(j + 1, n):
