@@ -20,22 +20,22 @@ void prefetch_all(const double* data, std::size_t count) {
     prefetch(data, count - 1);
 }
 
-// Adds a row to its bucket's sums; `D` is shape.D, as a constant where that is small.
-template <class Size>
-SPARSACT_INLINE void add_row(const Shape& shape, Size D, const double* z, const double* phi, const double* y,
-                             double weight, double* sums) {
-    for (std::size_t j = 0; j < shape.p; ++j) *sums++ += weight * z[j];
+// Adds a row to its bucket's sums; sizes are constants where they are small.
+template <class Size, class Targets>
+SPARSACT_INLINE void add_row(std::size_t p, Size D, Targets targets, const double* z, const double* phi,
+                             const double* y, double weight, double* sums) {
+    for (std::size_t j = 0; j < p; ++j) *sums++ += weight * z[j];
     double* cross = sums + D * (D + 1) / 2;
     for (std::size_t a = 0; a < D; ++a) {
         const double weighted = weight * phi[a];
         for (std::size_t b = a; b < D; ++b) *sums++ += weighted * phi[b];
-        for (std::size_t t = 0; t < shape.targets; ++t) *cross++ += weighted * y[t];
+        for (std::size_t t = 0; t < targets; ++t) *cross++ += weighted * y[t];
     }
-    for (std::size_t t = 0; t < shape.targets; ++t) *cross++ += (weight * y[t]) * y[t];
+    for (std::size_t t = 0; t < targets; ++t) *cross++ += (weight * y[t]) * y[t];
 }
 
-template <class Size>
-void add_rows(const BucketRows& rows, const Shape& shape, Size D, int sign, BucketSums buckets) {
+template <class Size, class Targets>
+void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets targets, int sign, BucketSums buckets) {
     const std::size_t n_sums = shape.sums();
     Scratch<double> phi(shape.D);
     const auto bucket = [&](std::size_t row, std::size_t t) {
@@ -45,6 +45,8 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, int sign, Buck
         for (std::size_t row = 0; row < rows.m; ++row) {
             if (row + AHEAD < rows.m) {
                 const std::size_t next = bucket(row + AHEAD, t);
+                prefetch(rows.features(row + 2 * AHEAD, t), 0);
+                prefetch(rows.ids + (row + 4 * AHEAD) * rows.tables, t);
                 prefetch_all(buckets.sums + next * n_sums, n_sums);
                 prefetch(buckets.counts, next);
             }
@@ -55,7 +57,7 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, int sign, Buck
                 shape.p, rows.degree, [&](std::size_t j) { return v[j]; },
                 [&](std::size_t a, double monomial) { phi[a] = monomial; });
             buckets.counts[own] += sign;
-            add_row(shape, D, rows.Z + row * shape.p, phi.data(), rows.Y + row * shape.targets,
+            add_row(shape.p, D, targets, rows.Z + row * shape.p, phi.data(), rows.Y + row * shape.targets,
                     sign * rows.weights[row], buckets.sums + own * n_sums);
         }
 }
@@ -63,8 +65,14 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, int sign, Buck
 }  // namespace
 
 void accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
-    const Shape shape(rows.p, rows.degree, rows.targets);
-    const auto with = [&](auto D) { add_rows(rows, shape, D, sign, buckets); };
+    const std::size_t targets = rows.targets;
+    const Shape shape(rows.p, rows.degree, targets);
+    const auto with = [&](auto D) {
+        if (targets == 1)
+            add_rows(rows, shape, D, std::integral_constant<std::size_t, 1>{}, sign, buckets);
+        else
+            add_rows(rows, shape, D, targets, sign, buckets);
+    };
     switch (shape.D) {
         case 1:
             return with(std::integral_constant<std::size_t, 1>{});
