@@ -5,10 +5,14 @@
 
 namespace sparsact {
 
+void bind_bucket_index(nanobind::module_& module);
+void bind_bucket_statistics(nanobind::module_& module);
+void bind_bucket_values(nanobind::module_& module);
 void bind_enumeration(nanobind::module_& module);
 void bind_exact(nanobind::module_& module);
 void bind_walsh_hadamard(nanobind::module_& module);
 void bind_flips(nanobind::module_& module);
+void bind_hashing(nanobind::module_& module);
 void bind_network_values(nanobind::module_& module);
 void bind_packed_bits(nanobind::module_& module);
 void bind_parity_counts(nanobind::module_& module);

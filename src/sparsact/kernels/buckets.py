@@ -38,7 +38,7 @@ class Places(NamedTuple):
     keys: NDArray[np.uint64]
 
 
-def places(X: Array, hashes: Hashes) -> Places:
+def places(X: Array, hashes: Hashes, *, n_threads: int = 1) -> Places:
     """Local coordinates, features and keys of rows; X (m, d) float64, C-contiguous.
 
     The same bits on every kernel, and for a row whatever rows stand beside it: sums run column by column.
@@ -48,7 +48,7 @@ def places(X: Array, hashes: Hashes) -> Places:
     found = Places(
         np.empty((m, p)), np.empty((m, n_tables if hashes.grid else 1, p)), np.empty((m, n_tables), dtype=np.uint64)
     )
-    dispatch.chosen().places(X, *hashes, *found)
+    dispatch.chosen().places(X, *hashes, *found, n_threads)
     return found
 
 
@@ -141,11 +141,13 @@ def accumulate(
     dispatch.chosen().accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
 
 
-def solve(sums: Array, p: int, degree: int, n_targets: int, alpha: float) -> tuple[Array, Array]:
+def solve(
+    sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1
+) -> tuple[Array, Array]:
     """Ridge coefficients (B, D, targets) of each bucket's polynomial, and residual sums of squares (B, targets)."""
     coefficients = np.empty((len(sums), n_features(p, degree), n_targets))
     residual = np.empty((len(sums), n_targets))
-    dispatch.chosen().solve(sums, p, degree, alpha, coefficients, residual)
+    dispatch.chosen().solve(sums, p, degree, alpha, coefficients, residual, n_threads)
     return coefficients, residual
 
 
@@ -159,6 +161,8 @@ def leave_one_out(
     least: int,
     counts: NDArray[np.int64],
     sums: Array,
+    *,
+    n_threads: int = 1,
 ) -> tuple[Array, Array]:
     """What the tables would say of each row had they never seen it: values (m, targets), and the weight (m,) behind.
 
@@ -167,7 +171,7 @@ def leave_one_out(
     """
     values, total = np.empty(Y.shape), np.empty(len(Y))
     dispatch.chosen().leave_one_out(
-        ids, found.Z, found.V, Y, weights, degree, alpha, least, counts, sums, values, total
+        ids, found.Z, found.V, Y, weights, degree, alpha, least, counts, sums, values, total, n_threads
     )
     return values, total
 

@@ -8,18 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 NOWHERE = np.uint64(2**64 - 1)
+LARGEST = np.uint64(2**31)
 
 
 def find(slots: NDArray[np.uint64], keys: NDArray[np.uint64], ids: NDArray[np.int32]) -> None:
-    """Fill ``ids`` (N,) with the number of each key's bucket, or -1. Slots are (2**c, 2): key and number."""
+    """Fill ``ids`` (N,) with the number of each key's bucket, or -1. Slots are (2**c, 2): key and number.
+
+    Slots from a bad file do no harm: a search ends after all of them, and a number that is no int32 counts as -1.
+    """
     ids[:] = -1
     pending = np.arange(len(keys))
     at = _home(keys, len(slots))
-    while len(pending):
+    for _ in range(len(slots)):
+        if not len(pending):
+            return
         key, number = slots[at, 0], slots[at, 1]
         taken = number != NOWHERE
         same = taken & (key == keys[pending])
-        ids[pending[same]] = number[same].astype(np.int32)
+        ids[pending[same]] = np.where(number[same] < LARGEST, number[same], NOWHERE).astype(np.int32)
         going = taken & ~same
         pending, at = pending[going], (at[going] + 1) % len(slots)
 

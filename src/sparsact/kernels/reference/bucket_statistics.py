@@ -34,12 +34,16 @@ def accumulate(
     counts: NDArray[np.int64],
     sums: Array,
 ) -> None:
-    """Add (sign 1) or take away (-1) rows; a bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2."""
+    """Add (sign 1) or take away (-1) rows; a bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2.
+
+    An id that is no bucket's is passed over.
+    """
     signed = sign * weights
     for t in range(ids.shape[1]):
+        known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
         own = _contributions(Z, features(V[:, t % V.shape[1]], degree), Y, signed)
-        np.add.at(counts, ids[:, t], sign)
-        np.add.at(sums, ids[:, t], own)
+        np.add.at(counts, ids[known, t], sign)
+        np.add.at(sums, ids[known, t], own[known])
 
 
 def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
@@ -49,7 +53,9 @@ def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
     return np.concatenate([weights[:, None] * Z, weighted[:, a] * phi[:, b], cross, (weights[:, None] * Y) * Y], axis=1)
 
 
-def solve(sums: Array, p: int, degree: int, alpha: float, coefficients: Array, residual: Array) -> None:
+def solve(
+    sums: Array, p: int, degree: int, alpha: float, coefficients: Array, residual: Array, n_threads: int = 1
+) -> None:
     """Fill ridge coefficients (B, D, targets) and residual sums of squares (B, targets) of buckets.
 
     The constant is not penalised. A pivot that rounding has eaten is left out: its coefficient is 0.
@@ -88,7 +94,7 @@ def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArra
         pivot = gram[:, j, j] + alpha
         for i in range(j):
             pivot = pivot - L[:, j, i] * L[:, j, i]
-        kept[:, j] = pivot > ROUNDING * (diagonal[:, j] + alpha)
+        kept[:, j] = pivot > np.maximum(ROUNDING * (diagonal[:, j] + alpha), 0.0)
         root = np.sqrt(np.where(kept[:, j], pivot, 1.0))
         L[:, j, j] = root
         for r in range(j + 1, n):
@@ -126,15 +132,19 @@ def leave_one_out(
     sums: Array,
     values: Array,
     total: Array,
+    n_threads: int = 1,
 ) -> None:
     """Fill the averages over tables (m, targets), as weights of buckets weigh them, with each row itself taken away."""
     values[:], total[:] = 0.0, 0.0
+    held, rows = np.concatenate([sums, np.zeros((1, sums.shape[1]))]), np.append(counts[: len(sums)], 0)
     for t in range(ids.shape[1]):
         phi = features(V[:, t % V.shape[1]], degree)
-        left = sums[ids[:, t]] - _contributions(Z, phi, Y, weights)
+        known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
+        at = np.where(known, ids[:, t], len(sums))
+        left = held[at] - _contributions(Z, phi, Y, weights)
         coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
         solve(left, Z.shape[1], degree, alpha, coefficients, residual)
-        weight = np.where(counts[ids[:, t]] > least, left[:, Z.shape[1]], 0.0)
+        weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)
         _add(values, total, phi, coefficients, weight)
     _averaged(values, total)
 
@@ -180,8 +190,9 @@ def bucket_values(
     values[:], total[:] = 0.0, 0.0
     for t in range(n_tables):
         at = by_table[:, t]
-        weight = np.where(at >= 0, weights[at], 0.0) if len(weights) else np.zeros(m)
-        own = coefficients[at] if len(weights) else np.zeros((m, *coefficients.shape[1:]))
+        known = (at >= 0) & (at < len(weights))
+        weight, own = np.zeros(m), np.zeros((m, *coefficients.shape[1:]))
+        weight[known], own[known] = weights[at[known]], coefficients[at[known]]
         _add(values, total, features(V[:, t % V.shape[1]], degree), own, weight)
     if average:
         _averaged(values, total)

@@ -61,6 +61,7 @@ def places(
     Z: NDArray[np.float64],
     V: NDArray[np.float64],
     keys: NDArray[np.uint64],
+    n_threads: int = 1,
 ) -> None:
     """Fill local coordinates Z (m, p), features V (m, T or 1, p) and keys (m, T) of rows."""
     p, n_tables = local.shape[1], len(seeds)
