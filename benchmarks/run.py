@@ -24,6 +24,7 @@ BENCHMARKS = (
     "monte_carlo",
     "certificates",
     "planted",
+    "top_k",
 )
 
 
