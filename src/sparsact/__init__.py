@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.learners import (
+        DSMRegressor,
         LowDegreeClassifier,
         LowDegreeRegressor,
         LowDegreeRegressorCV,
@@ -46,6 +47,7 @@ _SUBMODULES = (
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
+    "DSMRegressor": "sparsact.learners",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -58,6 +60,7 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "DSMRegressor",
     "Lift",
     "LowDegreeClassifier",
     "LowDegreeRegressor",
