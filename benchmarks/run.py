@@ -25,6 +25,7 @@ BENCHMARKS = (
     "certificates",
     "planted",
     "top_k",
+    "dsm",
 )
 
 
