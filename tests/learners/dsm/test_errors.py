@@ -78,6 +78,17 @@ def test_columns_and_targets_must_stay_as_they_were():
     np.testing.assert_array_equal(found.predict(X), expected)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"width": 17}, {"n_active": 5}, {"absolute": True}, {"activation": "relu"}, {"solver": "rmsprop"}],
+)
+def test_a_layer_that_was_drawn_stays(change):
+    found = model().fit(X, y).set_params(**change)
+    with pytest.raises(ValueError, match="changed since the first rows; call fit to begin anew"):
+        found.partial_fit(X, y)
+    found.fit(X, y).partial_fit(X, y)
+
+
 def test_a_merge_names_what_differs():
     found = model().fit(X, y)
     for other, complaint in (
@@ -88,7 +99,7 @@ def test_a_merge_names_what_differs():
         (model(absolute=True).fit(X, y), "different routers"),
         (model().fit(X[:, :2], y), "`n_features_in_` is 3 here and 2 there"),
         (model().fit(X, np.c_[y, y]), "number of targets is 1 here and 2 there"),
-        (model(solver="rmsprop").fit(X, y), "without its sums"),
+        (model(solver="rmsprop").fit(X, y), "keeps no sums"),
         (object(), "cannot merge a object"),
     ):
         with pytest.raises(ValueError, match=complaint):

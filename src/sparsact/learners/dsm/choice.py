@@ -40,12 +40,12 @@ class TopK(Router):
 
 def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool) -> Router:
     """The router of that name, or the router itself."""
+    if absolute and router != "top_k":
+        raise ValueError(f'`absolute` ranks the values of router="top_k"; leave it out for {router!r}.')
     if isinstance(router, Router):
         return router
     if n_active > width:
         raise ValueError(f"`n_active` is {n_active}, more than the {width} units of `width`; lower it or widen.")
-    if absolute and router != "top_k":
-        raise ValueError(f'`absolute` ranks the values of router="top_k"; leave it out for "{router}".')
     return TopK(n_active, absolute)
 
 

@@ -16,7 +16,7 @@ from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.learners.dsm.storage import save_dsm
 
 Array = NDArray[np.float64]
-LARGEST = 1e150  # of a pre-activation: its square is finite
+LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
 
 
 class FittedDSM:
@@ -96,6 +96,8 @@ class FittedDSM:
 
     @property
     def _statistic(self) -> RidgeStatistic:
+        if "top_" in self.__dict__:
+            raise ValueError('a model trained by solver="rmsprop" keeps no sums that could be merged.')
         if "statistic_" not in self.__dict__:
             raise ValueError("a model without its sums cannot take in more rows; save it with statistic=True.")
         return self.statistic_

@@ -23,7 +23,6 @@ from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.routing.router import Router
 
 Array = NDArray[np.float64]
-_LAYER = ("width", "n_active", "router", "solver", "bottom", "activation", "bias", "absolute")
 
 
 def _is_additive(learner: DSMRegressor) -> bool:
@@ -229,7 +228,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         targets = np.asarray(targets, dtype=np.float64)
         columns = targets.reshape(len(targets), -1)
-        layer = self._draw(rows, weights) if first else self.layer_
+        layer = self._draw(rows, weights) if first else self._drawn
         check_size(rows, layer.bottom, columns)
         if first:
             self._begin(layer, columns.shape[1], single=targets.ndim == 1)
@@ -245,7 +244,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             self.__dict__.pop("_solution", None)
         else:
             train(
-                self._training,
+                self.top_,
                 self.layer_,
                 (rows, columns, weights),
                 RMSProp(self.learning_rate, self.rho, self.epsilon),
@@ -260,8 +259,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     def _draw(self, rows: Array, weights: Array) -> SparseLayer:
         """The bottom layer, the router and its state."""
         self._seed = entropy(self.random_state)
-        t, d = int(self.width), rows.shape[1]
-        router = router_of(self.router, t, int(self.n_active), absolute=self.absolute)
+        t, d, router = int(self.width), rows.shape[1], self._router
         columns = t if router.routes_on != "inputs" else d
         if router.width(columns) != t:
             raise ValueError(
@@ -271,6 +269,22 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         bottom = Bottom.principal(rows, weights, t, **kind) if self.bottom == "pca" else Bottom.random(d, t, **kind)
         return SparseLayer(bottom, router, router.initial_state(columns, rng=stream(self._seed, "router")))
 
+    @property
+    def _router(self) -> Router:
+        return router_of(self.router, int(self.width), int(self.n_active), absolute=self.absolute)
+
+    @property
+    def _drawn(self) -> SparseLayer:
+        """The layer of the rows before, if the parameters still say so."""
+        bottom = self.layer_.bottom
+        trained = "rmsprop" if "top_" in self.__dict__ else "ridge"
+        now = (self.width, self.activation, self.solver, self._router)
+        if now != (bottom.t, bottom.activation, trained, self.layer_.router):
+            raise ValueError(
+                "`width`, `activation`, `solver` or the router changed since the first rows; call fit to begin anew."
+            )
+        return self.layer_
+
     def _begin(self, layer: SparseLayer, n_targets: int, *, single: bool) -> None:
         """Start the sums or the training."""
         self.layer_, self._n_targets, self._single_target, self.n_rows_ = layer, n_targets, single, 0
@@ -278,9 +292,3 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             self.statistic_ = RidgeStatistic(layer.bottom.t, n_targets)
         else:
             self.top_ = TopLayer.glorot(layer.bottom.t, n_targets, rng=stream(self._seed, "top"))
-
-    @property
-    def _training(self) -> TopLayer:
-        if "top_" not in self.__dict__:
-            raise ValueError('this model was fitted by solver="ridge"; call fit to train anew.')
-        return self.top_

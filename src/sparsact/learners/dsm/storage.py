@@ -61,10 +61,9 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
     learner._seed = tuple(state["seed"])
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    t, T, d = int(learner.width), int(learner._n_targets), int(learner.n_features_in_)
-    bottom = Bottom(
-        expect(arrays, "B", np.float64, (t, d)), expect(arrays, "c", np.float64, (t,)), str(state["activation"])
-    )
+    T, B = int(learner._n_targets), expect(arrays, "B", np.float64, (None, int(learner.n_features_in_)))
+    t = len(B)
+    bottom = Bottom(B, expect(arrays, "c", np.float64, (t,)), str(state["activation"]))
     of_router = {name.removeprefix("router."): a for name, a in arrays.items() if name.startswith("router.")}
     learner.layer_ = SparseLayer(bottom, from_dict(state["router"]), of_router)
     A, intercept = expect(arrays, "A", np.float64, (T, t)), expect(arrays, "intercept", np.float64, (T,))
