@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "scratch.hpp"
 #include "threads.hpp"
@@ -19,7 +20,8 @@ constexpr std::size_t PARTS = 64;  // of every sum, whatever the width of a vect
 template <class T>
 class Chosen {
   public:
-    explicit Chosen(std::size_t t) : ranked_(padded(t)), between_(padded(t) + PADDED) {}
+    explicit Chosen(std::size_t t)
+        : ranked_count_(padded(t)), ranked_(padded(t)), between_(padded(t) + PADDED) {}
 
     void operator()(const Choice<T>& choice, std::size_t row) {
         const T* values = choice.values + row * choice.t;
@@ -30,19 +32,33 @@ class Chosen {
         pad(ranked_.data(), choice.t);
         const Threshold<T> threshold = threshold_of(ranked_.data(), choice.t, choice.k, between_.data());
         least_ = threshold.value;
-        // Of equal values the last lose: NaN is chosen by no comparison.
-        std::size_t surplus = std::max(threshold.at_least, choice.k) - choice.k;
-        for (std::size_t i = choice.t; surplus > 0; --i)
-            if (ranked_[i - 1] == least_) {
-                ranked_[i - 1] = std::numeric_limits<T>::quiet_NaN();
-                --surplus;
-            }
+        strike_out(std::max(threshold.at_least, choice.k) - choice.k);
     }
 
     const T* ranked() const { return ranked_.data(); }
     T least() const { return least_; }
 
   private:
+    // Of equal values the last lose: they become NaN, which no comparison chooses.
+    void strike_out(std::size_t surplus) {
+        for (std::size_t end = ranked_count_; surplus > 0 && end > 0; end -= PADDED) {
+            T* block = ranked_.data() + end - PADDED;
+            std::size_t equal = 0;
+            for (std::size_t i = 0; i < PADDED; ++i) equal += block[i] == least_;
+            if (equal <= surplus) {
+                for (std::size_t i = 0; i < PADDED; ++i) block[i] = block[i] == least_ ? NOT : block[i];
+                surplus -= equal;
+            } else
+                for (std::size_t i = PADDED; surplus > 0; --i)
+                    if (block[i - 1] == least_) {
+                        block[i - 1] = NOT;
+                        --surplus;
+                    }
+        }
+    }
+
+    static constexpr T NOT = std::numeric_limits<T>::quiet_NaN();
+    std::size_t ranked_count_;
     Scratch<T> ranked_, between_;
     T least_ = 0;
 };
