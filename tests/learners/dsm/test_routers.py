@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -71,3 +72,12 @@ def test_the_width_of_a_router_is_that_of_the_model():
 def test_ranking_by_absolute_value_is_of_top_k_alone():
     with pytest.raises(ValueError, match="`absolute` ranks the values of"):
         DSMRegressor(12, router=HalfSpaces(12), absolute=True).fit(X, y)
+
+
+def test_a_file_holds_no_router_that_it_could_not_read_back(tmp_path):
+    fitted = DSMRegressor(12, router=HalfSpaces(12)).fit(X, y)
+    with pytest.raises(ValueError, match="pickle the model"):
+        fitted.save(tmp_path / "m.safetensors")
+    assert not list(tmp_path.iterdir())
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))

@@ -73,3 +73,13 @@ def test_an_unfitted_model_and_an_altered_file_are_refused(tmp_path):
     (tmp_path / "m.safetensors").write_bytes(content)
     with pytest.raises(sa.storage.ModelFileError, match="altered"):
         sa.load(tmp_path / "m.safetensors")
+
+
+def test_a_router_that_was_passed_comes_back(tmp_path):
+    from sparsact.learners.dsm.choice import TopK
+
+    fitted = model(router=TopK(5, absolute=True)).fit(X, Y)
+    fitted.save(tmp_path / "m.safetensors")
+    loaded = sa.load(tmp_path / "m.safetensors")
+    assert loaded.router == loaded.layer_.router == TopK(5, absolute=True)
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))

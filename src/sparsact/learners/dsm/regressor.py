@@ -48,9 +48,8 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     n_active : int, default=256
         Units that an input switches on, s.
     router : str or Router, default="top_k"
-        What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. ``"random_hash"``: a hash
-        of the input. ``"block_top1"``: the largest of each of ``n_active`` blocks of neighbours, by learned-free random
-        scores. Or a :class:`sparsact.routing.Router` of that width, whose own parameters then count.
+        What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. Or a router of that width,
+        whose own parameters then count in place of ``n_active`` and ``absolute``; what it would learn stays as drawn.
     solver : {"ridge", "rmsprop"}, default="ridge"
         ``"ridge"``: the best top layer in closed form, from sums that are additive over rows. ``"rmsprop"``: mini-batch
         training, as in the paper's Appendix A.1.

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact import storage
 from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.choice import from_dict
+from sparsact.learners.dsm.choice import from_dict, to_dict
 from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import TopLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
@@ -26,11 +26,11 @@ def save_dsm(learner: Any, path: str | Path, *, statistic: bool) -> None:
     layer: SparseLayer = learner.layer_
     params = learner.get_params(deep=False)
     if isinstance(params["router"], Router):
-        params["router"] = params["router"].to_dict()
+        params["router"] = to_dict(params["router"])
     state: State = {
         "params": {name: plain(value) for name, value in params.items()},
         "learned": {name: plain(getattr(learner, name)) for name in _LEARNED},
-        "router": layer.router.to_dict(),
+        "router": to_dict(layer.router),
         "activation": layer.bottom.activation,
         "seed": learner._seed,
         "trained": "top_" in learner.__dict__,
