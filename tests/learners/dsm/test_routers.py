@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sparsact import DSMRegressor
+from sparsact.learners.dsm.choice import TopK
 from sparsact.routing.router import Router
 from sparsact.routing.selection import EMPTY, Selection
 
@@ -67,6 +68,11 @@ def test_a_merge_needs_the_same_hashes():
 def test_the_width_of_a_router_is_that_of_the_model():
     with pytest.raises(ValueError, match="`router` chooses among 11 units and `width` is 12"):
         DSMRegressor(12, router=HalfSpaces(11)).fit(X, y)
+
+
+def test_no_more_units_than_there_are():
+    with pytest.raises(ValueError, match="`router` switches on 13 of 12 units"):
+        DSMRegressor(12, router=TopK(13)).fit(X, y)
 
 
 def test_ranking_by_absolute_value_is_of_top_k_alone():

@@ -264,6 +264,8 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             raise ValueError(
                 f"`router` chooses among {router.width(columns)} units and `width` is {t}; make them equal."
             )
+        if router.n_active(columns) > t:
+            raise ValueError(f"`router` switches on {router.n_active(columns)} of {t} units; lower that, or widen.")
         kind: dict[str, Any] = {"bias": self.bias, "activation": self.activation, "rng": stream(self._seed, "bottom")}
         bottom = Bottom.principal(rows, weights, t, **kind) if self.bottom == "pca" else Bottom.random(d, t, **kind)
         return SparseLayer(bottom, router, router.initial_state(columns, rng=stream(self._seed, "router")))
