@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact import DSMRegressor
+from sparsact import DSMRegressor, kernels
 from sparsact.learners.dsm.bottom import Bottom
 from sparsact.learners.dsm.seeds import entropy, stream
 
@@ -30,6 +30,17 @@ def test_the_model_is_that_of_section_2_1(absolute, activation, bottom, targets)
     phi = np.maximum(z, 0) if activation == "relu" else z
     expected = np.array([(model.coef_ * mask[i]) @ phi[i] for i in range(53)]) + model.intercept_
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("activation", ["identity", "relu"])
+def test_every_kernel_gives_the_same_model(activation):
+    found = []
+    for name in ("reference", kernels.backend()):
+        with kernels.using(name):
+            model = DSMRegressor(1100, 300, activation=activation, random_state=0).fit(X, y)
+            found.append((model.predict(X), model.active_units(X)))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(found[0][1], found[1][1])
 
 
 def test_glorot_weights_fill_their_range():

@@ -64,8 +64,11 @@ class SparseLayer:
 
     def active(self, X: Array) -> NDArray[np.bool_]:
         """Units that each row switches on, (m, t)."""
-        seen = self.bottom.preactivations(X) if self.by_values else X
-        return np.asarray(self.router.select(seen, self.state).dense() != 0)
+        on = np.empty((len(X), self.bottom.t), dtype=np.bool_)
+        for block in self.blocks(len(X)):
+            seen = self.bottom.preactivations(X[block]) if self.by_values else X[block]
+            on[block] = self.router.select(seen, self.state).dense() != 0
+        return on
 
     def values(self, X: Array, A: Array) -> Array:
         """Values (m, T) of the model with top layer A (T, t), block by block."""
