@@ -24,6 +24,8 @@ BENCHMARKS = (
     "monte_carlo",
     "certificates",
     "planted",
+    "top_k",
+    "dsm",
 )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.learners import (
+        DSMRegressor,
         LowDegreeClassifier,
         LowDegreeRegressor,
         LowDegreeRegressorCV,
@@ -52,6 +53,7 @@ _NAMES = {
     "Certificate": "sparsact.certificate",
     "LSHClassifier": "sparsact.learners",
     "LSHRegressor": "sparsact.learners",
+    "DSMRegressor": "sparsact.learners",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -64,6 +66,7 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
     "Lift",
