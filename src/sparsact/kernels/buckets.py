@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,9 +141,7 @@ def accumulate(
     dispatch.chosen().accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
 
 
-def solve(
-    sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1
-) -> tuple[Array, Array]:
+def solve(sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1) -> tuple[Array, Array]:
     """Ridge coefficients (B, D, targets) of each bucket's polynomial, and residual sums of squares (B, targets)."""
     coefficients = np.empty((len(sums), n_features(p, degree), n_targets))
     residual = np.empty((len(sums), n_targets))
@@ -198,3 +196,21 @@ def bucket_values(
         X, *hashes, slots, degree, coefficients, weights, trend, average, values, total, n_threads
     )
     return values, total
+
+
+def predictor(
+    hashes: Hashes,
+    slots: NDArray[np.uint64],
+    degree: int,
+    coefficients: Array,
+    weights: Array,
+    trend: Array,
+    *,
+    average: bool = True,
+) -> Any:
+    """:func:`bucket_values` that holds all but the rows: half the time of a single query.
+
+    It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,). Arrays are
+    held, not copied; the kernels are those chosen when it was made.
+    """
+    return dispatch.chosen().BucketPredictor(*hashes, slots, degree, coefficients, weights, trend, average)
