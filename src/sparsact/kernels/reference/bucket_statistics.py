@@ -46,7 +46,7 @@ def accumulate(
 def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
     a, b = np.triu_indices(phi.shape[1])
     weighted = weights[:, None] * phi
-    cross = (weighted[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)
+    cross = (weighted[:, :, None] * Y[:, None, :]).reshape(len(Y), phi.shape[1] * Y.shape[1])
     return np.concatenate([weights[:, None] * Z, weighted[:, a] * phi[:, b], cross, (weights[:, None] * Y) * Y], axis=1)
 
 
@@ -62,7 +62,7 @@ def solve(
     a, b = np.triu_indices(D)
     n_gram = len(a)
     G[:, a, b] = G[:, b, a] = sums[:, p : p + n_gram]
-    C = sums[:, p + n_gram : p + n_gram + D * n_targets].reshape(-1, D, n_targets)
+    C = sums[:, p + n_gram : p + n_gram + D * n_targets].reshape(len(sums), D, n_targets)
     squares = sums[:, p + n_gram + D * n_targets :]
     total = G[:, 0, 0]
     scale = 1.0 / np.where(total > 0, total, np.inf)
