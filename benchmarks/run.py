@@ -20,6 +20,7 @@ BENCHMARKS = (
     "cross_validation",
     "enumeration",
     "network_values",
+    "bucket_kernels",
     "units",
     "monte_carlo",
     "certificates",

@@ -14,8 +14,8 @@ using Ids = Array<const std::int32_t, 2>;
 BucketRows rows_of(const Ids& ids, const Matrix& Z, const Cube& V, const Matrix& Y, const Numbers& weights,
                    int degree) {
     const bool apart = V.shape(1) == ids.shape(1);
-    return {ids.data(),   Z.data(),     V.data(),   Y.data(),   weights.data(), ids.shape(0),
-            ids.shape(1), apart,        Z.shape(1), Y.shape(1), degree};
+    return {ids.data(),   Z.data(), V.data(),   Y.data(),   weights.data(), ids.shape(0),
+            ids.shape(1), apart,    Z.shape(1), Y.shape(1), degree};
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ void bind_bucket_statistics(nb::module_& module) {
             SPARSACT_DISPATCH(leave_one_out, rows, alpha, least, buckets, out, behind, n_threads);
         },
         nb::arg("ids"), nb::arg("Z"), nb::arg("V"), nb::arg("Y"), nb::arg("weights"), nb::arg("degree"),
-        nb::arg("alpha"), nb::arg("least"), nb::arg("counts"), nb::arg("sums"),
-        nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"));
+        nb::arg("alpha"), nb::arg("least"), nb::arg("counts"), nb::arg("sums"), nb::arg("values").noconvert(),
+        nb::arg("total").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace sparsact

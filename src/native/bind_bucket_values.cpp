@@ -67,8 +67,8 @@ void bind_bucket_values(nb::module_& module) {
         [](Matrix X, Numbers centre, Matrix local, Matrix directions, Numbers offsets, Keys seeds, bool grid,
            bool signs, Array<const std::uint64_t, 2> slots, int degree, Cube coefficients, Numbers weights,
            Matrix trend, bool average, Values values, Totals total, int n_threads) {
-            const BucketPredictor predict(centre, local, directions, offsets, seeds, grid, signs, slots, degree,
-                                          coefficients, weights, trend, average);
+            const BucketPredictor predict(centre, local, directions, offsets, seeds, grid, signs, slots,
+                                          degree, coefficients, weights, trend, average);
             predict(X, values, total, n_threads);
         },
         nb::arg("X").noconvert(), nb::arg("centre"), nb::arg("local"), nb::arg("directions"),
@@ -81,8 +81,8 @@ void bind_bucket_values(nb::module_& module) {
              nb::arg("centre"), nb::arg("local"), nb::arg("directions"), nb::arg("offsets"), nb::arg("seeds"),
              nb::arg("grid"), nb::arg("signs"), nb::arg("slots"), nb::arg("degree"), nb::arg("coefficients"),
              nb::arg("weights"), nb::arg("trend"), nb::arg("average"))
-        .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("total").noconvert(), nb::arg("n_threads"));
+        .def("__call__", &BucketPredictor::operator(), nb::arg("X").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("total").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace sparsact

@@ -1,5 +1,5 @@
-// Ridge polynomials of as many buckets as a vector has lanes: one Cholesky factor each, side by side. Internal
-// linkage: each instruction set keeps its own copy.
+// Ridge polynomials of as many buckets as a vector has lanes: one Cholesky factor each, side by side.
+// Internal linkage: each instruction set keeps its own copy.
 #pragma once
 
 #include <algorithm>
@@ -62,13 +62,15 @@ class BucketSolver {
     Reals& gram(std::size_t a, std::size_t b) { return sums_[shape_.gram(a, b)]; }
     Reals& cross(std::size_t a, std::size_t t) { return sums_[shape_.cross(a, t)]; }
     Reals& slope(std::size_t a, std::size_t t) { return coefficients_[a * shape_.targets + t]; }
-    // Entry (a, b) of the lower factor stands where that of the Gram matrix stood; a pivot left out is 0 there.
+    // Entry (a, b) of the lower factor stands where that of the Gram matrix stood; a pivot left out is 0
+    // there.
     Reals& factor(std::size_t a, std::size_t b) { return gram(b, a); }
 
     void factor() {
         const Reals one = Reals{} + 1.0;
         for (std::size_t j = 1; j < shape_.D; ++j) {
-            const Reals rounding = ROUNDING * (gram(j, j) + alpha_), least = rounding > 0.0 ? rounding : Reals{};
+            const Reals rounding = ROUNDING * (gram(j, j) + alpha_),
+                        least = rounding > 0.0 ? rounding : Reals{};
             Reals pivot = (gram(j, j) - gram(0, j) * mean_[j]) + alpha_;
             for (std::size_t i = 1; i < j; ++i) pivot -= factor(j, i) * factor(j, i);
             const Reals root = square_root(pivot > least ? pivot : one);

@@ -10,14 +10,15 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t AHEAD = 8;           // rows whose sums come from memory in the meantime
-constexpr std::size_t CACHE_LINE = 8;      // numbers
-constexpr std::size_t MOST_LINES = 16;     // asked for ahead; longer runs the processor sees by itself
-constexpr std::size_t GROUPS = 64;         // vectors of buckets that a task solves
+constexpr std::size_t AHEAD = 8;        // rows whose sums come from memory in the meantime
+constexpr std::size_t CACHE_LINE = 8;   // numbers
+constexpr std::size_t MOST_LINES = 16;  // asked for ahead; longer runs the processor sees by itself
+constexpr std::size_t GROUPS = 64;      // vectors of buckets that a task solves
 
-void prefetch_all(const double* data, std::size_t count) {
-    for (std::size_t k = 0; k < std::min(count, MOST_LINES * CACHE_LINE); k += CACHE_LINE) prefetch(data, k);
-    prefetch(data, count - 1);
+void prefetch_run(const double* data, std::size_t first, std::size_t count) {
+    for (std::size_t k = 0; k < std::min(count, MOST_LINES * CACHE_LINE); k += CACHE_LINE)
+        prefetch(data, first + k);
+    prefetch(data, first + count - 1);
 }
 
 // Adds a row to its bucket's sums; sizes are constants where they are small.
@@ -35,7 +36,8 @@ SPARSACT_INLINE void add_row(std::size_t p, Size D, Targets targets, const doubl
 }
 
 template <class Size, class Targets>
-void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets targets, int sign, BucketSums buckets) {
+void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets targets, int sign,
+              BucketSums buckets) {
     const std::size_t n_sums = shape.sums();
     Scratch<double> phi(shape.D);
     const auto bucket = [&](std::size_t row, std::size_t t) {
@@ -45,14 +47,14 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets target
         for (std::size_t row = 0; row < rows.m; ++row) {
             if (row + AHEAD < rows.m) {
                 const std::size_t next = bucket(row + AHEAD, t);
-                prefetch(rows.features(row + 2 * AHEAD, t), 0);
-                prefetch(rows.ids + (row + 4 * AHEAD) * rows.tables, t);
-                prefetch_all(buckets.sums + next * n_sums, n_sums);
+                prefetch(rows.V, rows.features(row + 2 * AHEAD, t));
+                prefetch(rows.ids, (row + 4 * AHEAD) * rows.tables + t);
+                prefetch_run(buckets.sums, next * n_sums, n_sums);
                 prefetch(buckets.counts, next);
             }
             const std::size_t own = bucket(row, t);
             if (own >= buckets.n) continue;
-            const double* v = rows.features(row, t);
+            const double* v = rows.V + rows.features(row, t);
             for_each_monomial<double>(
                 shape.p, rows.degree, [&](std::size_t j) { return v[j]; },
                 [&](std::size_t a, double monomial) { phi[a] = monomial; });

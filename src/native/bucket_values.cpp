@@ -10,7 +10,7 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t TABLES = 16;     // looked up together for a block of rows: memory answers meanwhile
+constexpr std::size_t TABLES = 8;      // looked up together for a block of rows: memory answers meanwhile
 constexpr std::size_t CACHE_LINE = 8;  // numbers
 constexpr std::size_t MOST_LINES = 8;  // asked for ahead; longer runs the processor sees by itself
 

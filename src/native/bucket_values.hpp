@@ -17,8 +17,8 @@ struct BucketPolynomials {
 };
 
 SPARSACT_DECLARE(
-    // values (m, targets) of X (m, d): the rows times trend (d, targets), and the weighted average (or sum) over
-    // tables; total (m,), the weight behind each. n_threads <= 0: as many as OpenMP would take.
+    // values (m, targets) of X (m, d): the rows times trend (d, targets), and the weighted average (or sum)
+    // over tables; total (m,), the weight behind each. n_threads <= 0: as many as OpenMP would take.
     void bucket_values(const double* X, std::size_t m, const Hashes& hashes, const BucketPolynomials& buckets,
                        const double* trend, bool average, double* values, double* total, int n_threads);)
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "column_sums.hpp"
 #include "hashing.hpp"
 #include "mixing.hpp"
 #include "scratch.hpp"
@@ -13,11 +14,7 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-using Reals = Vector<double>;
 using Words = Vector<std::uint64_t>;
-
-constexpr std::size_t BLOCK = 32;  // rows
-constexpr std::size_t LANES = lanes<double>;
 
 template <class To, class From>
 SPARSACT_INLINE To bits_of(From from) {
@@ -50,36 +47,6 @@ inline double any_cell(double u) {
     return u != u ? 0.0 : std::floor(std::min(std::max(u, -FARTHEST), FARTHEST));
 }
 
-// `width` columns of sums over n columns times directions, from 0, with offsets added last (null: none).
-template <int width>
-SPARSACT_INLINE void project_tile(const double* columns, std::size_t n, const double* directions,
-                                  std::size_t stride, const double* offsets, std::size_t height,
-                                  double* out) {
-    for (std::size_t row = 0; row < height; row += LANES) {
-        Reals total[width] = {};
-        for (std::size_t i = 0; i < n; ++i) {
-            const Reals x = load<Reals>(columns + i * BLOCK + row);
-            for (int j = 0; j < width; ++j) total[j] += x * directions[i * stride + j];
-        }
-        for (int j = 0; j < width; ++j)
-            store(out + j * BLOCK + row, offsets ? total[j] + offsets[j] : total[j]);
-    }
-}
-
-inline void project(const double* columns, std::size_t n, const double* directions, std::size_t stride,
-                    const double* offsets, std::size_t width, std::size_t height, double* out) {
-    std::size_t j = 0;
-    const auto tiles = [&](auto constant) {
-        constexpr int tile = decltype(constant)::value;
-        for (; j + tile <= width; j += tile)
-            project_tile<tile>(columns, n, directions + j, stride, offsets ? offsets + j : nullptr, height,
-                               out + j * BLOCK);
-    };
-    tiles(std::integral_constant<int, 8>{});
-    tiles(std::integral_constant<int, 4>{});
-    tiles(std::integral_constant<int, 1>{});
-}
-
 class HashedRows {
   public:
     explicit HashedRows(const Hashes& hashes)
@@ -87,7 +54,7 @@ class HashedRows {
 
     // The rows to speak of, at most BLOCK of them; vectors are filled up with rows of zeros.
     void read(const double* X, std::size_t rows) {
-        height_ = (rows + LANES - 1) / LANES * LANES;
+        n_ = rows;
         constexpr std::size_t GROUP = 8;
         const std::size_t d = hashes_.d;
         std::size_t row = 0;
@@ -97,24 +64,24 @@ class HashedRows {
                     X_[i * BLOCK + row + r] = X[(row + r) * d + i] - hashes_.centre[i];
         for (; row < rows; ++row)
             for (std::size_t i = 0; i < d; ++i) X_[i * BLOCK + row] = X[row * d + i] - hashes_.centre[i];
-        for (; row < height_; ++row)
+        for (; row % LANES != 0; ++row)
             for (std::size_t i = 0; i < d; ++i) X_[i * BLOCK + row] = 0.0;
-        project(X_.data(), d, hashes_.local, hashes_.p, nullptr, hashes_.p, height_, Z_.data());
+        project(X_.data(), d, hashes_.local, hashes_.p, nullptr, hashes_.p, n_, Z_.data());
     }
 
     // Columns (p, BLOCK) of local coordinates, and (width, BLOCK) of the centred rows times (d, width)
     // slopes.
     const double* Z() const { return Z_.data(); }
     void times(const double* slopes, std::size_t width, double* out) const {
-        project(X_.data(), hashes_.d, slopes, width, nullptr, width, height_, out);
+        project(X_.data(), hashes_.d, slopes, width, nullptr, width, n_, out);
     }
 
     // Keys (BLOCK,) of one table and, with a grid, features (p, BLOCK); else features are Z.
     void hash(std::size_t table, std::uint64_t* keys, double* features) {
         const std::size_t q = hashes_.q, stride = q * hashes_.tables;
         project(hashes_.grid ? Z_.data() : X_.data(), hashes_.grid ? hashes_.p : hashes_.d,
-                hashes_.directions + table * q, stride, hashes_.offsets + table * q, q, height_, U_.data());
-        for (std::size_t row = 0; row < height_; row += LANES) {
+                hashes_.directions + table * q, stride, hashes_.offsets + table * q, q, n_, U_.data());
+        for (std::size_t row = 0; row < n_; row += LANES) {
             Words far{};
             const Words found = near_keys(hashes_.seeds[table], row, far, features);
             store(keys + row, found);
@@ -155,7 +122,7 @@ class HashedRows {
 
     const Hashes hashes_;
     Scratch<double> X_, Z_, U_;
-    std::size_t height_ = 0;
+    std::size_t n_ = 0;
 };
 
 }  // namespace

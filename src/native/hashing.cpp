@@ -41,11 +41,20 @@ void places(const double* X, std::size_t m, const Hashes& hashes, Places found, 
 }
 
 void row_keys(const std::uint64_t* rows, std::size_t m, std::size_t n, std::uint64_t* keys) {
-    for (std::size_t row = 0; row < m; ++row) {
-        std::uint64_t key = STEP;
-        for (std::size_t j = 0; j < n; ++j) key = mixed(key, rows[row * n + j]);
-        keys[row] = finished(key);
-    }
+    std::size_t row = 0;
+    // Several rows side by side: a row's own products wait for each other.
+    const auto together = [&](auto some) {
+        constexpr std::size_t height = decltype(some)::value;
+        for (; row + height <= m; row += height) {
+            std::uint64_t key[height];
+            std::fill_n(key, height, STEP);
+            for (std::size_t j = 0; j < n; ++j)
+                for (std::size_t r = 0; r < height; ++r) key[r] = mixed(key[r], rows[(row + r) * n + j]);
+            for (std::size_t r = 0; r < height; ++r) keys[row + r] = finished(key[r]);
+        }
+    };
+    together(std::integral_constant<std::size_t, 8>{});
+    together(std::integral_constant<std::size_t, 1>{});
 }
 
 }  // namespace sparsact::SPARSACT_ISA

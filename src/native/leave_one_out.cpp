@@ -50,10 +50,9 @@ class Group {
 
     void prefetch_sums(std::size_t t) const {
         const std::size_t n = shape_.sums();
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const double* sums = buckets_.sums + bucket(l, t) * n;
-            for (std::size_t k = 0; k < std::min<std::size_t>(n, 64); k += 8) prefetch(sums, k);
-        }
+        for (std::size_t l = 0; l < LANES; ++l)
+            for (std::size_t k = 0; k < std::min<std::size_t>(n, 64); k += 8)
+                prefetch(buckets_.sums, bucket(l, t) * n + k);
     }
 
     template <class F>
@@ -79,7 +78,7 @@ class Group {
         for_each_monomial<Reals>(
             shape_.p, rows_.degree,
             [&](std::size_t j) {
-                return lanes_of([&](std::size_t l) { return rows_.features(row_[l], t)[j]; });
+                return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row_[l], t) + j]; });
             },
             [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
         subtract(weight);
@@ -93,7 +92,8 @@ class Group {
         for (std::size_t a = 0; a < shape_.D; ++a) {
             const Reals weighted = weight * phi_[a];
             for (std::size_t b = a; b < shape_.D; ++b) solver_.sum(shape_.gram(a, b)) -= weighted * phi_[b];
-            for (std::size_t k = 0; k < shape_.targets; ++k) solver_.sum(shape_.cross(a, k)) -= weighted * y(k);
+            for (std::size_t k = 0; k < shape_.targets; ++k)
+                solver_.sum(shape_.cross(a, k)) -= weighted * y(k);
         }
         for (std::size_t k = 0; k < shape_.targets; ++k)
             solver_.sum(shape_.square(k)) -= (weight * y(k)) * y(k);
@@ -125,8 +125,8 @@ class Group {
 
 }  // namespace
 
-void leave_one_out(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets,
-                   double* values, double* total, int n_threads) {
+void leave_one_out(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets, double* values,
+                   double* total, int n_threads) {
     const std::size_t groups = (rows.m + LANES - 1) / LANES;
     in_parallel(available_threads(n_threads), (groups + GROUPS - 1) / GROUPS, [&](std::size_t task) {
         Group group(rows, alpha, least, buckets);

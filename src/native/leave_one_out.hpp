@@ -13,8 +13,8 @@ struct HeldSums {
 };
 
 SPARSACT_DECLARE(
-    // values (m, targets) and total (m,), the weight behind each. Buckets left with fewer than `least` rows are
-    // empty. n_threads <= 0: as many as OpenMP would take.
+    // values (m, targets) and total (m,), the weight behind each. Buckets left with fewer than `least` rows
+    // are empty. n_threads <= 0: as many as OpenMP would take.
     void leave_one_out(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets,
                        double* values, double* total, int n_threads);)
 

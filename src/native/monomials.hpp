@@ -12,9 +12,15 @@ struct Shape {
     std::size_t p, D, targets;
 
     Shape(std::size_t p, int degree, std::size_t targets)
-        : p(p), D(degree == 0 ? 1 : degree == 1 ? 1 + p : 1 + p + p * (p + 1) / 2), targets(targets) {}
+        : p(p),
+          D(degree == 0   ? 1
+            : degree == 1 ? 1 + p
+                          : 1 + p + p * (p + 1) / 2),
+          targets(targets) {}
 
-    std::size_t gram(std::size_t a, std::size_t b) const { return p + a * D - a * (a + 1) / 2 + b; }  // a <= b
+    std::size_t gram(std::size_t a, std::size_t b) const {
+        return p + a * D - a * (a + 1) / 2 + b;
+    }  // a <= b
     std::size_t cross(std::size_t a, std::size_t t) const { return gram(D, D) + a * targets + t; }
     std::size_t square(std::size_t t) const { return cross(D, t); }
     std::size_t sums() const { return square(targets); }

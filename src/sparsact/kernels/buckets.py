@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,3 +196,21 @@ def bucket_values(
         X, *hashes, slots, degree, coefficients, weights, trend, average, values, total, n_threads
     )
     return values, total
+
+
+def predictor(
+    hashes: Hashes,
+    slots: NDArray[np.uint64],
+    degree: int,
+    coefficients: Array,
+    weights: Array,
+    trend: Array,
+    *,
+    average: bool = True,
+) -> Any:
+    """:func:`bucket_values` that holds all but the rows: half the time of a single query.
+
+    It is called with ``(X, values, total, n_threads)`` and fills ``values`` (m, targets) and ``total`` (m,). Arrays are
+    held, not copied; the kernels are those chosen when it was made.
+    """
+    return dispatch.chosen().BucketPredictor(*hashes, slots, degree, coefficients, weights, trend, average)

@@ -1,7 +1,8 @@
 """Every kernel in plain NumPy: the definition that the native kernels must equal."""
 
 from sparsact.kernels.reference.bucket_index import fill, find, insert
-from sparsact.kernels.reference.bucket_statistics import accumulate, bucket_values, leave_one_out, solve
+from sparsact.kernels.reference.bucket_statistics import accumulate, leave_one_out, solve
+from sparsact.kernels.reference.bucket_values import BucketPredictor, bucket_values
 from sparsact.kernels.reference.differences import symmetric_differences
 from sparsact.kernels.reference.enumeration import count_active
 from sparsact.kernels.reference.exact import add_products, exponent_range
@@ -15,6 +16,7 @@ from sparsact.kernels.reference.subset_rank import ranked_gram, subsets_in_order
 from sparsact.kernels.reference.walsh_hadamard import walsh_hadamard
 
 __all__ = [
+    "BucketPredictor",
     "accumulate",
     "add_products",
     "bucket_values",

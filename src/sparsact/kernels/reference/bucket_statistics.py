@@ -1,12 +1,9 @@
-"""Sums of each bucket, the polynomial that fits them, and its values."""
+"""Sums of each bucket, the polynomial that fits them, and its values at rows taken away."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sparsact.kernels.reference.bucket_index import find
-from sparsact.kernels.reference.hashing import places, project
 
 Array = NDArray[np.float64]
 
@@ -49,7 +46,7 @@ def accumulate(
 def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
     a, b = np.triu_indices(phi.shape[1])
     weighted = weights[:, None] * phi
-    cross = (weighted[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)
+    cross = (weighted[:, :, None] * Y[:, None, :]).reshape(len(Y), phi.shape[1] * Y.shape[1])
     return np.concatenate([weights[:, None] * Z, weighted[:, a] * phi[:, b], cross, (weights[:, None] * Y) * Y], axis=1)
 
 
@@ -65,7 +62,7 @@ def solve(
     a, b = np.triu_indices(D)
     n_gram = len(a)
     G[:, a, b] = G[:, b, a] = sums[:, p : p + n_gram]
-    C = sums[:, p + n_gram : p + n_gram + D * n_targets].reshape(-1, D, n_targets)
+    C = sums[:, p + n_gram : p + n_gram + D * n_targets].reshape(len(sums), D, n_targets)
     squares = sums[:, p + n_gram + D * n_targets :]
     total = G[:, 0, 0]
     scale = 1.0 / np.where(total > 0, total, np.inf)
@@ -145,11 +142,12 @@ def leave_one_out(
         coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
         solve(left, Z.shape[1], degree, alpha, coefficients, residual)
         weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)
-        _add(values, total, phi, coefficients, weight)
-    _averaged(values, total)
+        add_weighted(values, total, phi, coefficients, weight)
+    average_over_weights(values, total)
 
 
-def _add(values: Array, total: Array, phi: Array, coefficients: Array, weight: Array) -> None:
+def add_weighted(values: Array, total: Array, phi: Array, coefficients: Array, weight: Array) -> None:
+    """Add each row's polynomial times a weight to its value, where that weight is positive."""
     value = np.zeros_like(values)
     for a in range(phi.shape[1]):
         value += phi[:, a, None] * coefficients[:, a]
@@ -157,43 +155,6 @@ def _add(values: Array, total: Array, phi: Array, coefficients: Array, weight: A
     total += np.maximum(weight, 0.0)
 
 
-def _averaged(values: Array, total: Array) -> None:
+def average_over_weights(values: Array, total: Array) -> None:
+    """Divide sums by the weight behind them, where there is any."""
     values /= np.where(total > 0, total, 1.0)[:, None]
-
-
-def bucket_values(
-    X: Array,
-    centre: Array,
-    local: Array,
-    directions: Array,
-    offsets: Array,
-    seeds: NDArray[np.uint64],
-    grid: bool,
-    signs: bool,
-    slots: NDArray[np.uint64],
-    degree: int,
-    coefficients: Array,
-    weights: Array,
-    trend: Array,
-    average: bool,
-    values: Array,
-    total: Array,
-    n_threads: int,
-) -> None:
-    """Fill values (m, targets) and the weight (m,) that stands behind each; 0 where every table misses."""
-    m, p, n_tables = len(X), local.shape[1], len(seeds)
-    Z, V = np.empty((m, p)), np.empty((m, n_tables if grid else 1, p))
-    keys, ids = np.empty((m, n_tables), dtype=np.uint64), np.empty(m * n_tables, dtype=np.int32)
-    places(X, centre, local, directions, offsets, seeds, grid, signs, Z, V, keys)
-    find(slots, keys.ravel(), ids)
-    by_table = ids.reshape(m, n_tables)
-    values[:], total[:] = 0.0, 0.0
-    for t in range(n_tables):
-        at = by_table[:, t]
-        known = (at >= 0) & (at < len(weights))
-        weight, own = np.zeros(m), np.zeros((m, *coefficients.shape[1:]))
-        weight[known], own[known] = weights[at[known]], coefficients[at[known]]
-        _add(values, total, features(V[:, t % V.shape[1]], degree), own, weight)
-    if average:
-        _averaged(values, total)
-    values += project(X, centre, trend, np.zeros(trend.shape[1]))
