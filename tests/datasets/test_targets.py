@@ -222,7 +222,7 @@ def test_cones_of_different_heights_are_their_literal_sum():
 
 def test_cones_that_overlap_are_refused_and_those_that_touch_are_not():
     cones([[0.0], [1.0]], [0.5, -0.5])
-    with pytest.raises(ValueError, match=r"cones 0 and 1 overlap: their radii .* are 0.5 and 0.6, they are 1 apart"):
+    with pytest.raises(ValueError, match=r"cones 0 and 1 overlap: their radii .* are 0.5 and 0.6, their distance 1;"):
         cones([[0.0], [1.0], [9.0]], [0.5, -0.6, 1.0])
     with pytest.raises(ValueError, match="at least one centre"):
         cones(np.empty((0, 2)), [])

@@ -29,8 +29,8 @@ def hit_and_run(Q: NDArray[np.float64], m: int, *, rng: np.random.Generator) -> 
     Notes
     -----
     1024 independent chains start at the centre, take ``40 * k`` steps of burn-in, and then give a point each every
-    ``4 * k`` steps. In a ball a step shrinks the mean of z by ``1 - 1/k``, so two points of one chain have a correlation
-    of about exp(-4), and of the start exp(-40) is left. P is no ball, for which nothing so good is proved.
+    ``4 * k`` steps. In a ball a step shrinks the mean of z by ``1 - 1/k``, so two points of one chain are correlated by
+    about exp(-4), and of the start exp(-40) is left. P is no ball; nothing so good is proved of it.
 
     Cost: ``4 * k`` steps a point, each of ``4 * k * d`` operations.
 

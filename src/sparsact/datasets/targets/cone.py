@@ -71,8 +71,8 @@ class Cones(Target):
         if (excess > 1e-9 * np.abs(apart)).any():
             v, w = pairs[int(np.argmax(excess))]
             raise ValueError(
-                f"cones {v} and {w} overlap: their radii |height| / slope are {radii[v]:.3g} and {radii[w]:.3g}, they are "
-                f"{np.linalg.norm(self.centres[v] - self.centres[w]):.3g} apart; lower the heights or raise the slope."
+                f"cones {v} and {w} overlap: their radii |height| / slope are {radii[v]:.3g} and {radii[w]:.3g}, "
+                f"their distance {apart[np.argmax(excess)]:.3g}; lower the heights or raise the slope."
             )
 
     @property

@@ -117,8 +117,8 @@ class Polynomial(Target):
 def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polynomial:
     """The random polynomial of paper B: coefficients uniform on [-1, 1], scaled so that their absolute values sum to 1.
 
-    The paper does not say which monomials there are: here all of degree ``degree`` or less, the constant and powers such
-    as x_0^2 among them.
+    The paper does not say which monomials there are: here all of degree ``degree`` or less, the constant and powers
+    such as x_0^2 among them.
 
     Parameters
     ----------
