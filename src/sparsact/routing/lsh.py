@@ -128,7 +128,7 @@ class EuclideanLSH(Router):
         """The bucket of each table, with weight 1; the projections (m, tables, hashes) in cells are the logits."""
         xp = namespace(x)
         cells = (_projected(x, state["directions"]) + state["offsets"]) / self.bucket_width
-        codes = xp.astype(xp.clip(xp.floor(cells), -(2.0**62), 2.0**62), xp.int64)
+        codes = xp.astype(xp.clip(xp.floor(xp.astype(cells, xp.float64)), -(2.0**62), 2.0**62), xp.int64)
         tables = integers(self.n_tables, x)
         keys = xp.broadcast_to(numbered(self.n_tables, 0, x), (x.shape[0], self.n_tables))
         for j in range(self.n_hashes):

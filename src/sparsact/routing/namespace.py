@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import array_api_compat.numpy
+import array_api_compat.numpy as numpy_functions
 import numpy as np
 
 
@@ -14,7 +14,11 @@ def namespace(array: Any) -> Any:
 
     ``array_api_compat.array_namespace`` asks a cache, which torch.compile cannot see through.
     """
-    return array_api_compat.numpy if isinstance(array, np.ndarray) else import_module("array_api_compat.torch")
+    if isinstance(array, np.ndarray):
+        return numpy_functions
+    from array_api_compat import torch  # late: whoever has a tensor has torch; torch.compile follows this line
+
+    return torch
 
 
 def is_tensor(thing: Any) -> bool:

@@ -141,9 +141,8 @@ def distances(x: Any, points: Any) -> Any:
     """Euclidean distances (m, t), from differences: 0 if and only if equal, but for underflow."""
     if isinstance(x, np.ndarray):
         return cdist(x, points)
-    wide = namespace(x).float64
-    exact = "donot_use_mm_for_euclid_dist"
-    return x.to(wide).unsqueeze(0).cdist(points.to(wide).unsqueeze(0), compute_mode=exact)[0]
+    xp = namespace(x)
+    return xp.cdist(x.to(xp.float64), points.to(xp.float64), compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def _points(points: ArrayLike, what: str) -> NDArray[np.float64]:

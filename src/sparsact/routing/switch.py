@@ -116,7 +116,7 @@ class Switch(Router):
         xp = namespace(expert)
         experts = xp.arange(self.n_experts, dtype=xp.int64, device=expert.device)
         sent = xp.astype(expert == experts, xp.int64)
-        arrival = xp.take_along_axis(xp.cumulative_sum(sent, axis=0), expert, axis=1)[:, 0]
+        arrival = xp.take_along_axis(sent.cumsum(0), expert, axis=1)[:, 0]
         return arrival > room
 
     def _loss(self, probabilities: Any, counts: Any, normaliser: Any) -> Any:
