@@ -35,7 +35,7 @@ Array = NDArray[Any]
 
 
 class Stage(NamedTuple):
-    """What is timed, how many items it handles, bytes of each item at least (None: not ours to say), and the bar in ns an item."""
+    """What is timed, how many items it handles, bytes that an item must touch (None: not ours), bar in ns an item."""
 
     call: Callable[[], object]
     items: int
