@@ -25,6 +25,8 @@ BENCHMARKS = (
     "monte_carlo",
     "certificates",
     "planted",
+    "top_k",
+    "dsm",
 )
 
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
         kernels,
         learners,
         rademacher,
+        routing,
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.learners import (
+        DSMRegressor,
         LowDegreeClassifier,
         LowDegreeRegressor,
         LowDegreeRegressorCV,
@@ -45,11 +47,13 @@ _SUBMODULES = (
     "kernels",
     "learners",
     "rademacher",
+    "routing",
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
     "LSHClassifier": "sparsact.learners",
     "LSHRegressor": "sparsact.learners",
+    "DSMRegressor": "sparsact.learners",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -62,6 +66,7 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
     "Lift",
@@ -83,6 +88,7 @@ __all__ = [
     "learners",
     "load",
     "rademacher",
+    "routing",
 ]
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sparsact.learners.dsm import DSMRegressor
+from sparsact.learners.dsm.storage import load_dsm
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.storage import load_learner
 from sparsact.learners.lsh import LSHClassifier, LSHRegressor, SupportEstimate, estimate_support
@@ -15,6 +17,7 @@ _LOADERS: dict[Callable[..., Any], tuple[type, ...]] = {
     load_learner: (LowDegreeRegressor, LowDegreeClassifier, LowDegreeRegressorCV),
     load_regressor: (SparselyActivatedRegressor,),
     load_lsh: (LSHRegressor, LSHClassifier),
+    load_dsm: (DSMRegressor,),
 }
 LOADERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
     make.__name__: partial(load, make) for load, kinds in _LOADERS.items() for make in kinds
@@ -23,6 +26,7 @@ LOADERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
 
 __all__ = [
     "LOADERS",
+    "DSMRegressor",
     "LSHClassifier",
     "LSHRegressor",
     "LowDegreeClassifier",

@@ -15,3 +15,32 @@ def namespace(array: Any) -> Any:
     ``array_api_compat.array_namespace`` asks a cache, which torch.compile cannot see through.
     """
     return array_api_compat.numpy if isinstance(array, np.ndarray) else import_module("array_api_compat.torch")
+
+
+def is_tensor(thing: Any) -> bool:
+    """Whether it is a torch tensor, found without importing torch."""
+    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
+
+
+def like(array: Any, x: Any) -> Any:
+    """A NumPy array as the kind of x; floats take its dtype."""
+    if isinstance(x, np.ndarray):
+        return array.astype(x.dtype) if array.dtype.kind == "f" else array
+    torch: Any = import_module("torch")
+    return torch.as_tensor(array, device=x.device, dtype=x.dtype if array.dtype.kind == "f" else None)
+
+
+def integers(n: int, x: Any) -> Any:
+    """0, 1, ... n - 1 as int64 beside x."""
+    xp = namespace(x)
+    return xp.arange(n, dtype=xp.int64, device=x.device)
+
+
+def ones(shape: tuple[int, ...], x: Any) -> Any:
+    """Ones of x's dtype beside it."""
+    return namespace(x).ones(shape, dtype=x.dtype, device=x.device)
+
+
+def constant(array: Any) -> Any:
+    """The same numbers, through which no gradient flows."""
+    return array if isinstance(array, np.ndarray) else array.detach()

@@ -5,11 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.routing.door import checked_inputs, checked_state
+from sparsact.routing.namespace import like
+from sparsact.routing.seeds import hash_generator
 from sparsact.routing.selection import Selection
 
 State = Mapping[str, Any]
@@ -23,11 +27,20 @@ class Router(ABC):
     arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` makes it from the seed.
 
     The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.namespace`).
+
+    Attributes
+    ----------
+    name : str
+        In the registry, :data:`sparsact.routing.ROUTERS`.
+    state_names, trainable : tuple of str
+        Entries of the state, and those of them that training moves.
+    routes_on : str
+        ``"features"``: the rule looks at the pre-activations of the units themselves; ``"inputs"``: at the input.
     """
 
     name: ClassVar[str]
+    state_names: ClassVar[tuple[str, ...]] = ()
     trainable: ClassVar[tuple[str, ...]] = ()
-    #: Whether the rule looks at the width's own pre-activations (top-k) or at the input of the layer (hashes, gates).
     routes_on: ClassVar[str] = "inputs"
 
     @abstractmethod
@@ -50,10 +63,34 @@ class Router(ABC):
     def flops(self, in_features: int) -> int:
         """Multiplications and additions (each counts as one) that routing one input costs, comparisons included."""
 
-    def __call__(self, x: Any, state: State | None = None) -> Selection:
-        """Units for each row of ``x``: the public door, which checks it."""
-        raise NotImplementedError
+    def __call__(self, x: Any, state: State | None = None, *, training: bool = False) -> Selection:
+        """Units for each row of ``x``: the public door.
+
+        Parameters
+        ----------
+        x : array-like or tensor of shape (m, in_features)
+            Inputs; whole numbers and float16 of NumPy are taken as float64, tensors keep their dtype and device.
+        state : mapping of names to arrays, optional
+            As :meth:`initial_state` makes it. Default: drawn from the ``seed`` of the router, the same at every call.
+        training : bool, default=False
+            Whether to route as in training: Switch drops tokens beyond its capacity, Tree mixes its leaves.
+
+        Raises
+        ------
+        ValueError
+            If x is not finite, not of two axes, or does not fit the router or its state.
+        """
+        x = checked_inputs(x)
+        self.width(x.shape[1])  # says so where the columns do not fit
+        if state is None:
+            state = {name: like(array, x) for name, array in _own_state(self, x.shape[1]).items()}
+        return self.select(x, checked_state(state, self.state_names, self.name), training=training)
 
     def to_dict(self) -> dict[str, Any]:
         """``{"router": name, ...hyperparameters}``, as JSON spells it; :func:`sparsact.routing.from_dict` reads it."""
         return {"router": self.name, **asdict(self)}
+
+
+@lru_cache(maxsize=64)
+def _own_state(router: Router, in_features: int) -> dict[str, NDArray[Any]]:
+    return router.initial_state(in_features, rng=hash_generator(getattr(router, "seed", 0)))

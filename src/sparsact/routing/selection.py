@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sparsact.routing.namespace import namespace
+import numpy as np
+
+from sparsact.routing.namespace import integers, namespace
 
 EMPTY = -1
 
@@ -19,7 +21,7 @@ class Selection:
     Attributes
     ----------
     indices : (m, k) int64
-        Units, in increasing order or the router's own; ``EMPTY`` (-1) where a place is not taken.
+        Units, in increasing order; ``EMPTY`` (-1) where a place is not taken.
     weights : (m, k) float
         What each unit is multiplied by: 1 for a mask, a probability for a gate, 0 where a place is not taken.
     logits : (m, ...) float or None
@@ -39,6 +41,18 @@ class Selection:
     counts: Any
     dropped: Any
 
+    @classmethod
+    def of(cls, indices: Any, weights: Any, width: int, *, logits: Any = None, **others: Any) -> Selection:
+        """A selection whose counts follow from its indices; without auxiliary loss and drops, unless given."""
+        xp = namespace(weights)
+        device = weights.device
+        plain = {
+            "auxiliary_loss": xp.zeros((), dtype=weights.dtype, device=device),
+            "counts": counts_of(indices, width),
+            "dropped": xp.zeros((indices.shape[0],), dtype=xp.bool, device=device),
+        }
+        return cls(indices, weights, logits, **(plain | others))
+
     @property
     def width(self) -> int:
         """Number of units."""
@@ -47,14 +61,14 @@ class Selection:
     def dense(self) -> Any:
         """Weights as an (m, width) array, 0 for units that are off: the mask of Section 2.1 of the paper."""
         xp = namespace(self.weights)
-        m, k = self.indices.shape
+        m = self.indices.shape[0]
         # Places not taken go to a column past the last, which is then cut off; no unit is chosen twice for an input.
         column = xp.where(self.indices == EMPTY, self.width, self.indices)
-        rows = xp.broadcast_to(xp.arange(m, device=_device(self.weights))[:, None], (m, k))
-        whole = xp.zeros((m, self.width + 1), dtype=self.weights.dtype, device=_device(self.weights))
-        if xp.__name__.endswith("torch"):
-            return whole.index_put((rows, column), self.weights)[:, : self.width]
-        whole[rows, column] = self.weights
+        whole = xp.zeros((m, self.width + 1), dtype=self.weights.dtype, device=self.weights.device)
+        if isinstance(whole, np.ndarray):
+            np.put_along_axis(whole, column, self.weights, axis=1)
+        else:
+            whole = whole.scatter(1, column, self.weights)
         return whole[:, : self.width]
 
     def expand(self, size: int) -> Selection:
@@ -64,18 +78,20 @@ class Selection:
         """
         xp = namespace(self.weights)
         m, k = self.indices.shape
-        offsets = xp.arange(size, dtype=self.indices.dtype, device=_device(self.indices))
-        units = self.indices[:, :, None] * size + offsets
+        units = self.indices[:, :, None] * size + integers(size, self.indices)
         units = xp.where(self.indices[:, :, None] == EMPTY, EMPTY, units)
-        return Selection(
-            xp.reshape(units, (m, k * size)),
-            xp.reshape(xp.broadcast_to(self.weights[:, :, None], (m, k, size)), (m, k * size)),
-            self.logits,
-            self.auxiliary_loss,
-            xp.reshape(xp.broadcast_to(self.counts[:, None], (self.width, size)), (self.width * size,)),
-            self.dropped,
+        return replace(
+            self,
+            indices=xp.reshape(units, (m, k * size)),
+            weights=xp.reshape(xp.broadcast_to(self.weights[:, :, None], (m, k, size)), (m, k * size)),
+            counts=xp.reshape(xp.broadcast_to(self.counts[:, None], (self.width, size)), (self.width * size,)),
         )
 
 
-def _device(array: Any) -> Any:
-    return getattr(array, "device", None)
+def counts_of(indices: Any, width: int) -> Any:
+    """Inputs (width,) for which each unit was chosen."""
+    flat = namespace(indices).reshape(indices, (-1,))
+    if isinstance(flat, np.ndarray):
+        return np.bincount(flat[flat != EMPTY], minlength=width)
+    counts = flat.new_zeros(width + 1)
+    return counts.scatter_add(0, flat.where(flat != EMPTY, width), flat.new_ones(flat.shape))[:width]

@@ -83,7 +83,8 @@ class _Search:
     """One choice: rows, their moments, what was tried."""
 
     def __init__(self, X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> None:
-        self.X, self.Y, self.weights, self.wish = X, Y, weights, wish
+        self.X, self.Y, self.weights = X, Y, weights = _distinct(X, Y, weights)
+        self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
         self.level, trend = linear_trend(X, Y, weights, self.moments)
@@ -121,11 +122,8 @@ class _Search:
             yield "gradients", gradient_directions(X, residual, weights, moments, p, self.rng)
 
     def _some(self, most: int) -> Rows:
-        """At most so many of the rows, at random."""
-        if len(self.X) <= most:
-            return self.X, self.Y, self.weights
-        chosen = self.rng.choice(len(self.X), most, replace=False)
-        return self.X[chosen], self.Y[chosen], self.weights[chosen]
+        """At most so many of the rows; they stand in no order, so the first ones are a sample."""
+        return self.X[:most], self.Y[:most], self.weights[:most]
 
     def _tuned(self, name: str, local: Array, rows: Rows) -> tuple[float, float, float]:
         """(error, width, alpha) of the best width and penalty on some rows."""
@@ -216,3 +214,16 @@ class _Search:
         else:
             hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)
         return Layout(hashes, wish.degree, self.trend, self.level, self.unit)
+
+
+def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
+    """Distinct rows with their total weights, in the order of a hash of each.
+
+    A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left
+    out, and does not depend on the order of the rows.
+    """
+    kept = weights > 0
+    X, Y, weights = X[kept], Y[kept], weights[kept]
+    keys = buckets.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)

@@ -165,20 +165,20 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         return empty
 
     def _forget_solution(self) -> None:
-        self.__dict__.pop("_compiled", None)
+        self._compiled: list[Predictor] = []  # at most one; filled by the first question
 
     @property
     def _predictor(self) -> Predictor:
         """The compiled table, made when it is first asked for."""
-        if "_compiled" not in self.__dict__:
+        if not self._compiled:
             if not self.table_.n_rows:
                 raise ValueError("the model holds no rows; call fit or partial_fit with some.")
             if self.combine == "joint":
                 solution = joint_solution(self.table_, self._rows, self.alpha_, self.min_count)
             else:
                 solution = self.table_.solution(self.alpha_, self.min_count)
-            self._compiled = Predictor(self.table_, solution, self.fallback, self._single)
-        return self._compiled
+            self._compiled.append(Predictor(self.table_, solution, self.fallback, self._single))
+        return self._compiled[0]
 
     @property
     def _single(self) -> bool:
@@ -196,14 +196,16 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         return rows
 
     def _values(self, X: Any) -> Array:
-        return self._predictor.values(self._queries(X), threads(self.n_jobs))
+        rows = self._queries(X)
+        return self._predictor.values(rows, threads(self.n_jobs))
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
         """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
 
         Numbers are places in :attr:`bucket_counts_`, over all tables together.
         """
-        found = buckets.places(self._queries(X), self.table_.layout.hashes)
+        rows = self._queries(X)
+        found = buckets.places(rows, self.table_.layout.hashes)
         return self.table_.index.find(found.keys).astype(np.int64)
 
     def predictor(self) -> Predictor:

@@ -155,12 +155,17 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
+        return tags
+
     def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool) -> Self:
         if not anew:
             self._check_rows_known()
         rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
         if anew:
-            self._one_target = np.ndim(y) == 1 or (Y.shape[1] == 1 and np.ndim(y) == 1)
             self._begin(rows, Y, weights)
         self._take_in(rows, Y, weights)
         return self
@@ -168,6 +173,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
+        if reset:
+            self._one_target: bool = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
             raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
         return rows, Y, weights

@@ -1,0 +1,85 @@
+"""A random set of units for each input: the same input, the same units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparsact.checks import checked_size
+from sparsact.routing.hashes import finished, numbered, shifted
+from sparsact.routing.namespace import namespace, ones
+from sparsact.routing.router import Router, State
+from sparsact.routing.selection import Selection
+from sparsact.routing.top_k import largest
+
+
+@dataclass(frozen=True)
+class RandomHash(Router):
+    """k units by a hash of the input's bits: every set of k units is as likely, and near inputs have nothing in common.
+
+    The same input has the same units in every process, on every platform, in every dtype that holds its numbers
+    exactly, for -0.0 as for 0.0: numbers are taken as float64, and only whole numbers are computed with. The paper's
+    listing (A.1) hashes the decimal text of a random *projection* of the input, whose last digits differ from one
+    matrix library to the next.
+
+    Parameters
+    ----------
+    k : int
+        Active units.
+    n_units : int, optional
+        Units to choose from; default: as many as inputs have columns.
+    seed : int, default=0
+        Of the hash.
+
+    Examples
+    --------
+    >>> router = RandomHash(2, 6)
+    >>> bool((router([[0.5, -1.0]]).indices == router([[0.5, -1.0]]).indices).all())
+    True
+    """
+
+    name: ClassVar[str] = "random_hash"
+    k: int
+    n_units: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked_size(self.k, "`k` of RandomHash")
+        if self.n_units is not None and self.k > checked_size(self.n_units, "`n_units`"):
+            raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= n_units.")
+
+    def width(self, in_features: int) -> int:
+        """``n_units``, or the number of columns."""
+        width = in_features if self.n_units is None else self.n_units
+        if self.k > width:
+            raise ValueError(f"RandomHash(k={self.k}) cannot choose among {width} units; pass k <= {width}.")
+        return width
+
+    def n_active(self, in_features: int) -> int:
+        """``k``."""
+        return self.k
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The k units whose mixture with the input is largest, with weight 1."""
+        width = self.width(x.shape[1])
+        words = _words(x)
+        columns, units = numbered(x.shape[1], 2 * self.seed, words), numbered(width, 2 * self.seed + 1, words)
+        xp = namespace(words)
+        inputs = finished(xp.sum(finished(words ^ columns), axis=1, dtype=xp.int64))
+        ranks = xp.astype(shifted(finished(inputs[:, None] ^ units), 11), xp.float64)  # 53 bits: exact
+        places = largest(ranks, self.k)
+        return Selection.of(places, ones(tuple(places.shape), x), width)
+
+    def flops(self, in_features: int) -> int:
+        """About nine whole-number operations a column and ten a unit, with a comparison."""
+        return 9 * in_features + 10 * self.width(in_features)
+
+
+def _words(x: Any) -> Any:
+    """The bits of each number as float64, -0.0 as 0.0: int64."""
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x.astype(np.float64) + 0.0).view(np.int64)
+    xp = namespace(x)
+    return (x.detach().to(xp.float64) + 0.0).contiguous().view(xp.int64)
