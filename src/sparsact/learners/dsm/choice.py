@@ -27,7 +27,7 @@ class TopK(Router):
     k: int
     absolute: bool = False
     name: ClassVar[str] = "top_k"
-    routes_on: ClassVar[str] = "preactivations"
+    routes_on: ClassVar[str] = "features"
 
     def width(self, in_features: int) -> int:
         """All that it looks at."""
