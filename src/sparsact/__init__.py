@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         kernels,
         learners,
         rademacher,
+        routing,
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.learners import (
@@ -44,6 +45,7 @@ _SUBMODULES = (
     "kernels",
     "learners",
     "rademacher",
+    "routing",
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
@@ -80,6 +82,7 @@ __all__ = [
     "learners",
     "load",
     "rademacher",
+    "routing",
 ]
 
 
