@@ -20,7 +20,7 @@ def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool
         raise ValueError(f"`n_active` is {n_active}, more than the {width} units of `width`; lower it or widen.")
     if router == TopK.name:
         return TopK(n_active, absolute)
-    return RandomHash(n_active, width=width, seed=int(stream(seed, "router").integers(2**62)))
+    return RandomHash(n_active, width, seed=int(stream(seed, "router").integers(2**62)))
 
 
 def to_dict(router: Router) -> dict[str, Any]:
