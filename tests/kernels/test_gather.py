@@ -42,7 +42,7 @@ def bits(values: np.ndarray) -> np.ndarray:
 @given(**sizes)
 def test_every_kernel_has_the_bits_of_the_reference(m, n, t, k, dtype, n_threads, seed):
     rng = np.random.default_rng(seed)
-    X, W, A, indices = stored(rng, (m, n), dtype), stored(rng, (t, n), dtype), stored(rng, (m, k), dtype)
+    X, W, A = stored(rng, (m, n), dtype), stored(rng, (t, n), dtype), stored(rng, (m, k), dtype)
     indices = places(rng, m, k, t)
     before = [array.copy() for array in (X, W, A, indices)]
     expected = np.empty_like(A), np.empty_like(X), np.zeros_like(W)
