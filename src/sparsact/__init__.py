@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         kernels,
         learners,
         rademacher,
+        routing,
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.learners import (
@@ -43,6 +44,7 @@ _SUBMODULES = (
     "kernels",
     "learners",
     "rademacher",
+    "routing",
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
@@ -77,6 +79,7 @@ __all__ = [
     "learners",
     "load",
     "rademacher",
+    "routing",
 ]
 
 

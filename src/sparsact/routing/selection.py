@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from sparsact.routing.namespace import namespace
 
 EMPTY = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """Units that each of m inputs switches on, at most k of ``width`` for each.
 
@@ -39,6 +41,19 @@ class Selection:
     counts: Any
     dropped: Any
 
+    @classmethod
+    def mask(cls, indices: Any, width: int, *, dtype: Any, logits: Any = None) -> Selection:
+        """The choice with weight 1, of type ``dtype``, for every unit in ``indices`` (m, k); nothing is dropped."""
+        xp = namespace(indices)
+        return cls(
+            indices,
+            xp.astype(indices != EMPTY, dtype),
+            logits,
+            xp.zeros((), dtype=dtype, device=indices.device),
+            chosen_counts(indices, width),
+            xp.zeros((indices.shape[0],), dtype=xp.bool, device=indices.device),
+        )
+
     @property
     def width(self) -> int:
         """Number of units."""
@@ -50,8 +65,8 @@ class Selection:
         m, k = self.indices.shape
         # Places not taken go to a column past the last, which is then cut off; no unit is chosen twice for an input.
         column = xp.where(self.indices == EMPTY, self.width, self.indices)
-        rows = xp.broadcast_to(xp.arange(m, device=_device(self.weights))[:, None], (m, k))
-        whole = xp.zeros((m, self.width + 1), dtype=self.weights.dtype, device=_device(self.weights))
+        rows = xp.broadcast_to(xp.arange(m, device=self.weights.device)[:, None], (m, k))
+        whole = xp.zeros((m, self.width + 1), dtype=self.weights.dtype, device=self.weights.device)
         if xp.__name__.endswith("torch"):
             return whole.index_put((rows, column), self.weights)[:, : self.width]
         whole[rows, column] = self.weights
@@ -64,7 +79,7 @@ class Selection:
         """
         xp = namespace(self.weights)
         m, k = self.indices.shape
-        offsets = xp.arange(size, dtype=self.indices.dtype, device=_device(self.indices))
+        offsets = xp.arange(size, dtype=self.indices.dtype, device=self.indices.device)
         units = self.indices[:, :, None] * size + offsets
         units = xp.where(self.indices[:, :, None] == EMPTY, EMPTY, units)
         return Selection(
@@ -76,6 +91,16 @@ class Selection:
             self.dropped,
         )
 
+    def __repr__(self) -> str:
+        m, k = self.indices.shape
+        return f"<Selection of at most {k} of {self.width} units for each of {m} inputs>"
 
-def _device(array: Any) -> Any:
-    return getattr(array, "device", None)
+
+def chosen_counts(indices: Any, width: int) -> Any:
+    """How often each of ``width`` units stands in ``indices`` (m, k), (width,) int64."""
+    if isinstance(indices, np.ndarray):
+        return np.bincount(indices[indices != EMPTY], minlength=width)
+    xp = namespace(indices)
+    units = xp.where(indices == EMPTY, width, indices).reshape(-1)
+    ones = xp.ones_like(units)
+    return xp.zeros((width + 1,), dtype=xp.int64, device=indices.device).index_add(0, units, ones)[:width]
