@@ -20,10 +20,13 @@ BENCHMARKS = (
     "cross_validation",
     "enumeration",
     "network_values",
+    "bucket_kernels",
     "units",
     "monte_carlo",
     "certificates",
     "planted",
+    "top_k",
+    "dsm",
 )
 
 

@@ -50,15 +50,20 @@ NB_MODULE(_native, module) {
         return 1;
 #endif
     });
+    sparsact::bind_bucket_index(module);
+    sparsact::bind_bucket_statistics(module);
+    sparsact::bind_bucket_values(module);
     sparsact::bind_enumeration(module);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
     sparsact::bind_flips(module);
     sparsact::bind_gather(module);
+    sparsact::bind_hashing(module);
     sparsact::bind_network_values(module);
     sparsact::bind_packed_bits(module);
     sparsact::bind_parity_counts(module);
     sparsact::bind_polynomial(module);
+    sparsact::bind_selection(module);
     sparsact::bind_subset_rank(module);
     sparsact::bind_symmetric_differences(module);
 }

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     )
     from sparsact.certificate import Certificate, certify
     from sparsact.learners import (
+        DSMRegressor,
         LowDegreeClassifier,
         LowDegreeRegressor,
         LowDegreeRegressorCV,
+        LSHClassifier,
+        LSHRegressor,
         SparselyActivatedRegressor,
     )
     from sparsact.lift import Lift
@@ -48,6 +51,9 @@ _SUBMODULES = (
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
+    "LSHClassifier": "sparsact.learners",
+    "LSHRegressor": "sparsact.learners",
+    "DSMRegressor": "sparsact.learners",
     "Lift": "sparsact.lift",
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
@@ -60,6 +66,9 @@ _NAMES = {
 
 __all__ = [
     "Certificate",
+    "DSMRegressor",
+    "LSHClassifier",
+    "LSHRegressor",
     "Lift",
     "LowDegreeClassifier",
     "LowDegreeRegressor",

@@ -85,6 +85,29 @@ def checked_size(value: int, what: str, least: int = 1) -> int:
     return number
 
 
+def checked_positive(value: Any, what: str) -> float:
+    """A finite number above 0 as a float."""
+    number = float(value)
+    if not 0 < number < float("inf"):
+        raise ValueError(f"{what} must be a finite number above 0; got {value!r}.")
+    return number
+
+
+def checked_frame(frame: ArrayLike, what: str) -> NDArray[np.float64]:
+    """A copy of ``frame`` (ambient, dimension) as float64 whose columns are orthonormal to 1e-8."""
+    columns = checked_reals(frame, what).copy()
+    if columns.ndim != 2 or not 1 <= columns.shape[1] <= columns.shape[0]:
+        raise ValueError(
+            f"{what} must have shape (ambient, dimension), 1 <= dimension <= ambient; got {columns.shape}."
+        )
+    error = float(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max())
+    if error > 1e-8:
+        raise ValueError(
+            f"{what} must be orthonormal; inner products are off by {error:.2g}: pass numpy.linalg.qr's Q."
+        )
+    return columns
+
+
 def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
     """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
     array = np.asarray(values, dtype=object)
@@ -124,16 +147,6 @@ def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
         return rows
     return checked_reals(rows, "`X`")
-
-
-def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
-    """``values`` as finite floats: float16 and float32 as they are, all others as float64; bool is refused."""
-    array = _array(values, what)
-    if array.dtype == bool:
-        raise ValueError(f"{what} holds bits; pass numbers, such as sparsact.hypercube.bits_to_signs(bits).")
-    if array.dtype in (np.float16, np.float32) and _all_finite(array):
-        return array
-    return checked_reals(array, what)
 
 
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:

@@ -30,7 +30,7 @@ from sparsact.kernels.networks import (
     flip_squares,
     network_values,
 )
-from sparsact.kernels.selection import top_k
+from sparsact.kernels.selection import top_k, top_k_dot, top_k_masked
 
 __all__ = [
     "ActiveCounts",
@@ -55,6 +55,8 @@ __all__ = [
     "subsets_in_order",
     "symmetric_differences",
     "top_k",
+    "top_k_dot",
+    "top_k_masked",
     "transpose_bits",
     "using",
     "walsh_hadamard",

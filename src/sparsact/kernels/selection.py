@@ -21,7 +21,42 @@ def top_k(values: NDArray[Any], k: int, *, absolute: bool = False, n_threads: in
         1 to t.
     absolute : bool
         Rank by absolute value.
+
+    Notes
+    -----
+    A sample of a row says between which two of its values the k-th largest should lie; one pass writes these out, and
+    bisection of the floats finds it among them. About ten passes over a row that is in the cache, whatever k.
     """
     places = np.empty((len(values), k), dtype=np.int64)
     dispatch.chosen().top_k(values, k, absolute, places, n_threads)
     return places
+
+
+def top_k_dot(
+    values: NDArray[Any], A: NDArray[Any], k: int, *, absolute: bool = False, n_threads: int = 1
+) -> NDArray[Any]:
+    """Sums (m, T) of A times the k largest values of each row, whose places are never written out.
+
+    Parameters
+    ----------
+    values : ndarray of shape (m, t)
+        As for :func:`top_k`.
+    A : ndarray of shape (T, t)
+        Of the dtype of ``values``, C-contiguous.
+
+    Notes
+    -----
+    Sums are taken in the dtype of ``values``, in 64 parts: the same bits on every instruction set and number of
+    threads; the reference agrees up to rounding. A pass over the row for each target: for many targets
+    :func:`top_k_masked` and a product of matrices are faster.
+    """
+    dots = np.empty((len(values), len(A)), dtype=values.dtype)
+    dispatch.chosen().top_k_dot(values, A, k, absolute, dots, n_threads)
+    return dots
+
+
+def top_k_masked(values: NDArray[Any], k: int, *, absolute: bool = False, n_threads: int = 1) -> NDArray[Any]:
+    """The k largest values of each row where they stand, 0 elsewhere; arguments and choice as for :func:`top_k`."""
+    masked = np.empty_like(values)
+    dispatch.chosen().top_k_masked(values, k, absolute, masked, n_threads)
+    return masked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +16,7 @@ from sparsact.layers.inputs import as_computed, checked_inputs
 from sparsact.layers.parameters import fill_uniform
 from sparsact.layers.routing import Routing, weights_as
 from sparsact.routing.router import Router
-from sparsact.routing.selection import EMPTY, Selection
+from sparsact.routing.selection import Selection
 
 METHODS = ("auto", "sparse", "dense")
 # "auto" takes whole matrices where an input switches on more than this share of the units, or where all inputs

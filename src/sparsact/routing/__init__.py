@@ -1,10 +1,40 @@
-"""Routing: which units an input switches on. One contract for hashes, gates, trees and top-k; NumPy or torch."""
+"""Routers: from an input to the units that it switches on.
 
-from sparsact.routing.hyperplane_lsh import HyperplaneLSH
+Each router is a frozen record of hyperparameters; ``router(x)`` gives a :class:`Selection` for rows of NumPy arrays or
+torch tensors alike. Layers (:mod:`sparsact.layers`) and learners route by the same contract.
+"""
+
+from sparsact.routing.block_top1 import BlockTop1
+from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH
+from sparsact.routing.nearest import Interpolation, Nearest
 from sparsact.routing.random_hash import RandomHash
 from sparsact.routing.registry import ROUTERS, from_dict, named
 from sparsact.routing.router import Router
+from sparsact.routing.seeds import hash_generator
 from sparsact.routing.selection import EMPTY, Selection
+from sparsact.routing.statistics import RoutingCollapseWarning, RoutingStatistics, warn_of_collapse
+from sparsact.routing.switch import Switch
 from sparsact.routing.top_k import TopK
+from sparsact.routing.tree import Tree
 
-__all__ = ["EMPTY", "ROUTERS", "HyperplaneLSH", "RandomHash", "Router", "Selection", "TopK", "from_dict", "named"]
+__all__ = [
+    "EMPTY",
+    "ROUTERS",
+    "BlockTop1",
+    "EuclideanLSH",
+    "HyperplaneLSH",
+    "Interpolation",
+    "Nearest",
+    "RandomHash",
+    "Router",
+    "RoutingCollapseWarning",
+    "RoutingStatistics",
+    "Selection",
+    "Switch",
+    "TopK",
+    "Tree",
+    "from_dict",
+    "hash_generator",
+    "named",
+    "warn_of_collapse",
+]

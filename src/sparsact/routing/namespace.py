@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
+import array_api_compat.numpy as numpy_functions
 import numpy as np
-from array_api_compat import numpy
 
 
 def namespace(array: Any) -> Any:
@@ -14,46 +15,36 @@ def namespace(array: Any) -> Any:
     ``array_api_compat.array_namespace`` asks a cache, which torch.compile cannot see through.
     """
     if isinstance(array, np.ndarray):
-        return numpy
-    from array_api_compat import torch  # late: only who brings tensors has torch
+        return numpy_functions
+    from array_api_compat import torch  # late: whoever has a tensor has torch; torch.compile follows this line
 
     return torch
 
 
-def taken(values: Any, places: Any) -> Any:
-    """Of each row along the last axis, the values at ``places``; differentiable."""
-    if isinstance(values, np.ndarray):
-        return np.take_along_axis(values, places, axis=-1)
-    return values.take_along_dim(places, dim=-1)
+def is_tensor(thing: Any) -> bool:
+    """Whether it is a torch tensor, found without importing torch."""
+    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
+
+
+def like(array: Any, x: Any) -> Any:
+    """A NumPy array as the kind of x; floats take its dtype."""
+    if isinstance(x, np.ndarray):
+        return array.astype(x.dtype) if array.dtype.kind == "f" else array
+    torch: Any = import_module("torch")
+    return torch.as_tensor(array, device=x.device, dtype=x.dtype if array.dtype.kind == "f" else None)
+
+
+def integers(n: int, x: Any) -> Any:
+    """0, 1, ... n - 1 as int64 beside x."""
+    xp = namespace(x)
+    return xp.arange(n, dtype=xp.int64, device=x.device)
+
+
+def ones(shape: tuple[int, ...], x: Any) -> Any:
+    """Ones of x's dtype beside it."""
+    return namespace(x).ones(shape, dtype=x.dtype, device=x.device)
 
 
 def constant(array: Any) -> Any:
-    """``array`` as a constant, through which no gradient flows."""
+    """The same numbers, through which no gradient flows."""
     return array if isinstance(array, np.ndarray) else array.detach()
-
-
-def softmax(logits: Any) -> Any:
-    """Probabilities along the last axis."""
-    if isinstance(logits, np.ndarray):
-        from scipy import special
-
-        return special.softmax(logits, axis=-1) if logits.size else logits
-    return logits.softmax(-1)
-
-
-def log_sum_exp(logits: Any) -> Any:
-    """Logarithm of the sum of exponentials along the last axis."""
-    if isinstance(logits, np.ndarray):
-        from scipy import special
-
-        return special.logsumexp(logits, axis=-1) if logits.size else logits[..., 0]
-    return logits.logsumexp(-1)
-
-
-def sigmoid(scores: Any) -> Any:
-    """1 / (1 + exp(-score)), entry by entry."""
-    if isinstance(scores, np.ndarray):
-        from scipy import special
-
-        return special.expit(scores)
-    return scores.sigmoid()

@@ -1,93 +1,85 @@
-"""RandomHash: units by a hash of the input's bits."""
+"""A random set of units for each input: the same input, the same units."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.largest import comparisons, largest
-from sparsact.routing.mixing import MIXING, keys, mix, mixed, shifted, words_of
-from sparsact.routing.namespace import namespace
+import numpy as np
+
+from sparsact.checks import checked_size
+from sparsact.routing.hashes import finished, numbered, shifted
+from sparsact.routing.namespace import namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.routing.top_k import largest
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True)
 class RandomHash(Router):
-    """k units, as good as random, but always the same for the same input.
+    """k units by a hash of the input's bits: every set of k units is as likely, and near inputs have nothing in common.
 
-    Every unit hashes the input with its own number, and the k with the largest hashes are on; so each set of k units is
-    as likely as any other. Nearness means nothing here: an input that differs in its last bit has another set.
+    The same input has the same units in every process, on every platform, in every dtype that holds its numbers
+    exactly, for -0.0 as for 0.0: numbers are taken as float64, and only whole numbers are computed with. The paper's
+    listing (A.1) hashes the decimal text of a random *projection* of the input, whose last digits differ from one
+    matrix library to the next.
 
     Parameters
     ----------
     k : int
-        Units that each input switches on.
-    width : int, default=None
-        Units to choose from; None for as many as columns.
+        Active units.
+    n_units : int, optional
+        Units to choose from; default: as many as inputs have columns.
     seed : int, default=0
-        Which hash.
-
-    Notes
-    -----
-    The snippet of [B]_ (Appendix A.1) hashes the decimal string of a random projection of the input. Its digits depend
-    on the order in which the product was summed, so on the machine, the library and the batch. Here the input's own
-    numbers are hashed, as float64 spells them, in integer arithmetic: the set is the same on every platform, in NumPy
-    and in torch, and for float32 and float64 copies of the same numbers. 53 bits of each hash are compared; should two
-    agree, the first unit wins.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Appendix A.1.
+        Of the hash.
 
     Examples
     --------
-    >>> RandomHash(2, width=6)([[0.5, -1.0], [0.5, -1.0], [0.5, 1.0]]).indices.shape
-    (3, 2)
+    >>> router = RandomHash(2, 6)
+    >>> bool((router([[0.5, -1.0]]).indices == router([[0.5, -1.0]]).indices).all())
+    True
     """
 
-    k: int
-    n_units: int | None
-    seed: int
-
     name: ClassVar[str] = "random_hash"
+    k: int
+    n_units: int | None = None
+    seed: int = 0
 
-    def __init__(self, k: int, width: int | None = None, seed: int = 0) -> None:
-        for name, value in (("k", k), ("n_units", width), ("seed", seed)):
-            object.__setattr__(self, name, value)
-        hyperparameters.sizes(self, "k")
-        hyperparameters.sizes(self, "n_units", optional=True)
-        hyperparameters.seed(self)
-        if self.n_units is not None and self.k > self.n_units:
-            raise ValueError(f"cannot choose k = {self.k} units of {self.n_units}: lower `k` or raise `width`.")
+    def __post_init__(self) -> None:
+        checked_size(self.k, "`k` of RandomHash")
+        if self.n_units is not None and self.k > checked_size(self.n_units, "`n_units`"):
+            raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= n_units.")
 
     def width(self, in_features: int) -> int:
-        """The ``width`` asked for, or the number of columns."""
-        return in_features if self.n_units is None else self.n_units
+        """``n_units``, or the number of columns."""
+        width = in_features if self.n_units is None else self.n_units
+        if self.k > width:
+            raise ValueError(f"RandomHash(k={self.k}) cannot choose among {width} units; pass k <= {width}.")
+        return width
 
     def n_active(self, in_features: int) -> int:
-        """The k of the router."""
+        """``k``."""
         return self.k
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
-        """The k units of each row of ``x`` whose hashes are largest."""
-        xp = namespace(x)
-        d, width = x.shape[1], self.width(x.shape[1])
-        words = words_of(x)
-        row = mixed(words, keys(0, d, self.seed, like=words))
-        hashes = mix(row[:, None] ^ keys(-width, width, self.seed, like=words))
-        ranks = xp.astype(shifted(hashes, 11), xp.float64)  # 53 bits: exact
-        return Selection.mask(largest(ranks, self.k), width, dtype=x.dtype)
+        """The k units whose mixture with the input is largest, with weight 1."""
+        width = self.width(x.shape[1])
+        words = _words(x)
+        columns, units = numbered(x.shape[1], 2 * self.seed, words), numbered(width, 2 * self.seed + 1, words)
+        xp = namespace(words)
+        inputs = finished(xp.sum(finished(words ^ columns), axis=1, dtype=xp.int64))
+        ranks = xp.astype(shifted(finished(inputs[:, None] ^ units), 11), xp.float64)  # 53 bits: exact
+        places = largest(ranks, self.k)
+        return Selection.of(places, ones(tuple(places.shape), x), width)
 
     def flops(self, in_features: int) -> int:
-        """Integer operations of the hashes (they weigh as much as others here), and comparisons with a heap of k."""
-        width = self.width(in_features)
-        return (MIXING + 2) * (in_features + width) + MIXING + comparisons(width, self.k)
+        """About nine whole-number operations a column and ten a unit, with a comparison."""
+        return 9 * in_features + 10 * self.width(in_features)
 
-    def to_dict(self) -> dict[str, Any]:
-        """``{"router": "random_hash", "k": ..., "width": ..., "seed": ...}``."""
-        return {"router": self.name, "k": self.k, "width": self.n_units, "seed": self.seed}
 
-    def __repr__(self) -> str:
-        return f"RandomHash(k={self.k}, width={self.n_units}, seed={self.seed})"
+def _words(x: Any) -> Any:
+    """The bits of each number as float64, -0.0 as 0.0: int64."""
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x.astype(np.float64) + 0.0).view(np.int64)
+    xp = namespace(x)
+    return (x.detach().to(xp.float64) + 0.0).contiguous().view(xp.int64)

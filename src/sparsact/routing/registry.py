@@ -1,57 +1,65 @@
-"""Routers by name, and from the dictionaries that they write."""
+"""Routers by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import Parameter, signature
+from dataclasses import fields
 from typing import Any
 
-from sparsact.routing.hyperplane_lsh import HyperplaneLSH
+from sparsact.routing.block_top1 import BlockTop1
+from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH
+from sparsact.routing.nearest import Interpolation, Nearest
 from sparsact.routing.random_hash import RandomHash
 from sparsact.routing.router import Router
+from sparsact.routing.switch import Switch
 from sparsact.routing.top_k import TopK
+from sparsact.routing.tree import Tree
 
-ROUTERS: dict[str, type[Router]] = {
-    router.name: router
-    for router in (
-        TopK,
-        HyperplaneLSH,
-        RandomHash,
-    )
-}
-"""Every router, by its name."""
+_KINDS: tuple[type[Router], ...] = (
+    TopK,
+    HyperplaneLSH,
+    EuclideanLSH,
+    RandomHash,
+    Switch,
+    BlockTop1,
+    Nearest,
+    Interpolation,
+    Tree,
+)
+ROUTERS: dict[str, type[Router]] = {kind.name: kind for kind in _KINDS}
+"""Every router by its name."""
 
 
-def from_dict(record: Mapping[str, Any]) -> Router:
-    """The router whose :meth:`Router.to_dict` gave ``record``.
+def named(name: str, **hyperparameters: Any) -> Router:
+    """The router of that name.
 
     Raises
     ------
     ValueError
-        If it names no router, or has a hyperparameter that is missing, unknown, or of the wrong type.
+        If no router has that name, or it has no such hyperparameter; says which there are.
 
-    Examples
-    --------
-    >>> from_dict({"router": "top_k", "k": 3})
+    >>> named("top_k", k=3)
     TopK(k=3, absolute=False)
     """
-    if not isinstance(record, Mapping) or record.get("router") not in ROUTERS:
-        name = record.get("router") if isinstance(record, Mapping) else record
-        raise ValueError(f"`router` must be one of {', '.join(sorted(ROUTERS))}; got {name!r}.")
-    make = ROUTERS[record["router"]]
-    given = {str(name): value for name, value in record.items() if name != "router"}
-    known = signature(make).parameters
-    unknown = sorted(set(given) - set(known))
-    missing = [name for name, p in known.items() if p.default is Parameter.empty and name not in given]
-    if unknown or missing:
-        wrong = f"does not know {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)}"
-        raise ValueError(f"{make.name} {wrong}; its hyperparameters are {', '.join(known)}.")
+    if name not in ROUTERS:
+        raise ValueError(f"no router is called {name!r}; there are {', '.join(ROUTERS)}.")
+    kind = ROUTERS[name]
+    known = [field.name for field in fields(kind)]
+    unknown = [key for key in hyperparameters if key not in known]
+    if unknown:
+        raise ValueError(f"{kind.__name__} has no hyperparameter {unknown[0]!r}; it has {', '.join(known)}.")
     try:
-        return make(**given)
+        return kind(**hyperparameters)
     except TypeError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(f"{kind.__name__} cannot be made from {hyperparameters}: {error}.") from error
 
 
-def named(name: str, **hyperparameters: Any) -> Router:
-    """The router of this name, such as ``named("top_k", k=3)``."""
-    return from_dict({"router": name, **hyperparameters})
+def from_dict(record: Mapping[str, Any]) -> Router:
+    """The router that :meth:`Router.to_dict` wrote.
+
+    >>> from_dict({"router": "tree", "depth": 3})
+    Tree(depth=3, seed=0)
+    """
+    if not isinstance(record, Mapping) or not isinstance(record.get("router"), str):
+        raise ValueError(f'a router is recorded as {{"router": name, ...}}; got {record!r}.')
+    return named(record["router"], **{str(key): value for key, value in record.items() if key != "router"})

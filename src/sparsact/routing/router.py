@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator
-from sparsact.routing.inputs import Shapes, checked_inputs, checked_state, like
-from sparsact.routing.namespace import namespace
+from sparsact.routing.door import checked_inputs, checked_state
+from sparsact.routing.namespace import like
 from sparsact.routing.seeds import hash_generator
 from sparsact.routing.selection import Selection
 
@@ -26,13 +26,21 @@ class Router(ABC):
     What a rule needs beyond them (random directions, a learned gate, centres) is its *state*: a mapping of names to
     arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` makes it from the seed.
 
-    The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.namespace`). It decides in float32 at
-    least, whatever the precision of ``x``; ``weights`` have the precision of ``x``.
+    The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.namespace`).
+
+    Attributes
+    ----------
+    name : str
+        In the registry, :data:`sparsact.routing.ROUTERS`.
+    state_names, trainable : tuple of str
+        Entries of the state, and those of them that training moves.
+    routes_on : str
+        ``"features"``: the rule looks at the pre-activations of the units themselves; ``"inputs"``: at the input.
     """
 
     name: ClassVar[str]
+    state_names: ClassVar[tuple[str, ...]] = ()
     trainable: ClassVar[tuple[str, ...]] = ()
-    #: Whether the rule looks at the width's own pre-activations (top-k) or at the input of the layer (hashes, gates).
     routes_on: ClassVar[str] = "inputs"
 
     @abstractmethod
@@ -41,18 +49,10 @@ class Router(ABC):
 
     @abstractmethod
     def n_active(self, in_features: int) -> int:
-        """The most units that an input switches on, out of training."""
-
-    def state_shapes(self, in_features: int) -> Shapes:
-        """Shape of every entry of the state, None where any length will do; empty for a rule that needs none."""
-        return {}
+        """The most units that an input switches on."""
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """Fresh state for inputs of ``in_features`` columns, float64.
-
-        What is to be learned is drawn from ``rng``. A hash is one with its seed: it draws from that, and not from
-        ``rng``, so that the same router hashes alike wherever it is used, and never with the numbers of the data.
-        """
+        """Fresh state for inputs of ``in_features`` columns; empty for a rule that needs none."""
         return {}
 
     @abstractmethod
@@ -64,41 +64,33 @@ class Router(ABC):
         """Multiplications and additions (each counts as one) that routing one input costs, comparisons included."""
 
     def __call__(self, x: Any, state: State | None = None, *, training: bool = False) -> Selection:
-        """Units for each row of ``x``: the public door, which checks it.
+        """Units for each row of ``x``: the public door.
 
         Parameters
         ----------
-        x : array-like or torch.Tensor of shape (m, in_features)
-            Finite numbers; integers count as float64. It is left unchanged. m may be 0.
-        state : mapping of names to arrays, default=None
-            Of the shapes that :meth:`state_shapes` tells. None for a fresh one, made from the router's seed.
+        x : array-like or tensor of shape (m, in_features)
+            Inputs; whole numbers and float16 of NumPy are taken as float64, tensors keep their dtype and device.
+        state : mapping of names to arrays, optional
+            As :meth:`initial_state` makes it. Default: drawn from the ``seed`` of the router, the same at every call.
         training : bool, default=False
-            Whether a learner asks, who may need another answer than a user (the soft choice of a tree).
+            Whether to route as in training: Switch drops tokens beyond its capacity, Tree mixes its leaves.
 
         Raises
         ------
         ValueError
-            If ``x`` or the state is not what is asked, or if scores overflow.
+            If x is not finite, not of two axes, or does not fit the router or its state.
         """
         x = checked_inputs(x)
-        d = x.shape[1]
+        self.width(x.shape[1])  # says so where the columns do not fit
         if state is None:
-            fresh = self.initial_state(d, rng=hash_generator(getattr(self, "seed", 0)))
-            state = {entry: like(array, x) for entry, array in fresh.items()}
-        else:
-            state = checked_state(state, self.state_shapes(d), x, type(self).__name__)
-        with np.errstate(over="ignore", invalid="ignore"):
-            selection = self.select(x, state, training=training)
-        if selection.logits is not None and not namespace(x).isfinite(selection.logits).all():
-            raise ValueError(f"scores of {type(self).__name__} overflow; scale `x` down.")
-        return selection
+            state = {name: like(array, x) for name, array in _own_state(self, x.shape[1]).items()}
+        return self.select(x, checked_state(state, self.state_names, self.name), training=training)
 
     def to_dict(self) -> dict[str, Any]:
         """``{"router": name, ...hyperparameters}``, as JSON spells it; :func:`sparsact.routing.from_dict` reads it."""
         return {"router": self.name, **asdict(self)}
 
 
-def unit_rows(rng: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
-    """Start of what is learned: n rows of d normal numbers with variance 1 / d, so that scores are of the order 1."""
-    rows: NDArray[np.float64] = checked_generator(rng).standard_normal((n, d)) / np.sqrt(d)
-    return rows
+@lru_cache(maxsize=64)
+def _own_state(router: Router, in_features: int) -> dict[str, NDArray[Any]]:
+    return router.initial_state(in_features, rng=hash_generator(getattr(router, "seed", 0)))

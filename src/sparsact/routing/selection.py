@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sparsact.routing.namespace import namespace
+from sparsact.routing.namespace import integers, namespace
 
 EMPTY = -1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True)
 class Selection:
     """Units that each of m inputs switches on, at most k of ``width`` for each.
 
@@ -21,7 +21,7 @@ class Selection:
     Attributes
     ----------
     indices : (m, k) int64
-        Units, in increasing order or the router's own; ``EMPTY`` (-1) where a place is not taken.
+        Units, in increasing order; ``EMPTY`` (-1) where a place is not taken.
     weights : (m, k) float
         What each unit is multiplied by: 1 for a mask, a probability for a gate, 0 where a place is not taken.
     logits : (m, ...) float or None
@@ -42,17 +42,16 @@ class Selection:
     dropped: Any
 
     @classmethod
-    def mask(cls, indices: Any, width: int, *, dtype: Any, logits: Any = None) -> Selection:
-        """The choice with weight 1, of type ``dtype``, for every unit in ``indices`` (m, k); nothing is dropped."""
-        xp = namespace(indices)
-        return cls(
-            indices,
-            xp.astype(indices != EMPTY, dtype),
-            logits,
-            xp.zeros((), dtype=dtype, device=indices.device),
-            chosen_counts(indices, width),
-            xp.zeros((indices.shape[0],), dtype=xp.bool, device=indices.device),
-        )
+    def of(cls, indices: Any, weights: Any, width: int, *, logits: Any = None, **others: Any) -> Selection:
+        """A selection whose counts follow from its indices; without auxiliary loss and drops, unless given."""
+        xp = namespace(weights)
+        device = weights.device
+        plain = {
+            "auxiliary_loss": xp.zeros((), dtype=weights.dtype, device=device),
+            "counts": counts_of(indices, width),
+            "dropped": xp.zeros((indices.shape[0],), dtype=xp.bool, device=device),
+        }
+        return cls(indices, weights, logits, **(plain | others))
 
     @property
     def width(self) -> int:
@@ -62,14 +61,14 @@ class Selection:
     def dense(self) -> Any:
         """Weights as an (m, width) array, 0 for units that are off: the mask of Section 2.1 of the paper."""
         xp = namespace(self.weights)
-        m, k = self.indices.shape
+        m = self.indices.shape[0]
         # Places not taken go to a column past the last, which is then cut off; no unit is chosen twice for an input.
         column = xp.where(self.indices == EMPTY, self.width, self.indices)
-        rows = xp.broadcast_to(xp.arange(m, device=self.weights.device)[:, None], (m, k))
         whole = xp.zeros((m, self.width + 1), dtype=self.weights.dtype, device=self.weights.device)
-        if xp.__name__.endswith("torch"):
-            return whole.index_put((rows, column), self.weights)[:, : self.width]
-        whole[rows, column] = self.weights
+        if isinstance(whole, np.ndarray):
+            np.put_along_axis(whole, column, self.weights, axis=1)
+        else:
+            whole = whole.scatter(1, column, self.weights)
         return whole[:, : self.width]
 
     def expand(self, size: int) -> Selection:
@@ -79,28 +78,20 @@ class Selection:
         """
         xp = namespace(self.weights)
         m, k = self.indices.shape
-        offsets = xp.arange(size, dtype=self.indices.dtype, device=self.indices.device)
-        units = self.indices[:, :, None] * size + offsets
+        units = self.indices[:, :, None] * size + integers(size, self.indices)
         units = xp.where(self.indices[:, :, None] == EMPTY, EMPTY, units)
-        return Selection(
-            xp.reshape(units, (m, k * size)),
-            xp.reshape(xp.broadcast_to(self.weights[:, :, None], (m, k, size)), (m, k * size)),
-            self.logits,
-            self.auxiliary_loss,
-            xp.reshape(xp.broadcast_to(self.counts[:, None], (self.width, size)), (self.width * size,)),
-            self.dropped,
+        return replace(
+            self,
+            indices=xp.reshape(units, (m, k * size)),
+            weights=xp.reshape(xp.broadcast_to(self.weights[:, :, None], (m, k, size)), (m, k * size)),
+            counts=xp.reshape(xp.broadcast_to(self.counts[:, None], (self.width, size)), (self.width * size,)),
         )
 
-    def __repr__(self) -> str:
-        m, k = self.indices.shape
-        return f"<Selection of at most {k} of {self.width} units for each of {m} inputs>"
 
-
-def chosen_counts(indices: Any, width: int) -> Any:
-    """How often each of ``width`` units stands in ``indices`` (m, k), (width,) int64."""
-    if isinstance(indices, np.ndarray):
-        return np.bincount(indices[indices != EMPTY], minlength=width)
-    xp = namespace(indices)
-    units = xp.where(indices == EMPTY, width, indices).reshape(-1)
-    ones = xp.ones_like(units)
-    return xp.zeros((width + 1,), dtype=xp.int64, device=indices.device).index_add(0, units, ones)[:width]
+def counts_of(indices: Any, width: int) -> Any:
+    """Inputs (width,) for which each unit was chosen."""
+    flat = namespace(indices).reshape(indices, (-1,))
+    if isinstance(flat, np.ndarray):
+        return np.bincount(flat[flat != EMPTY], minlength=width)
+    counts = flat.new_zeros(width + 1)
+    return counts.scatter_add(0, flat.where(flat != EMPTY, width), flat.new_ones(flat.shape))[:width]

@@ -1,63 +1,78 @@
-"""TopK: the k largest pre-activations."""
+"""The k largest pre-activations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.largest import comparisons, largest
+import numpy as np
+
+from sparsact import kernels
+from sparsact.checks import checked_size
+from sparsact.routing.namespace import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 
 
+def largest(values: Any, k: int) -> Any:
+    """Places (m, k), in increasing order, of the k largest values of each row; of equal values the first wins."""
+    if isinstance(values, np.ndarray):
+        return kernels.top_k(np.ascontiguousarray(values), k)
+    m, t = values.shape
+    if k == t:
+        return integers(t, values).expand(m, t)
+    least = values.topk(k, dim=1).values[:, -1:]
+    above, equal = values > least, values == least
+    room = k - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1) <= room))
+    # The j-th chosen place of a row goes to column j; the others to a column past the last, which is cut off.
+    column = (chosen.cumsum(dim=1) - 1).where(chosen, k)
+    places = integers(t, values).expand(m, t)
+    return places.new_zeros(m, k + 1).scatter(1, column, places)[:, :k]
+
+
 @dataclass(frozen=True)
 class TopK(Router):
-    """The k units with the largest pre-activations; of equal ones the first wins.
-
-    The mask of the data-dependent sparse model of [B]_ (Section 2.1, Appendix A). Weights are 1.
+    """The k units with the largest pre-activations, or the largest in absolute value; of equal ones the first.
 
     Parameters
     ----------
     k : int
-        Units that each input switches on.
+        Active units.
     absolute : bool, default=False
-        Rank by magnitude. [B]_ does not say which it does; for signed pre-activations they differ.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022.
+        Rank by absolute value. The paper does not say which it means (Appendix A.1).
 
     Examples
     --------
-    >>> TopK(2)([[3.0, -9.0, 1.0, 3.0]]).indices
-    array([[0, 3]])
-    >>> TopK(2, absolute=True)([[3.0, -9.0, 1.0, 3.0]]).dense()
-    array([[1., 1., 0., 0.]])
+    >>> TopK(2)([[0.1, 3.0, -5.0, 2.0]]).indices
+    array([[1, 3]])
+    >>> TopK(2, absolute=True)([[0.1, 3.0, -5.0, 2.0]]).indices
+    array([[1, 2]])
     """
-
-    k: int
-    absolute: bool = False
 
     name: ClassVar[str] = "top_k"
     routes_on: ClassVar[str] = "features"
+    k: int
+    absolute: bool = False
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "k")
-        hyperparameters.flag(self, "absolute")
+        checked_size(self.k, "`k` of TopK")
 
     def width(self, in_features: int) -> int:
-        """The columns themselves."""
+        """The features themselves; an error where they are fewer than k."""
+        if self.k > in_features:
+            raise ValueError(f"TopK(k={self.k}) cannot choose among {in_features} units; pass k <= {in_features}.")
         return in_features
 
     def n_active(self, in_features: int) -> int:
-        """The k of the router."""
+        """``k``."""
         return self.k
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
-        """The k largest of each row of pre-activations ``x`` (m, width)."""
-        return Selection.mask(largest(x, self.k, absolute=self.absolute), x.shape[1], dtype=x.dtype, logits=x)
+        """The k largest of each row of features, with weight 1; the features are the logits."""
+        places = largest(namespace(x).abs(x) if self.absolute else x, self.k)
+        return Selection.of(places, ones(tuple(places.shape), x), x.shape[1], logits=x)
 
     def flops(self, in_features: int) -> int:
-        """Comparisons with a heap of k; the pre-activations are the layer's own."""
-        return comparisons(in_features, self.k)
+        """One comparison a unit, as a selection in linear time makes about; the features are the layer's own cost."""
+        return in_features

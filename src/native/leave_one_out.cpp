@@ -1,0 +1,138 @@
+#include "leave_one_out.hpp"
+
+#include <algorithm>
+
+#include "bucket_solver.hpp"
+#include "threads.hpp"
+
+namespace sparsact::SPARSACT_ISA {
+
+namespace {
+
+constexpr std::size_t GROUPS = 16;  // vectors of rows that a task takes
+
+// As many rows as a vector has lanes; past the last row, the last again.
+class Group {
+  public:
+    Group(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets)
+        : rows_(rows),
+          shape_(rows.p, rows.degree, rows.targets),
+          least_(least),
+          buckets_(buckets),
+          solver_(shape_, alpha),
+          phi_(shape_.D),
+          values_(shape_.targets) {}
+
+    void fill(std::size_t first, double* values, double* total) {
+        const std::size_t here = std::min(LANES, rows_.m - first), targets = shape_.targets;
+        for (std::size_t l = 0; l < LANES; ++l) row_[l] = first + std::min(l, here - 1);
+        std::fill_n(values_.data(), targets, Reals{});
+        total_ = Reals{};
+        for (std::size_t t = 0; t < rows_.tables; ++t) {
+            if (t + 1 < rows_.tables) prefetch_sums(t + 1);
+            take_away(t);
+            add();
+        }
+        double lane[LANES];
+        const Reals one = Reals{} + 1.0, whole = total_ > 0.0 ? total_ : one;
+        for (std::size_t k = 0; k < targets; ++k) {
+            store(lane, values_[k] / whole);
+            for (std::size_t l = 0; l < here; ++l) values[(first + l) * targets + k] = lane[l];
+        }
+        store(lane, total_);
+        std::copy_n(lane, here, total + first);
+    }
+
+  private:
+    std::size_t bucket(std::size_t l, std::size_t t) const {
+        return static_cast<std::size_t>(rows_.ids[row_[l] * rows_.tables + t]);  // negative: larger than any
+    }
+
+    void prefetch_sums(std::size_t t) const {
+        const std::size_t n = shape_.sums();
+        for (std::size_t l = 0; l < LANES; ++l)
+            for (std::size_t k = 0; k < std::min<std::size_t>(n, 64); k += 8)
+                prefetch(buckets_.sums, bucket(l, t) * n + k);
+    }
+
+    template <class F>
+    SPARSACT_INLINE Reals lanes_of(F f) const {
+        double lane[LANES];
+        for (std::size_t l = 0; l < LANES; ++l) lane[l] = f(l);
+        return load<Reals>(lane);
+    }
+
+    // The sums of each row's bucket in table t without the row, and its weight: 0 for a bucket that is empty.
+    void take_away(std::size_t t) {
+        const double* own[LANES];
+        double counted[LANES];
+        for (std::size_t l = 0; l < LANES; ++l) {
+            const std::size_t at = bucket(l, t);
+            const bool known = at < buckets_.n;
+            own[l] = known ? buckets_.sums + at * shape_.sums() : nullptr;
+            counted[l] = known && buckets_.counts[at] > least_ ? 1.0 : 0.0;
+        }
+        for (std::size_t k = 0; k < shape_.sums(); ++k)
+            solver_.sum(k) = lanes_of([&](std::size_t l) { return own[l] ? own[l][k] : 0.0; });
+        const Reals weight = lanes_of([&](std::size_t l) { return rows_.weights[row_[l]]; });
+        for_each_monomial<Reals>(
+            shape_.p, rows_.degree,
+            [&](std::size_t j) {
+                return lanes_of([&](std::size_t l) { return rows_.V[rows_.features(row_[l], t) + j]; });
+            },
+            [&](std::size_t a, Reals monomial) { phi_[a] = monomial; });
+        subtract(weight);
+        weight_ = load<Reals>(counted) > 0.0 ? solver_.sum(shape_.gram(0, 0)) : Reals{};
+    }
+
+    void subtract(Reals weight) {
+        for (std::size_t j = 0; j < shape_.p; ++j)
+            solver_.sum(j) -=
+                weight * lanes_of([&](std::size_t l) { return rows_.Z[row_[l] * shape_.p + j]; });
+        for (std::size_t a = 0; a < shape_.D; ++a) {
+            const Reals weighted = weight * phi_[a];
+            for (std::size_t b = a; b < shape_.D; ++b) solver_.sum(shape_.gram(a, b)) -= weighted * phi_[b];
+            for (std::size_t k = 0; k < shape_.targets; ++k)
+                solver_.sum(shape_.cross(a, k)) -= weighted * y(k);
+        }
+        for (std::size_t k = 0; k < shape_.targets; ++k)
+            solver_.sum(shape_.square(k)) -= (weight * y(k)) * y(k);
+    }
+
+    Reals y(std::size_t k) const {
+        return lanes_of([&](std::size_t l) { return rows_.Y[row_[l] * shape_.targets + k]; });
+    }
+
+    void add() {
+        solver_.solve();
+        for (std::size_t k = 0; k < shape_.targets; ++k) {
+            Reals value{};
+            for (std::size_t a = 0; a < shape_.D; ++a) value += phi_[a] * solver_.coefficient(a, k);
+            values_[k] += weight_ > 0.0 ? weight_ * value : Reals{};
+        }
+        total_ += weight_ < 0.0 ? Reals{} : weight_;
+    }
+
+    const BucketRows& rows_;
+    const Shape shape_;
+    const std::int64_t least_;
+    const HeldSums buckets_;
+    BucketSolver solver_;
+    Scratch<Reals> phi_, values_;
+    Reals weight_{}, total_{};
+    std::size_t row_[LANES];
+};
+
+}  // namespace
+
+void leave_one_out(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets, double* values,
+                   double* total, int n_threads) {
+    const std::size_t groups = (rows.m + LANES - 1) / LANES;
+    in_parallel(available_threads(n_threads), (groups + GROUPS - 1) / GROUPS, [&](std::size_t task) {
+        Group group(rows, alpha, least, buckets);
+        for (std::size_t g = task * GROUPS; g < std::min(groups, (task + 1) * GROUPS); ++g)
+            group.fill(g * LANES, values, total);
+    });
+}
+
+}  // namespace sparsact::SPARSACT_ISA

@@ -1,0 +1,160 @@
+"""Sums of each bucket, the polynomial that fits them, and its values at rows taken away."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def features(V: Array, degree: int) -> Array:
+    """Monomials (..., D) of at most ``degree`` (0, 1 or 2) of the last axis of V: 1, v_i, v_i v_j with i <= j."""
+    p = V.shape[-1]
+    parts = [np.ones((*V.shape[:-1], 1))]
+    if degree >= 1:
+        parts.append(V)
+    if degree >= 2:
+        i, j = np.triu_indices(p)
+        parts.append(V[..., i] * V[..., j])
+    return np.concatenate(parts, axis=-1)
+
+
+def accumulate(
+    ids: NDArray[np.int32],
+    Z: Array,
+    V: Array,
+    Y: Array,
+    weights: Array,
+    sign: int,
+    degree: int,
+    counts: NDArray[np.int64],
+    sums: Array,
+) -> None:
+    """Add (sign 1) or take away (-1) rows; a bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2.
+
+    An id that is no bucket's is passed over.
+    """
+    signed = sign * weights
+    for t in range(ids.shape[1]):
+        known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
+        own = _contributions(Z, features(V[:, t % V.shape[1]], degree), Y, signed)
+        np.add.at(counts, ids[known, t], sign)
+        np.add.at(sums, ids[known, t], own[known])
+
+
+def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
+    a, b = np.triu_indices(phi.shape[1])
+    weighted = weights[:, None] * phi
+    cross = (weighted[:, :, None] * Y[:, None, :]).reshape(len(Y), phi.shape[1] * Y.shape[1])
+    return np.concatenate([weights[:, None] * Z, weighted[:, a] * phi[:, b], cross, (weights[:, None] * Y) * Y], axis=1)
+
+
+def solve(
+    sums: Array, p: int, degree: int, alpha: float, coefficients: Array, residual: Array, n_threads: int = 1
+) -> None:
+    """Fill ridge coefficients (B, D, targets) and residual sums of squares (B, targets) of buckets.
+
+    The constant is not penalised. A pivot that rounding has eaten is left out: its coefficient is 0.
+    """
+    D, n_targets = coefficients.shape[1:]
+    G = np.zeros((len(sums), D, D))
+    a, b = np.triu_indices(D)
+    n_gram = len(a)
+    G[:, a, b] = G[:, b, a] = sums[:, p : p + n_gram]
+    C = sums[:, p + n_gram : p + n_gram + D * n_targets].reshape(len(sums), D, n_targets)
+    squares = sums[:, p + n_gram + D * n_targets :]
+    total = G[:, 0, 0]
+    scale = 1.0 / np.where(total > 0, total, np.inf)
+    mean, level = G[:, 0] * scale[:, None], C[:, 0] * scale[:, None]
+    gram = G[:, 1:, 1:] - G[:, 0, 1:, None] * mean[:, None, 1:]
+    cross = C[:, 1:] - G[:, 0, 1:, None] * level[:, None, :]
+    factor, kept = _cholesky(gram, alpha, np.einsum("bii->bi", G)[:, 1:])
+    slopes = _solved(factor, kept, cross)
+    coefficients[:, 1:] = slopes
+    coefficients[:, 0] = level
+    residual[:] = squares - C[:, 0] * level
+    for i in range(D - 1):
+        coefficients[:, 0] -= mean[:, i + 1, None] * slopes[:, i]
+        residual -= slopes[:, i] * (cross[:, i] + alpha * slopes[:, i])
+    np.maximum(residual, 0.0, out=residual)
+
+
+ROUNDING = 1e-12
+
+
+def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Lower factor of ``gram + alpha I`` and which pivots were kept, column by column."""
+    n = gram.shape[1]
+    L, kept = np.zeros_like(gram), np.zeros(gram.shape[:2], dtype=bool)
+    for j in range(n):
+        pivot = gram[:, j, j] + alpha
+        for i in range(j):
+            pivot = pivot - L[:, j, i] * L[:, j, i]
+        kept[:, j] = pivot > np.maximum(ROUNDING * (diagonal[:, j] + alpha), 0.0)
+        root = np.sqrt(np.where(kept[:, j], pivot, 1.0))
+        L[:, j, j] = root
+        for r in range(j + 1, n):
+            entry = gram[:, r, j]
+            for i in range(j):
+                entry = entry - L[:, r, i] * L[:, j, i]
+            L[:, r, j] = np.where(kept[:, j], entry / root, 0.0)
+    return L, kept
+
+
+def _solved(L: Array, kept: NDArray[np.bool_], right: Array) -> Array:
+    n = L.shape[1]
+    x = right.copy()
+    for j in range(n):
+        for i in range(j):
+            x[:, j] -= L[:, j, i, None] * x[:, i]
+        x[:, j] = np.where(kept[:, j, None], x[:, j] / L[:, j, j, None], 0.0)
+    for j in reversed(range(n)):
+        for i in range(j + 1, n):
+            x[:, j] -= L[:, i, j, None] * x[:, i]
+        x[:, j] = np.where(kept[:, j, None], x[:, j] / L[:, j, j, None], 0.0)
+    return x
+
+
+def leave_one_out(
+    ids: NDArray[np.int32],
+    Z: Array,
+    V: Array,
+    Y: Array,
+    weights: Array,
+    degree: int,
+    alpha: float,
+    least: int,
+    counts: NDArray[np.int64],
+    sums: Array,
+    values: Array,
+    total: Array,
+    n_threads: int = 1,
+) -> None:
+    """Fill the averages over tables (m, targets), as weights of buckets weigh them, with each row itself taken away."""
+    values[:], total[:] = 0.0, 0.0
+    held, rows = np.concatenate([sums, np.zeros((1, sums.shape[1]))]), np.append(counts[: len(sums)], 0)
+    for t in range(ids.shape[1]):
+        phi = features(V[:, t % V.shape[1]], degree)
+        known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
+        at = np.where(known, ids[:, t], len(sums))
+        left = held[at] - _contributions(Z, phi, Y, weights)
+        coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
+        solve(left, Z.shape[1], degree, alpha, coefficients, residual)
+        weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)
+        add_weighted(values, total, phi, coefficients, weight)
+    average_over_weights(values, total)
+
+
+def add_weighted(values: Array, total: Array, phi: Array, coefficients: Array, weight: Array) -> None:
+    """Add each row's polynomial times a weight to its value, where that weight is positive."""
+    value = np.zeros_like(values)
+    for a in range(phi.shape[1]):
+        value += phi[:, a, None] * coefficients[:, a]
+    values += np.where(weight[:, None] > 0, weight[:, None] * value, 0.0)
+    total += np.maximum(weight, 0.0)
+
+
+def average_over_weights(values: Array, total: Array) -> None:
+    """Divide sums by the weight behind them, where there is any."""
+    values /= np.where(total > 0, total, 1.0)[:, None]

@@ -1,0 +1,128 @@
+"""A fitted data-dependent sparse model: what can be asked of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparsact.learners.dsm.bottom import Bottom
+from sparsact.learners.dsm.layer import SparseLayer
+from sparsact.learners.dsm.rmsprop import TopLayer
+from sparsact.learners.dsm.statistic import RidgeStatistic
+from sparsact.learners.dsm.storage import save_dsm
+
+Array = NDArray[np.float64]
+LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
+
+
+class FittedDSM:
+    """What :class:`~sparsact.DSMRegressor` answers once it has a layer, and sums or a top layer."""
+
+    alpha: float
+    fit_intercept: bool
+    layer_: SparseLayer
+    statistic_: RidgeStatistic
+    top_: TopLayer
+    n_rows_: int
+    _single_target: bool
+    _n_targets: int
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predicted targets, (m,) or (m, T)."""
+        check_is_fitted(self)
+        rows = self._rows(X)
+        A, intercept = self._top_layer
+        values = self.layer_.values(rows, A) + intercept
+        return values[:, 0] if self._single_target else values
+
+    def active_units(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Which units each row switches on, (m, t)."""
+        check_is_fitted(self)
+        return self.layer_.active(self._rows(X))
+
+    def flops(self, *, routing: bool = True) -> int:
+        """Multiplications and additions of one prediction; without routing, those of the active units alone.
+
+        The paper counts the latter (Table 1). Top-k needs all pre-activations: what it saves is in the top layer.
+        """
+        check_is_fitted(self)
+        return self.layer_.flops(len(self._top_layer[1]), routing=routing)
+
+    def save(self, path: str | Path, *, statistic: bool = False) -> None:
+        """Write the fitted model to one file, which :func:`sparsact.load` reads back.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; it is replaced whole or not at all.
+        statistic : bool, default=False
+            Also keep the sums (``8 t**2`` bytes), so that a loaded ridge model can go on with ``partial_fit`` and
+            ``merge``. A trained model can always go on.
+        """
+        check_is_fitted(self)
+        save_dsm(self, path, statistic=statistic)
+
+    @property
+    def coef_(self) -> Array:
+        """The top layer A: (t,), or (T, t) when y had two axes."""
+        A, _ = self._top_layer
+        return A[0] if self._single_target else A
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant: a float, or (T,) when y had two axes."""
+        _, intercept = self._top_layer
+        return float(intercept[0]) if self._single_target else intercept
+
+    @property
+    def n_active_(self) -> int:
+        """The most units that an input switches on."""
+        check_is_fitted(self, "layer_")
+        return self.layer_.n_active
+
+    @property
+    def loss_curve_(self) -> list[float]:
+        """Mean squared error of each epoch, as its batches were met."""
+        if "top_" not in self.__dict__:
+            raise AttributeError('only a model that was trained, by solver="rmsprop", has a `loss_curve_`.')
+        return list(self.top_.losses)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "layer_" in self.__dict__
+
+    @property
+    def _statistic(self) -> RidgeStatistic:
+        if "top_" in self.__dict__:
+            raise ValueError('a model trained by solver="rmsprop" keeps no sums that could be merged.')
+        if "statistic_" not in self.__dict__:
+            raise ValueError("a model without its sums cannot take in more rows; save it with statistic=True.")
+        return self.statistic_
+
+    @property
+    def _top_layer(self) -> tuple[Array, Array]:
+        """A (T, t) and the intercept (T,), solved for when first asked."""
+        check_is_fitted(self)
+        if "top_" in self.__dict__:
+            return self.top_.A, self.top_.intercept
+        if "_solution" not in self.__dict__:
+            self._solution = self._statistic.solve(float(self.alpha), fit_intercept=self.fit_intercept)
+        return self._solution
+
+    def _rows(self, X: ArrayLike) -> Array:
+        rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        check_size(rows, self.layer_.bottom)
+        return rows
+
+
+def check_size(X: Array, bottom: Bottom, targets: Array | None = None) -> None:
+    """Refuse rows whose pre-activations, or their squares, could overflow, and targets likewise."""
+    with np.errstate(over="ignore"):
+        most = np.abs(X).max(initial=0.0) * np.abs(bottom.B).sum(axis=1).max() + np.abs(bottom.c).max()
+    if not most < LARGEST:
+        raise ValueError(f"`X` is so large that squares of units, up to {most:.0e}, overflow; scale its columns.")
+    if targets is not None and not np.abs(targets).max(initial=0.0) < LARGEST:
+        raise ValueError(f"`y` is so large that its products overflow; scale it to below {LARGEST:.0e}.")

@@ -1,0 +1,295 @@
+"""DSMRegressor: a frozen bottom layer, a mask, and a top layer fitted in closed form or by RMSProp."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sparsact.learners.dsm.bottom import Bottom
+from sparsact.learners.dsm.choice import ROUTERS, router_of
+from sparsact.learners.dsm.fitted import FittedDSM, check_size
+from sparsact.learners.dsm.fitting import add_rows, train
+from sparsact.learners.dsm.layer import SparseLayer
+from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
+from sparsact.learners.dsm.seeds import entropy, stream
+from sparsact.learners.dsm.statistic import RidgeStatistic
+from sparsact.routing.router import Router
+
+Array = NDArray[np.float64]
+
+
+def _is_additive(learner: DSMRegressor) -> bool:
+    if learner.solver != "ridge":
+        raise AttributeError(
+            'only solver="ridge" keeps sums that can be merged; training depends on the order of rows.'
+        )
+    return True
+
+
+class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
+    r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
+
+    .. math:: g(x) = (A \circ \operatorname{mask}(x))\, \phi(x), \qquad \phi(x) = \operatorname{act}(B x + c),
+
+    the class DSM(d, s, t) of [B]_ (Section 2.1). The bottom layer (B, c) is drawn once and never trained; the top
+    layer A is. What the paper's experiments (Appendix A.1) leave open is a parameter here.
+
+    Parameters
+    ----------
+    width : int, default=1024
+        Units, t.
+    n_active : int, default=256
+        Units that an input switches on, s.
+    router : str or Router, default="top_k"
+        What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. Or a router of that width,
+        whose own parameters then count in place of ``n_active`` and ``absolute``; what it would learn stays as drawn.
+    solver : {"ridge", "rmsprop"}, default="ridge"
+        ``"ridge"``: the best top layer in closed form, from sums that are additive over rows. ``"rmsprop"``: mini-batch
+        training, as in the paper's Appendix A.1.
+    alpha : float, default=1e-6
+        Ridge penalty in units of the features: :math:`\alpha` times the mean diagonal of their (centred, weighted) Gram
+        matrix is added to that diagonal. The fit does not depend on the scale of the bottom layer or of the weights.
+    bottom : {"random", "pca"}, default="random"
+        ``"random"``: Glorot's uniform weights, as Keras draws them. ``"pca"``: directions drawn from the covariance of
+        the rows (those of the first call, when they come in pieces), centred and scaled; columns may then lie anywhere.
+    activation : {"identity", "relu"}, default="identity"
+        Of the bottom layer.
+    bias : bool, default=False
+        Whether bottom units have random biases.
+    absolute : bool, default=False
+        Rank by absolute value (``"top_k"``).
+    fit_intercept : bool, default=True
+        Fit a constant beside A, unpenalised.
+    epochs : int, default=50
+        Passes over the rows (``"rmsprop"``).
+    learning_rate, rho, epsilon : float, default=1e-5, 0.9, 1e-7
+        Of RMSProp; ``rho`` and ``epsilon`` as in Keras. In PyTorch ``rho`` is called alpha and is 0.99.
+    batch_size : int, default=32
+        Rows of a step; the last of an epoch may have fewer.
+    random_state : int, RandomState or None, default=None
+        Of the bottom layer, of the router and of the order of rows.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (t,) or (T, t)
+        The top layer A.
+    intercept_ : float or ndarray of shape (T,)
+        The constant.
+    layer_ : SparseLayer
+        Bottom layer, router and its state.
+    n_active_ : int
+        The most units that an input switches on.
+    loss_curve_ : list of float
+        Mean squared error of each epoch as its batches were met (``"rmsprop"``).
+    n_rows_ : int
+        Rows of positive weight that were fitted.
+    n_features_in_ : int
+        Columns.
+
+    Notes
+    -----
+    Ridge costs ``m t**2`` operations for m rows, ``t**3 / 3`` for the solution, which is found when it is first asked
+    for, and ``8 t**2`` bytes three times over; features are made in blocks. It is the optimum that training runs
+    towards: at the paper's learning rate of 1e-5 and 50 epochs training is far from done.
+
+    With a linear bottom layer and all units on, g is a linear function of x: only the mask makes it more. Half of the
+    units, the largest by value without a bias, are close to those with :math:`z \ge 0`: such a model is a ReLU layer.
+
+    Weights count rows, in the closed form exactly; in training they weigh the mean over a batch.
+
+    References
+    ----------
+    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section 2.1 and Appendix A.1.
+
+    Examples
+    --------
+    A quarter of 64 linear units bends where one linear layer cannot:
+
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    >>> y = np.abs(X[:, 0] - X[:, 1])
+    >>> DSMRegressor(64, 64, random_state=0).fit(X, y).score(X, y) < 0.1
+    True
+    >>> DSMRegressor(64, 16, random_state=0).fit(X, y).score(X, y) > 0.99
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "width": [Interval(Integral, 1, None, closed="left")],
+        "n_active": [Interval(Integral, 1, None, closed="left")],
+        "router": [StrOptions(set(ROUTERS)), Router],
+        "solver": [StrOptions({"ridge", "rmsprop"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "bottom": [StrOptions({"random", "pca"})],
+        "activation": [StrOptions({"identity", "relu"})],
+        "bias": ["boolean"],
+        "absolute": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "rho": [Interval(Real, 0, 1, closed="left")],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        width: int = 1024,
+        n_active: int = 256,
+        router: str | Router = "top_k",
+        solver: str = "ridge",
+        *,
+        alpha: float = 1e-6,
+        bottom: str = "random",
+        activation: str = "identity",
+        bias: bool = False,
+        absolute: bool = False,
+        fit_intercept: bool = True,
+        epochs: int = 50,
+        learning_rate: float = 1e-5,
+        batch_size: int = 32,
+        rho: float = 0.9,
+        epsilon: float = 1e-7,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.width = width
+        self.n_active = n_active
+        self.router = router
+        self.solver = solver
+        self.alpha = alpha
+        self.bottom = bottom
+        self.activation = activation
+        self.bias = bias
+        self.absolute = absolute
+        self.fit_intercept = fit_intercept
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.rho = rho
+        self.epsilon = epsilon
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to rows X (m, d), targets y (m,) or (m, T), and weights (m,); what was fitted before is forgotten."""
+        for name in ("layer_", "statistic_", "top_", "_solution"):
+            self.__dict__.pop(name, None)
+        self._learn(X, y, sample_weight, epochs=int(self.epochs))
+        _ = self._top_layer  # solved here, so that predict changes nothing
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to the sums (``"ridge"``), or train for one more epoch, on these rows (``"rmsprop"``)."""
+        return self._learn(X, y, sample_weight, epochs=1)
+
+    @available_if(_is_additive)  # type: ignore[untyped-decorator] # scikit-learn ships no types
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another model of the same layer has seen (``"ridge"``); equal to one fit up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If the two do not share layer, columns or targets; says which.
+        """
+        if not isinstance(other, DSMRegressor):
+            raise ValueError(f"cannot merge a {type(other).__name__} into a DSMRegressor; merge models of one kind.")
+        check_is_fitted(self)
+        check_is_fitted(other)
+        theirs = other._statistic
+        for name in ("n_features_in_", "feature_names_in_", "_n_targets"):
+            mine, of_other = np.asarray(getattr(self, name, None)), np.asarray(getattr(other, name, None))
+            if not np.array_equal(mine, of_other):
+                what = "number of targets" if name == "_n_targets" else f"`{name}`"
+                raise ValueError(f"cannot merge: {what} is {mine} here and {of_other} there; fit both alike.")
+        different = self.layer_.difference(other.layer_)
+        if different:
+            raise ValueError(
+                f"cannot merge: the two have different {different}; fit both with the same integer `random_state` and "
+                'bottom="random", which does not depend on the rows.'
+            )
+        self._statistic.merge(theirs)
+        self.n_rows_ = self.n_rows_ + other.n_rows_
+        self.__dict__.pop("_solution", None)
+        return self
+
+    def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, epochs: int) -> Self:
+        self._validate_params()
+        first = not self.__sklearn_is_fitted__()
+        rows, targets = validate_data(
+            self, X, y, reset=first, dtype=np.float64, multi_output=True, y_numeric=True, order="C"
+        )
+        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        targets = np.asarray(targets, dtype=np.float64)
+        columns = targets.reshape(len(targets), -1)
+        layer = self._draw(rows, weights) if first else self._drawn
+        check_size(rows, layer.bottom, columns)
+        if first:
+            self._begin(layer, columns.shape[1], single=targets.ndim == 1)
+        if columns.shape[1] != self._n_targets:
+            raise ValueError(
+                f"`y` has {columns.shape[1]} targets and the rows before had {self._n_targets}; fit them alike."
+            )
+        there = weights > 0
+        if not there.all():
+            rows, columns, weights = rows[there], columns[there], weights[there]
+        if self.solver == "ridge":
+            add_rows(self._statistic, self.layer_, rows, columns, weights)
+            self.__dict__.pop("_solution", None)
+        else:
+            train(
+                self.top_,
+                self.layer_,
+                (rows, columns, weights),
+                RMSProp(self.learning_rate, self.rho, self.epsilon),
+                epochs=epochs,
+                batch_size=int(self.batch_size),
+                fit_intercept=self.fit_intercept,
+                seed=self._seed,
+            )
+        self.n_rows_ = self.n_rows_ + len(rows)
+        return self
+
+    def _draw(self, rows: Array, weights: Array) -> SparseLayer:
+        """The bottom layer, the router and its state."""
+        self._seed = entropy(self.random_state)
+        t, d, router = int(self.width), rows.shape[1], self._router
+        columns = t if router.routes_on != "inputs" else d
+        if router.width(columns) != t:
+            raise ValueError(
+                f"`router` chooses among {router.width(columns)} units and `width` is {t}; make them equal."
+            )
+        if router.n_active(columns) > t:
+            raise ValueError(f"`router` switches on {router.n_active(columns)} of {t} units; lower that, or widen.")
+        kind: dict[str, Any] = {"bias": self.bias, "activation": self.activation, "rng": stream(self._seed, "bottom")}
+        bottom = Bottom.principal(rows, weights, t, **kind) if self.bottom == "pca" else Bottom.random(d, t, **kind)
+        return SparseLayer(bottom, router, router.initial_state(columns, rng=stream(self._seed, "router")))
+
+    @property
+    def _router(self) -> Router:
+        return router_of(self.router, int(self.width), int(self.n_active), absolute=self.absolute)
+
+    @property
+    def _drawn(self) -> SparseLayer:
+        """The layer of the rows before, if the parameters still say so."""
+        bottom = self.layer_.bottom
+        trained = "rmsprop" if "top_" in self.__dict__ else "ridge"
+        now = (self.width, self.activation, self.solver, self._router)
+        if now != (bottom.t, bottom.activation, trained, self.layer_.router):
+            raise ValueError(
+                "`width`, `activation`, `solver` or the router changed since the first rows; call fit to begin anew."
+            )
+        return self.layer_
+
+    def _begin(self, layer: SparseLayer, n_targets: int, *, single: bool) -> None:
+        """Start the sums or the training."""
+        self.layer_, self._n_targets, self._single_target, self.n_rows_ = layer, n_targets, single, 0
+        if self.solver == "ridge":
+            self.statistic_ = RidgeStatistic(layer.bottom.t, n_targets)
+        else:
+            self.top_ = TopLayer.glorot(layer.bottom.t, n_targets, rng=stream(self._seed, "top"))

@@ -1,0 +1,95 @@
+r"""What the closed form keeps of its rows: weight, means, and sums of products about them.
+
+.. math:: G = \sum_i w_i (\varphi_i - \bar\varphi)(\varphi_i - \bar\varphi)^\top, \qquad
+          R = \sum_i w_i (y_i - \bar y)(\varphi_i - \bar\varphi)^\top
+
+over masked features :math:`\varphi_i = \operatorname{mask}(x_i) \circ \phi(x_i)`. Two such sums join by the update of
+[1]_, with nothing large to cancel, so rows may come in any pieces: the same up to rounding.
+
+References
+----------
+.. [1] T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+   1979.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.normal_equations import Factor
+
+Array = NDArray[np.float64]
+
+
+class RidgeStatistic:
+    """Additive sums of ridge regression on t features and T targets; t**2 + t T floats.
+
+    Attributes
+    ----------
+    n_rows, weight : int, float
+        Rows of positive weight, and the sum of their weights.
+    feature_mean, target_mean : ndarray of shape (t,), (T,)
+        Weighted means.
+    gram : ndarray of shape (t, t)
+        Of the centred features.
+    cross : ndarray of shape (T, t)
+        Of the centred targets and features.
+    """
+
+    def __init__(self, t: int, n_targets: int) -> None:
+        self.n_rows, self.weight = 0, 0.0
+        self.feature_mean, self.target_mean = np.zeros(t), np.zeros(n_targets)
+        self.gram, self.cross = np.zeros((t, t)), np.zeros((n_targets, t))
+
+    def add(self, features: Array, targets: Array, weights: Array) -> None:
+        """Add rows: features (m, t), which are overwritten, targets (m, T), weights (m,), some of them positive."""
+        batch = RidgeStatistic.__new__(RidgeStatistic)
+        batch.n_rows, batch.weight = int(np.count_nonzero(weights)), float(weights.sum())
+        shares = weights / batch.weight
+        batch.feature_mean, batch.target_mean = shares @ features, shares @ targets
+        root = np.sqrt(weights)[:, None]
+        features -= batch.feature_mean
+        features *= root
+        batch.gram = features.T @ features  # one triangle is computed and copied: BLAS syrk
+        batch.cross = (root * (targets - batch.target_mean)).T @ features
+        self.merge(batch)
+
+    def merge(self, other: Self) -> None:
+        """Add the rows of another."""
+        if not other.weight:
+            return
+        weight = self.weight + other.weight
+        share = other.weight / weight
+        apart, targets_apart = other.feature_mean - self.feature_mean, other.target_mean - self.target_mean
+        self.gram += other.gram
+        self.cross += other.cross
+        if self.weight:
+            between = self.weight * share
+            self.gram += np.outer(between * apart, apart)
+            self.cross += np.outer(between * targets_apart, apart)
+        self.feature_mean = self.feature_mean + share * apart
+        self.target_mean = self.target_mean + share * targets_apart
+        self.n_rows, self.weight = self.n_rows + other.n_rows, weight
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        twin = type(self)(len(self.feature_mean), len(self.target_mean))
+        twin.merge(self)
+        return twin
+
+    def solve(self, alpha: float, *, fit_intercept: bool) -> tuple[Array, Array]:
+        r"""Top layer A (T, t) and intercept (T,) that minimise the penalised squared error.
+
+        The penalty is :math:`\alpha \tau \|A\|^2`, with :math:`\tau` the mean of the diagonal of the Gram matrix (the
+        centred one, with an intercept). By Cholesky; of least norm where the matrix is numerically singular.
+        """
+        gram, cross = self.gram, self.cross
+        if not fit_intercept:
+            gram = gram + np.outer(self.weight * self.feature_mean, self.feature_mean)
+            cross = cross + np.outer(self.weight * self.target_mean, self.feature_mean)
+        A = Factor(gram, alpha * float(gram.trace()) / len(gram)).solve(cross.T).T
+        intercept = self.target_mean - A @ self.feature_mean if fit_intercept else np.zeros(len(A))
+        return np.ascontiguousarray(A), intercept

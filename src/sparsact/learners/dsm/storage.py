@@ -1,0 +1,83 @@
+"""DSMRegressor as plain state and arrays, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparsact import storage
+from sparsact.learners.dsm.bottom import Bottom
+from sparsact.learners.dsm.choice import from_dict, to_dict
+from sparsact.learners.dsm.layer import SparseLayer
+from sparsact.learners.dsm.rmsprop import TopLayer
+from sparsact.learners.dsm.statistic import RidgeStatistic
+from sparsact.learners.stored import Arrays, State, expect, plain
+from sparsact.routing.router import Router
+
+_LEARNED = ("n_features_in_", "n_rows_", "_n_targets", "_single_target")
+_SUMS = ("feature_mean", "target_mean", "gram", "cross")
+
+
+def save_dsm(learner: Any, path: str | Path, *, statistic: bool) -> None:
+    """Write a fitted regressor; the solution is found first, if it has not been."""
+    A, intercept = learner._top_layer
+    layer: SparseLayer = learner.layer_
+    params = learner.get_params(deep=False)
+    if isinstance(params["router"], Router):
+        params["router"] = to_dict(params["router"])
+    state: State = {
+        "params": {name: plain(value) for name, value in params.items()},
+        "learned": {name: plain(getattr(learner, name)) for name in _LEARNED},
+        "router": to_dict(layer.router),
+        "activation": layer.bottom.activation,
+        "seed": learner._seed,
+        "trained": "top_" in learner.__dict__,
+    }
+    if hasattr(learner, "feature_names_in_"):
+        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    arrays: Arrays = {"B": layer.bottom.B, "c": layer.bottom.c, "A": A, "intercept": intercept}
+    arrays |= {f"router.{name}": np.asarray(array) for name, array in layer.state.items()}
+    if state["trained"]:
+        arrays |= {"velocity": learner.top_.velocity, "intercept_velocity": learner.top_.intercept_velocity}
+        arrays["losses"] = np.array(learner.top_.losses, dtype=np.float64)
+    elif statistic:
+        sums = learner._statistic
+        state["rows"] = sums.n_rows
+        arrays |= {f"sums.{name}": getattr(sums, name) for name in _SUMS} | {"sums.weight": np.array([sums.weight])}
+    storage.write(path, type(learner).__name__, state, arrays)
+
+
+def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
+    """The regressor that :func:`save_dsm` wrote; ``make`` is its class."""
+    params = state["params"]
+    if isinstance(params["router"], dict):
+        params["router"] = from_dict(params["router"])
+    learner = make(**params)
+    learner._validate_params()
+    for name in _LEARNED:
+        setattr(learner, name, state["learned"][name])
+    learner._seed = tuple(state["seed"])
+    if "feature_names" in state:
+        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+    T, B = int(learner._n_targets), expect(arrays, "B", np.float64, (None, int(learner.n_features_in_)))
+    t = len(B)
+    bottom = Bottom(B, expect(arrays, "c", np.float64, (t,)), str(state["activation"]))
+    of_router = {name.removeprefix("router."): a for name, a in arrays.items() if name.startswith("router.")}
+    learner.layer_ = SparseLayer(bottom, from_dict(state["router"]), of_router)
+    A, intercept = expect(arrays, "A", np.float64, (T, t)), expect(arrays, "intercept", np.float64, (T,))
+    if state["trained"]:
+        velocities = (
+            expect(arrays, "velocity", np.float64, (T, t)),
+            expect(arrays, "intercept_velocity", np.float64, (T,)),
+        )
+        learner.top_ = TopLayer(A, intercept, *velocities, expect(arrays, "losses", np.float64, (None,)).tolist())
+        return learner
+    learner._solution = A, intercept
+    if "rows" in state:
+        sums = learner.statistic_ = RidgeStatistic(t, T)
+        sums.n_rows, sums.weight = int(state["rows"]), float(expect(arrays, "sums.weight", np.float64, (1,))[0])
+        for name in _SUMS:
+            setattr(sums, name, expect(arrays, f"sums.{name}", np.float64, getattr(sums, name).shape))
+    return learner

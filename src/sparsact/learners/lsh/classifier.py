@@ -1,0 +1,120 @@
+"""LSHClassifier: shares of the classes in the buckets of locality-sensitive hash tables."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.layout import Array
+
+
+class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
+    """Classification by hashing: each bucket holds how probable each class is, as polynomials of the local coordinates.
+
+    Parameters, updates and costs are those of :class:`LSHRegressor`, whose table it shares: a class is a target that is
+    1 at its rows and 0 at others. Probabilities are clipped to [0, 1] and add up to 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (2000, 2))
+    >>> model = LSHClassifier(random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
+    array([ True, False])
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the hash functions and learn the rows, with labels (m,) of any kind."""
+        self._validate_params()
+        return self._learn(X, y, None, sample_weight, anew=True)
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn more rows. The first call chooses the hash functions; ``classes`` lists all that will ever come."""
+        fresh = "table_" not in self.__dict__
+        if fresh:
+            self._validate_params()
+        return self._learn(X, y, classes, sample_weight, anew=fresh)
+
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Unlearn rows that were learned; a ValueError, and nothing removed, if one was not."""
+        check_is_fitted(self)
+        self._check_rows_known()
+        rows, labels, weights = self._checked(X, y, sample_weight, reset=False)
+        self._give_up(rows, self._indicators(labels), weights)
+        return self
+
+    def merge(self, other: LSHClassifier) -> Self:
+        """Learn what another model of the same hashes and classes has learned."""
+        self._check_mergeable(other)
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError("models of different classes cannot be merged; make both from one, by `blank()`.")
+        self._absorb(other)
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities (m, n_classes) of the classes; NaN where ``fallback="nan"`` has nothing to say."""
+        shares = np.clip(self._values(X), 0.0, None)
+        total = shares.sum(axis=1, keepdims=True)
+        even = np.full_like(shares, 1.0 / shares.shape[1])
+        return np.asarray(np.where(total == 0, even, shares / np.where(total == 0, 1.0, total)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable class (m,) at each row."""
+        probabilities = self.predict_proba(X)
+        unknown = np.isnan(probabilities).any(axis=1)
+        if unknown.any():
+            raise ValueError(
+                f"row {int(np.argmax(unknown))} falls into empty buckets and no class is NaN; "
+                'use predict_proba, or fallback="nearest".'
+            )
+        labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
+        return labels
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool) -> Self:
+        if not anew:
+            self._check_rows_known()
+        rows, labels, weights = self._checked(X, y, sample_weight, reset=anew)
+        check_classification_targets(labels)
+        if anew:
+            self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
+        Y = self._indicators(labels)
+        if anew:
+            self._begin(rows, Y, weights)
+        self._take_in(rows, Y, weights)
+        return self
+
+    def _indicators(self, labels: NDArray[Any]) -> Array:
+        places = np.searchsorted(self.classes_, labels)
+        known = self.classes_[np.minimum(places, len(self.classes_) - 1)] == labels
+        if not known.all():
+            label = labels[np.argmin(known)]
+            raise ValueError(f"label {label!r} is none of the classes {self.classes_.tolist()}; pass all in `classes`.")
+        return np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
+
+    @property
+    def _single(self) -> bool:
+        return False
+
+    def _state_of_targets(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        if self.classes_.dtype.kind in "biuf":
+            arrays["classes"] = self.classes_
+            return {"classes": None}
+        return {"classes": [str(label) for label in self.classes_]}
+
+    def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.classes_ = np.array(state["classes"]) if state["classes"] is not None else arrays["classes"]
+        if self.classes_.shape != (self.table_.layout.n_targets,):
+            raise ValueError("classes and targets differ in number")

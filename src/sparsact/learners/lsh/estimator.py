@@ -1,0 +1,270 @@
+"""What the LSH estimators share: the door, the additive table, the solution that is found when it is asked for."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sparsact.kernels import buckets
+from sparsact.kernels.threads import threads
+from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
+from sparsact.learners.lsh.joint import joint_solution
+from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.predictor import Predictor
+from sparsact.learners.lsh.storage import save_learner
+from sparsact.learners.lsh.support import unseen_mass
+from sparsact.learners.lsh.table import BucketTable
+from sparsact.routing.seeds import hash_generator
+
+
+class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+    """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_tables": [Interval(Integral, 1, None, closed="left")],
+        "n_hashes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "degree": [Interval(Integral, 0, 2, closed="both")],
+        "family": [StrOptions({"pca_grid", "euclidean", "hyperplane"})],
+        "fallback": [StrOptions({"nearest", "mean", "nan", "raise"})],
+        "random_state": ["random_state"],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "directions": [StrOptions({"auto", "principal", "gradients"})],
+        "combine": [StrOptions({"average", "joint"})],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_tables: int = 16,
+        n_hashes: int | str = "auto",
+        width: float | str = "auto",
+        degree: int = 1,
+        family: str = "pca_grid",
+        fallback: str = "nearest",
+        random_state: Any = None,
+        *,
+        alpha: float | str = "auto",
+        directions: str = "auto",
+        combine: str = "average",
+        min_count: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_tables = n_tables
+        self.n_hashes = n_hashes
+        self.width = width
+        self.degree = degree
+        self.family = family
+        self.fallback = fallback
+        self.random_state = random_state
+        self.alpha = alpha
+        self.directions = directions
+        self.combine = combine
+        self.min_count = min_count
+        self.n_jobs = n_jobs
+
+    def _begin(self, X: Array, Y: Array, weights: Array) -> None:
+        """Choose the layout from these rows, and hold none of them."""
+        automatic = {name: None if (value := getattr(self, name)) == "auto" else value for name in _NUMBERS}
+        wish = Wish(
+            family=self.family,
+            degree=self.degree,
+            n_tables=self.n_tables,
+            directions=self.directions,
+            min_count=self.min_count,
+            **automatic,
+        )
+        if isinstance(self.random_state, Integral):
+            seed = int(self.random_state)
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+        choice: Choice = choose(X, Y, weights, wish, hash_generator(seed))
+        self.width_, self.alpha_, self.directions_ = choice.width, choice.alpha, choice.directions
+        self.trials_: tuple[Trial, ...] = choice.trials
+        self.table_ = BucketTable(choice.layout)
+        self._rows: list[tuple[Array, Array, Array]] = []
+        self._forget_solution()
+
+    def _take_in(self, X: Array, Y: Array, weights: Array) -> None:
+        kept = weights > 0
+        if not kept.all():
+            X, Y, weights = X[kept], Y[kept], weights[kept]
+        self.table_.add(X, Y, weights)
+        if self.combine == "joint":
+            self._rows.append((X, Y, weights))
+        self._forget_solution()
+
+    def _give_up(self, X: Array, Y: Array, weights: Array) -> None:
+        kept = weights > 0
+        X, Y, weights = X[kept], Y[kept], weights[kept]
+        self.table_.remove(X, Y, weights)
+        if self.combine == "joint":
+            self._rows = [_without(self._rows, X, Y, weights)]
+        self._forget_solution()
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
+        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if reset and not (weights > 0).any():
+            raise ValueError("every row has weight zero; give some row a positive weight.")
+        return X, y, weights
+
+    def _check_rows_known(self) -> None:
+        if "table_" in self.__dict__ and self.table_.forgets_rows:
+            raise ValueError("a model saved without its statistic takes no more rows; save it with statistic=True.")
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(other) is not type(self):
+            raise TypeError(f"only another {type(self).__name__} can be merged; got {type(other).__name__}.")
+        check_is_fitted(self)
+        check_is_fitted(other)
+        self._check_rows_known()
+        other._check_rows_known()
+        if other is self:
+            raise ValueError("a model cannot be merged into itself: its rows would count twice.")
+        names = [list(getattr(model, "feature_names_in_", ())) for model in (self, other)]
+        mine, theirs = self.table_.layout, other.table_.layout
+        differing = mine.differences(theirs) + ([] if names[0] == names[1] else ["names of columns"])
+        differing += [] if self.combine == other.combine else ["combine"]
+        if differing:
+            raise ValueError(
+                f"models with different {', '.join(differing)} cannot be merged; make both from one, by "
+                "`blank()`, before they see rows."
+            )
+
+    def _absorb(self, other: Self) -> None:
+        self.table_.merge(other.table_)
+        self._rows += other._rows
+        self._forget_solution()
+
+    def blank(self) -> Self:
+        """A model of the same hashes that holds no rows: for workers whose parts are merged later.
+
+        >>> from sparsact import LSHRegressor
+        >>> X = np.linspace(0, 1, 40)[:, None]
+        >>> whole = LSHRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+        >>> parts = [whole.blank().partial_fit(X[i::2], X[i::2, 0] ** 2) for i in range(2)]
+        >>> bool(np.allclose(parts[0].merge(parts[1]).predict(X), whole.predict(X)))
+        True
+        """
+        check_is_fitted(self)
+        empty = copy(self)
+        empty.table_ = BucketTable(self.table_.layout)
+        empty._rows = []
+        empty._forget_solution()
+        return empty
+
+    def _forget_solution(self) -> None:
+        self._compiled: list[Predictor] = []  # at most one; filled by the first question
+
+    @property
+    def _predictor(self) -> Predictor:
+        """The compiled table, made when it is first asked for."""
+        if not self._compiled:
+            if not self.table_.n_rows:
+                raise ValueError("the model holds no rows; call fit or partial_fit with some.")
+            if self.combine == "joint":
+                solution = joint_solution(self.table_, self._rows, self.alpha_, self.min_count)
+            else:
+                solution = self.table_.solution(self.alpha_, self.min_count)
+            self._compiled.append(Predictor(self.table_, solution, self.fallback, self._single))
+        return self._compiled[0]
+
+    @property
+    def _single(self) -> bool:
+        raise NotImplementedError
+
+    def _queries(self, X: Any) -> Array:
+        """Rows to predict at; an array that is as it should be is not looked at twice."""
+        if "table_" not in self.__dict__:
+            check_is_fitted(self)
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
+        named = "feature_names_in_" in self.__dict__
+        if plain and not named and len(X) > 0 and X.shape[1] == self.n_features_in_ and np.isfinite(X.sum()):
+            return np.asarray(X)
+        rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return rows
+
+    def _values(self, X: Any) -> Array:
+        rows = self._queries(X)
+        return self._predictor.values(rows, threads(self.n_jobs))
+
+    def apply(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
+
+        Numbers are places in :attr:`bucket_counts_`, over all tables together.
+        """
+        rows = self._queries(X)
+        found = buckets.places(rows, self.table_.layout.hashes)
+        return self.table_.index.find(found.keys).astype(np.int64)
+
+    def predictor(self) -> Predictor:
+        """The model compiled for single queries: ``model.predictor()(x)``."""
+        check_is_fitted(self)
+        compiled = self._predictor
+        return Predictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single)
+
+    @property
+    def n_buckets_(self) -> int:
+        """Buckets that hold rows, over all tables."""
+        return len(self.table_.index)
+
+    @property
+    def bucket_counts_(self) -> NDArray[np.int64]:
+        """Rows in each bucket, (n_buckets_,)."""
+        return self.table_.counts.copy()
+
+    @property
+    def n_hashes_(self) -> int:
+        """Hash functions (codes) of each table."""
+        return self.table_.layout.n_hashes
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows of positive weight held."""
+        return self.table_.n_rows
+
+    @property
+    def miss_rate_(self) -> float:
+        """Share of new inputs whose bucket in a table is empty, as Good and Turing estimate it from the counts."""
+        return unseen_mass(self.table_.counts)
+
+    def save(self, path: str | Path, *, statistic: bool = True) -> None:
+        """Write the model to one file: safetensors with a JSON header and a digest of everything.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; it is replaced whole or not at all.
+        statistic : bool, default=True
+            Also keep what ``partial_fit``, ``remove`` and ``merge`` need; without it the file is smaller.
+        """
+        check_is_fitted(self)
+        save_learner(self, path, statistic=statistic)
+
+
+_NUMBERS = ("n_hashes", "width", "alpha")
+
+
+def _without(rows: list[tuple[Array, Array, Array]], X: Array, Y: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Kept rows less one copy of each row of X; every one is among them."""
+    whole = tuple(np.concatenate(part) for part in zip(*rows, strict=True))
+    gone: dict[bytes, int] = {}
+    for row in np.column_stack([X, Y, weights]) + 0.0:
+        gone[row.tobytes()] = gone.get(row.tobytes(), 0) + 1
+    kept = np.ones(len(whole[0]), dtype=bool)
+    for i, row in enumerate(np.column_stack(whole) + 0.0):
+        if gone.get(row.tobytes(), 0):
+            gone[row.tobytes()] -= 1
+            kept[i] = False
+    return whole[0][kept], whole[1][kept], whole[2][kept]

@@ -1,0 +1,105 @@
+"""A compiled table: what one query needs, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.kernels import buckets
+from sparsact.learners.lsh.fallback import NearestIndex, nearest_index
+from sparsact.learners.lsh.table import BucketTable, Solution
+
+Array = NDArray[np.float64]
+
+
+class Predictor:
+    """Values of a fitted LSH model at single points or at rows, as fast as the table allows.
+
+    Made by ``model.predictor()``; later updates of the model leave it as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsact import LSHRegressor
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> predict = LSHRegressor(random_state=0).fit(X, np.abs(X[:, 0])).predictor()
+    >>> bool(abs(predict([0.5]) - 0.5) < 1e-3)
+    True
+    """
+
+    def __init__(self, table: BucketTable, solution: Solution, fallback: str, single: bool) -> None:
+        self.table, self.solution = table, solution
+        self._fallback, self._single = fallback, single
+        self._layout = table.layout
+        self._index: NearestIndex | None = None
+
+    def __call__(self, x: ArrayLike) -> Any:
+        """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
+        rows = np.ascontiguousarray(x, dtype=np.float64)
+        d = self._layout.n_columns
+        if rows.shape[-1:] != (d,) or rows.ndim > 2:
+            raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
+        if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+            raise ValueError("a query must be finite; it holds NaN or an infinity.")
+        values = self.values(rows if rows.ndim == 2 else rows[None])
+        values = values[:, 0] if self._single else values
+        return values if rows.ndim == 2 else values[0]
+
+    def values(self, X: Array, n_threads: int = 1) -> Array:
+        """Values (m, targets) at rows that have been checked."""
+        values, behind = self._averages(X, self.solution.coefficients, self._layout.trend, n_threads)
+        values += self._layout.level
+        if not behind.all():
+            missed = np.flatnonzero(behind == 0)
+            values[missed] = self._of_missed(X[missed], missed)
+        return values
+
+    def variances(self, X: Array, n_threads: int = 1) -> Array:
+        """Variances (m, targets) about the polynomials of buckets, averaged over tables; NaN where all miss."""
+        variances = self.solution.variances[:, None, :]
+        none = np.zeros((self._layout.n_columns, self._layout.n_targets))
+        values, behind = self._averages(X, np.ascontiguousarray(variances), none, n_threads, constant=True)
+        values[behind == 0] = np.nan
+        return values
+
+    def behind(self, X: Array) -> Array:
+        """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
+        return self._averages(X, self.solution.coefficients, self._layout.trend, 1)[1]
+
+    def _averages(
+        self, X: Array, coefficients: Array, trend: Array, n_threads: int, constant: bool = False
+    ) -> tuple[Array, Array]:
+        layout = self._layout
+        degree, average = (0, True) if constant else (layout.degree, self.solution.average)
+        return buckets.bucket_values(
+            X,
+            layout.hashes,
+            self.table.index.slots,
+            degree,
+            coefficients,
+            self.solution.weights,
+            trend,
+            average=average,
+            n_threads=n_threads,
+        )
+
+    def _of_missed(self, X: Array, rows: NDArray[np.int64]) -> Array:
+        """Values of rows whose buckets are all empty."""
+        layout, present = self._layout, self.solution.weights > 0
+        if self._fallback == "nan":
+            return np.full((len(X), layout.n_targets), np.nan)
+        if self._fallback == "raise" or not present.any():
+            raise ValueError(
+                f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or pass "
+                'fallback="nearest" or "mean".'
+            )
+        if self._fallback == "mean":
+            return np.tile(self.table.mean(), (len(X), 1))
+        if self._index is None:
+            self._index = nearest_index(self.table.positions()[present])
+            self._means = self.table.means()[present]
+        at = self._index.nearest((X - layout.hashes.centre) @ layout.hashes.local)
+        values: Array = self._means[at] + layout.level + (X - layout.hashes.centre) @ layout.trend
+        return values

@@ -1,0 +1,190 @@
+"""LSHRegressor: local polynomials in the buckets of locality-sensitive hash tables."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sparsact.kernels.threads import threads
+from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.layout import Array
+
+
+class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
+    r"""Regression by hashing: a polynomial in each bucket of several tables, averaged (Sections 2.2 and 4 of [B]_).
+
+    .. math:: g(x) = \frac{\sum_t n_{b_t(x)}\, \hat g_{b_t(x)}(x)}{\sum_t n_{b_t(x)}},
+
+    where :math:`b_t(x)` is the bucket of x in table t and :math:`n_b` the weight of its rows. A query costs T look-ups,
+    whatever the number of rows; rows can be added, removed and merged, because a bucket holds only sums.
+
+    Parameters
+    ----------
+    n_tables : int, default=16
+        Hash tables, T. More are better and slower.
+    n_hashes : int or "auto", default="auto"
+        Codes a table. Of grids: the dimension p they stand in, by default as many principal directions as hold 99 %
+        of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: found by the held-out error.
+    width : float or "auto", default="auto"
+        Side of a cell: of grids in standard deviations of the leading direction, of ``"euclidean"`` in units of X.
+        ``"auto"`` takes the width of least error on rows left out.
+    degree : {0, 1, 2}, default=1
+        Of the polynomial in a bucket, in at most 8 local coordinates.
+    family : {"pca_grid", "euclidean", "hyperplane"}, default="pca_grid"
+        ``"pca_grid"``: randomly rotated and shifted grids in directions that suit the data. ``"euclidean"``:
+        :math:`\lfloor (\langle a, x \rangle + b) / \text{width} \rfloor` with normal a, literally Theorem 4.1 at
+        ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns, Section 2.2.
+    fallback : {"nearest", "mean", "nan", "raise"}, default="nearest"
+        For inputs whose buckets are all empty: the mean of the nearest bucket, by the mean position of its rows in
+        local coordinates (Theorem 4.1 asks the nearest row, which a table of sums does not hold); the mean of all; NaN;
+        an error.
+    random_state : int, RandomState or None, default=None
+        Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
+    alpha : float or "auto", default="auto"
+        Ridge penalty on the polynomial, the constant excepted, in rows of features of size one.
+    directions : {"auto", "principal", "gradients"}, default="auto"
+        Of grids: principal directions of the rows; or those along which the target moves, found from local slopes;
+        or whichever leaves less error.
+    combine : {"average", "joint"}, default="average"
+        ``"joint"`` fits all tables together by least squares and adds them up; it keeps the rows.
+    min_count : int, default=1
+        Buckets of fewer rows count as empty (Theorem C.1 keeps those of a least volume only).
+    n_jobs : int or None, default=None
+        Threads of prediction; see :func:`sparsact.kernels.threads.threads`.
+
+    Attributes
+    ----------
+    width_, n_hashes_, alpha_, directions_ : float, int, float, str
+        What was chosen.
+    trials_ : tuple of Trial
+        What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.
+    n_buckets_, bucket_counts_, miss_rate_, n_samples_seen_ : int, ndarray, float, int
+        Buckets that hold rows, rows in each, estimated share of new inputs that meet an empty one, rows held.
+    n_features_in_ : int
+        Columns.
+
+    Notes
+    -----
+    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or of the first
+    ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up each; a bucket of degree 1 holds
+    about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding.
+
+    References
+    ----------
+    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Sections 2.2, 4 and Theorems 4.1, C.1.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (2000, 2))
+    >>> model = LSHRegressor(random_state=0).fit(X, np.abs(X).sum(axis=1))
+    >>> bool(abs(model.predict([[0.5, -0.25]])[0] - 0.75) < 0.02)
+    True
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the hash functions and learn the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+        y : array-like of shape (m,) or (m, targets)
+            Targets.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the rows, not negative; rows of weight zero are left out.
+        """
+        self._validate_params()
+        return self._learn(X, y, sample_weight, anew=True)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn more rows, by the hash functions there are; the first call chooses them."""
+        fresh = "table_" not in self.__dict__
+        if fresh:
+            self._validate_params()
+        return self._learn(X, y, sample_weight, anew=fresh)
+
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Unlearn rows that were learned, with the same targets and weights.
+
+        Raises
+        ------
+        ValueError
+            If a row was not learned; then nothing is removed.
+        """
+        check_is_fitted(self)
+        self._check_rows_known()
+        self._give_up(*self._door(X, y, sample_weight, reset=False))
+        return self
+
+    def merge(self, other: LSHRegressor) -> Self:
+        """Learn what another model of the same hashes has learned; see :meth:`blank`.
+
+        Raises
+        ------
+        ValueError
+            If the hash functions, degrees or columns differ; names them.
+        """
+        self._check_mergeable(other)
+        self._absorb(other)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Values (m,), or (m, targets), at rows (m, d)."""
+        values = self._values(X)
+        return values[:, 0] if self._single else values
+
+    def predict_interval(self, X: ArrayLike, confidence: float = 0.9) -> NDArray[np.float64]:
+        """Prediction intervals (m, 2), or (m, targets, 2): where a new target lies with this probability.
+
+        Normal, about :meth:`predict`, with the variances that targets have about the polynomials of their buckets, so
+        that noise may differ from place to place; NaN where every bucket is empty. The error of the polynomial itself
+        is in it only as far as its own rows show it.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"`confidence` must lie in (0, 1); got {confidence}.")
+        check_is_fitted(self)
+        rows = self._queries(X)
+        values = self._predictor.values(rows, threads(self.n_jobs))
+        reach = ndtri((1 + confidence) / 2) * np.sqrt(self._predictor.variances(rows))
+        intervals = np.stack([values - reach, values + reach], axis=-1)
+        return intervals[:, 0] if self._single else intervals
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
+        return tags
+
+    def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool) -> Self:
+        if not anew:
+            self._check_rows_known()
+        rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
+        if anew:
+            self._begin(rows, Y, weights)
+        self._take_in(rows, Y, weights)
+        return self
+
+    def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:
+        rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
+        Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
+        if reset:
+            self._one_target: bool = targets.ndim == 1
+        if not reset and Y.shape[1] != self.table_.layout.n_targets:
+            raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
+        return rows, Y, weights
+
+    @property
+    def _single(self) -> bool:
+        return self._one_target
+
+    def _state_of_targets(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self._one_target = bool(state["single"])

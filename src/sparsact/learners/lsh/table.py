@@ -1,0 +1,204 @@
+"""The additive table of buckets: rows come and go, tables of the same layout merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.kernels import buckets
+from sparsact.kernels.buckets import BucketIndex
+from sparsact.learners.lsh.layout import Array, Layout
+
+ROWS_AT_ONCE = 8192
+LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What prediction needs: a polynomial in each bucket, in the units of y."""
+
+    coefficients: Array  # (B, D, targets)
+    weights: Array  # (B,), 0 for a bucket that counts as empty
+    variances: Array  # (B, targets), of a target about its polynomial
+    average: bool = True
+
+
+class BucketTable:
+    """Counts, positions, Gram statistics and targets of each bucket, under an open-addressing index.
+
+    Buckets are numbered 0, 1, ... in the order of their first row, over all tables together. Rows are remembered by a
+    64-bit key each, so that only rows that were added can be taken away.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.index = BucketIndex()
+        self.rows = BucketIndex()
+        self.copies = np.zeros(0, dtype=np.int64)
+        self.forgets_rows = False  # a table read from a file without its rows
+        self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets
+        self._counts = np.zeros(0, dtype=np.int64)
+        self._sums = np.zeros((0, layout.n_sums))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows held."""
+        return int(self.copies.sum())
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows in each bucket, (B,)."""
+        return self._counts[: len(self.index)]
+
+    @property
+    def sums(self) -> Array:
+        """Sums of each bucket, (B, n_sums); see :func:`sparsact.kernels.buckets.accumulate`."""
+        return self._sums[: len(self.index)]
+
+    def add(self, X: Array, Y: Array, weights: Array) -> None:
+        """Take rows in; all of them or, on an error, none."""
+        self._check_range(X, Y, weights)
+        ids = self.rows.insert(_row_keys(X, Y, weights))
+        self.copies = _padded(self.copies, len(self.rows))
+        np.add.at(self.copies, ids, 1)
+        self.totals += _totals(Y, weights)
+        for part in _parts(len(X)):
+            found = buckets.places(X[part], self.layout.hashes)
+            own = self.index.insert(found.keys)
+            self._make_room()
+            residual = self.layout.residual(X[part], Y[part])
+            buckets.accumulate(found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums)
+
+    def remove(self, X: Array, Y: Array, weights: Array) -> None:
+        """Take rows away; all of them or, if one was never added, none."""
+        keys = _row_keys(X, Y, weights)
+        ids = self.rows.find(keys)
+        present = np.where(ids >= 0, self.copies[ids] if len(self.copies) else 0, 0)
+        _, first, asked = np.unique(keys, return_index=True, return_counts=True)
+        missing = first[asked > present[first]]
+        if len(missing):
+            row = int(missing.min())
+            raise ValueError(
+                f"row {row} was not added, or is asked to be removed more often than it was added (with the same "
+                "values, target and weight); nothing was removed: drop it from the rows."
+            )
+        np.subtract.at(self.copies, ids, 1)
+        self.totals -= _totals(Y, weights)
+        for part in _parts(len(X)):
+            found = buckets.places(X[part], self.layout.hashes)
+            own = self.index.find(found.keys)
+            residual = self.layout.residual(X[part], Y[part])
+            buckets.accumulate(found, own, residual, weights[part], -1, self.layout.degree, self._counts, self._sums)
+        self._drop_empty()
+
+    def merge(self, other: BucketTable) -> None:
+        """Take in all rows of a table of the same layout."""
+        ids = self.index.insert(other.index.keys.copy())
+        self._make_room()
+        self._counts[ids] += other.counts
+        self._sums[ids] += other.sums
+        self.totals += other.totals
+        ids = self.rows.insert(other.rows.keys.copy())
+        self.copies = _padded(self.copies, len(self.rows))
+        self.copies[ids] += other.copies
+
+    def frozen(self) -> BucketTable:
+        """A copy for prediction alone, which later updates leave as it is."""
+        other = copy(self)
+        other.index = BucketIndex(self.index.keys)
+        other._counts, other._sums, other.totals = self.counts.copy(), self.sums.copy(), self.totals.copy()
+        return other
+
+    def solution(self, alpha: float, min_count: int) -> Solution:
+        """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
+        layout = self.layout
+        coefficients, residual = buckets.solve(self.sums, layout.n_local, layout.degree, layout.n_targets, alpha)
+        weights = np.where(self.counts >= min_count, self.sums[:, layout.n_local], 0.0)
+        variances = self._variances(residual) * layout.unit**2
+        return Solution(coefficients * layout.unit, weights, variances)
+
+    def means(self) -> Array:
+        """Mean target of each bucket without level and trend, (B, targets), in the units of y."""
+        layout = self.layout
+        total = self.sums[:, layout.n_local]
+        start = layout.n_local + layout.n_features * (layout.n_features + 1) // 2
+        sums = self.sums[:, start : start + layout.n_targets]
+        means: Array = sums / np.where(total > 0, total, 1.0)[:, None] * layout.unit
+        return means
+
+    def mean(self) -> Array:
+        """Mean target of all rows, (targets,)."""
+        mean: Array = self.totals[1:] / self.totals[0]
+        return mean
+
+    def positions(self) -> Array:
+        """Mean local coordinates of the rows of each bucket, (B, p)."""
+        total = self.sums[:, self.layout.n_local]
+        positions: Array = self.sums[:, : self.layout.n_local] / np.where(total > 0, total, 1.0)[:, None]
+        return positions
+
+    def _variances(self, residual: Array) -> Array:
+        """Variance about the polynomial in each bucket, drawn towards that of all by as many rows as coefficients."""
+        weight = self.sums[:, self.layout.n_local]
+        D = self.layout.n_features
+        free = np.maximum(self.counts - D, 0) * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 0.0)
+        pooled = residual[self.counts > D].sum(axis=0) / max(float(free.sum()), 1e-300)
+        prior = D * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 1.0)
+        variances: Array = (np.where((self.counts > D)[:, None], residual, 0.0) + prior[:, None] * pooled) / (
+            free + prior
+        )[:, None]
+        return variances
+
+    def _make_room(self) -> None:
+        needed = len(self.index)
+        if needed > len(self._counts):
+            room = max(needed, 2 * len(self._counts))
+            self._counts = _padded(self._counts, room)
+            self._sums = np.concatenate([self._sums, np.zeros((room - len(self._sums), self._sums.shape[1]))])
+
+    def _drop_empty(self) -> None:
+        """Renumber the buckets that still hold rows."""
+        kept = self.counts > 0
+        if not kept.all():
+            self.index, self._counts, self._sums = (
+                BucketIndex(self.index.keys[kept]),
+                self.counts[kept],
+                self.sums[kept],
+            )
+        known = self.copies > 0
+        if known.sum() < len(known) / 2:
+            self.rows, self.copies = BucketIndex(self.rows.keys[known]), self.copies[known]
+
+    def _check_range(self, X: Array, Y: Array, weights: Array) -> None:
+        for part in _parts(len(X)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = (X[part] - self.layout.hashes.centre) @ self.layout.hashes.local
+                residual = self.layout.residual(X[part], Y[part])
+                size = weights[part] * np.maximum(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1)) ** 2
+            if not (size < LARGEST).all():
+                row = part.start + int(np.argmin(size < LARGEST))
+                raise ValueError(
+                    f"row {row} lies too far from the rows the model was laid out on (squares beyond {LARGEST:g} of "
+                    "their scale); check it, or fit anew with it."
+                )
+
+
+def _row_keys(X: Array, Y: Array, weights: Array) -> NDArray[np.uint64]:
+    rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
+    return buckets.row_keys(np.ascontiguousarray(rows))
+
+
+def _totals(Y: Array, weights: Array) -> Array:
+    return np.concatenate([[weights.sum()], weights @ Y])
+
+
+def _padded(array: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    return np.concatenate([array, np.zeros(length - len(array), dtype=np.int64)])
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, min(n, start + ROWS_AT_ONCE)) for start in range(0, n, ROWS_AT_ONCE))

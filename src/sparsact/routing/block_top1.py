@@ -1,0 +1,91 @@
+"""One unit of each block, by a low-rank controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.checks import checked_size
+from sparsact.routing.namespace import constant, integers, namespace, ones
+from sparsact.routing.router import Router, State
+from sparsact.routing.selection import Selection
+
+
+@dataclass(frozen=True)
+class BlockTop1(Router):
+    r"""In each of s blocks of t' units, the one that a controller scores highest [1]_ (Section 3.1 of the paper).
+
+    The scores are :math:`U (D x)`, of rank r. In training a unit's weight is 1 with the gradient of its probability
+    within the block (a straight-through estimator); a layer may add Gumbel noise to the scores as the state ``noise``.
+
+    Parameters
+    ----------
+    n_blocks, block_size : int
+        s and t'; there are s t' units.
+    rank : int, optional
+        r; default: the number of blocks, at most that of columns.
+    seed : int, default=0
+        Of the controller, where no state is given.
+
+    References
+    ----------
+    .. [1] S. Jaszczur et al., "Sparse is Enough in Scaling Transformers", 2021, Section 3.1.
+    """
+
+    name: ClassVar[str] = "block_top1"
+    state_names: ClassVar[tuple[str, ...]] = ("down", "up")
+    trainable: ClassVar[tuple[str, ...]] = ("down", "up")
+    n_blocks: int
+    block_size: int
+    rank: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked_size(self.n_blocks, "`n_blocks`")
+        checked_size(self.block_size, "`block_size`")
+        if self.rank is not None:
+            checked_size(self.rank, "`rank`")
+
+    def width(self, in_features: int) -> int:
+        """Units of all blocks."""
+        return self.n_blocks * self.block_size
+
+    def n_active(self, in_features: int) -> int:
+        """One a block."""
+        return self.n_blocks
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``down`` (rank, in_features) and ``up`` (units, rank), normal, of the scale that keeps variances."""
+        rank = self._rank(in_features)
+        return {
+            "down": rng.normal(scale=in_features**-0.5, size=(rank, in_features)),
+            "up": rng.normal(scale=rank**-0.5, size=(self.width(in_features), rank)),
+        }
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """One unit a block; the scores (m, units) are the logits."""
+        xp = namespace(x)
+        logits = xp.matmul(xp.matmul(x, xp.matrix_transpose(state["down"])), xp.matrix_transpose(state["up"]))
+        scores = logits + state["noise"] if "noise" in state else logits
+        blocks = xp.reshape(scores, (x.shape[0], self.n_blocks, self.block_size))
+        places = xp.argmax(blocks, axis=2)
+        weights = ones((x.shape[0], self.n_blocks), x)
+        if training:
+            top = constant(xp.max(blocks, axis=2, keepdims=True))
+            exponentials = xp.exp(blocks - top)
+            probabilities = exponentials / xp.sum(exponentials, axis=2, keepdims=True)
+            chosen = xp.take_along_axis(probabilities, places[:, :, None], axis=2)[:, :, 0]
+            weights = weights + (chosen - constant(chosen))
+        units = places + integers(self.n_blocks, x) * self.block_size
+        return Selection.of(units, weights, self.width(x.shape[1]), logits=logits)
+
+    def flops(self, in_features: int) -> int:
+        """The controller's two products, and a comparison a unit."""
+        rank, width = self._rank(in_features), self.width(in_features)
+        return 2 * rank * in_features + 2 * rank * width + width
+
+    def _rank(self, in_features: int) -> int:
+        return self.rank or min(self.n_blocks, in_features)

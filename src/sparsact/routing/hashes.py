@@ -1,0 +1,42 @@
+"""64-bit mixing that NumPy and torch compute alike: int64, where products wrap and shifts are made logical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparsact.routing.namespace import integers
+
+_STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def shifted(h: Any, by: int) -> Any:
+    """Logical shift to the right, ``by`` from 1 to 63."""
+    return (h >> by) & ((1 << (64 - by)) - 1)
+
+
+def finished(h: Any) -> Any:
+    """The finaliser of splitmix64: every bit of the result depends on every bit of h."""
+    h = (h ^ shifted(h, 30)) * _FIRST
+    h = (h ^ shifted(h, 27)) * _SECOND
+    return h ^ shifted(h, 31)
+
+
+def mixed(h: Any, code: Any) -> Any:
+    """One more code mixed into h."""
+    h = (h ^ code) * _STEP
+    return h ^ shifted(h, 32)
+
+
+def numbered(n: int, salt: int, x: Any) -> Any:
+    """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``; beside x."""
+    return finished(finished((integers(n, x) + 1) * _STEP) ^ finished_number(salt))
+
+
+def finished_number(value: int) -> int:
+    """:func:`finished` of one whole number, as a signed 64-bit one."""
+    word = 2**64 - 1
+    h = (value + 1) * (_STEP % 2**64) & word
+    h = (h ^ (h >> 30)) * (_FIRST % 2**64) & word
+    h = (h ^ (h >> 27)) * (_SECOND % 2**64) & word
+    h ^= h >> 31
+    return h - 2**64 if h >> 63 else h

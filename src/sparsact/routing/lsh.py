@@ -1,0 +1,149 @@
+"""Locality-sensitive hashes: near inputs meet the same units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.checks import checked_size
+from sparsact.routing.hashes import finished, mixed, numbered, shifted
+from sparsact.routing.namespace import integers, namespace, ones
+from sparsact.routing.router import Router, State
+from sparsact.routing.selection import Selection
+
+MOST_HYPERPLANES = 30
+
+
+@dataclass(frozen=True)
+class HyperplaneLSH(Router):
+    r"""Sign patterns of random hyperplanes (Section 2.2): one of :math:`2^m` units in each of s tables.
+
+    Bit i of a bucket's number is 1 where :math:`\langle a_i, x \rangle > 0`; on a hyperplane it is 0. The normals are
+    standard normal, so inputs at angle :math:`\theta` share a bit with probability :math:`1 - \theta/\pi`.
+
+    Parameters
+    ----------
+    n_hashes : int
+        Hyperplanes a table, m, at most 30.
+    n_tables : int, default=1
+        Tables, s.
+    seed : int, default=0
+        Of the normals, where no state is given.
+    """
+
+    name: ClassVar[str] = "hyperplane_lsh"
+    state_names: ClassVar[tuple[str, ...]] = ("directions",)
+    n_hashes: int
+    n_tables: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if checked_size(self.n_hashes, "`n_hashes`") > MOST_HYPERPLANES:
+            raise ValueError(f"`n_hashes` is at most {MOST_HYPERPLANES}, as a table has 2**n_hashes units.")
+        checked_size(self.n_tables, "`n_tables`")
+
+    def width(self, in_features: int) -> int:
+        """Units of all tables."""
+        return int(self.n_tables * 2**self.n_hashes)
+
+    def n_active(self, in_features: int) -> int:
+        """One a table."""
+        return self.n_tables
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``directions`` (tables, hashes, in_features): normals of the hyperplanes."""
+        return {"directions": rng.normal(size=(self.n_tables, self.n_hashes, in_features))}
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The bucket of each table, with weight 1; the projections (m, tables, hashes) are the logits."""
+        xp = namespace(x)
+        projections = _projected(x, state["directions"])
+        bits = xp.astype(projections > 0, xp.int64)
+        places = xp.bitwise_left_shift(xp.ones_like(integers(self.n_hashes, x)), integers(self.n_hashes, x))
+        units = xp.sum(bits * places, axis=-1) + integers(self.n_tables, x) * 2**self.n_hashes
+        return Selection.of(units, ones(tuple(units.shape), x), self.width(x.shape[1]), logits=projections)
+
+    def flops(self, in_features: int) -> int:
+        """A product of ``in_features`` for each hyperplane, and its comparison."""
+        return self.n_tables * self.n_hashes * 2 * in_features
+
+
+@dataclass(frozen=True)
+class EuclideanLSH(Router):
+    r"""Random projections cut into intervals (Datar et al., 2004; Section 2.2): one unit in each table.
+
+    A bucket is the vector of :math:`\lfloor (\langle a_i, x \rangle + b_i) / w \rfloor`, with standard normal
+    :math:`a_i` and :math:`b_i` uniform on [0, w]; a mixture of its bits names one of ``n_buckets`` units. Two buckets
+    share a unit with probability 1 / n_buckets: :class:`sparsact.LSHRegressor` has a table that grows instead.
+
+    Parameters
+    ----------
+    n_hashes : int
+        Projections a table.
+    bucket_width : float
+        w, in units of x.
+    n_tables : int, default=1
+        Tables.
+    n_buckets : int, default=1024
+        Units a table.
+    seed : int, default=0
+        Of the projections, where no state is given.
+    """
+
+    name: ClassVar[str] = "euclidean_lsh"
+    state_names: ClassVar[tuple[str, ...]] = ("directions", "offsets")
+    n_hashes: int
+    bucket_width: float
+    n_tables: int = 1
+    n_buckets: int = 1024
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in ("n_hashes", "n_tables", "n_buckets"):
+            checked_size(getattr(self, field), f"`{field}`")
+        if not (isfinite(self.bucket_width) and self.bucket_width > 0):
+            raise ValueError(f"`bucket_width` must be positive and finite; got {self.bucket_width}.")
+
+    def width(self, in_features: int) -> int:
+        """Units of all tables."""
+        return self.n_tables * self.n_buckets
+
+    def n_active(self, in_features: int) -> int:
+        """One a table."""
+        return self.n_tables
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``directions`` (tables, hashes, in_features), and ``offsets`` (tables, hashes) in [0, bucket_width]."""
+        shape = (self.n_tables, self.n_hashes)
+        return {
+            "directions": rng.normal(size=(*shape, in_features)),
+            "offsets": rng.uniform(0.0, self.bucket_width, shape),
+        }
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The bucket of each table, with weight 1; the projections (m, tables, hashes) in cells are the logits."""
+        xp = namespace(x)
+        cells = (_projected(x, state["directions"]) + state["offsets"]) / self.bucket_width
+        codes = xp.astype(xp.clip(xp.floor(xp.astype(cells, xp.float64)), -(2.0**62), 2.0**62), xp.int64)
+        tables = integers(self.n_tables, x)
+        keys = xp.broadcast_to(numbered(self.n_tables, 0, x), (x.shape[0], self.n_tables))
+        for j in range(self.n_hashes):
+            keys = mixed(keys, codes[:, :, j])
+        units = shifted(finished(keys), 1) % self.n_buckets + tables * self.n_buckets
+        return Selection.of(units, ones(tuple(units.shape), x), self.width(x.shape[1]), logits=cells)
+
+    def flops(self, in_features: int) -> int:
+        """A product of ``in_features`` for each projection, its shift, division and floor."""
+        return self.n_tables * self.n_hashes * (2 * in_features + 2)
+
+
+def _projected(x: Any, directions: Any) -> Any:
+    """<a, x> for each table and hash, (m, tables, hashes)."""
+    xp = namespace(x)
+    n_tables, n_hashes, d = directions.shape
+    flat = xp.reshape(directions, (n_tables * n_hashes, d))
+    return xp.reshape(xp.matmul(x, xp.matrix_transpose(flat)), (x.shape[0], n_tables, n_hashes))

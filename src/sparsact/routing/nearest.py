@@ -1,0 +1,152 @@
+"""Units that are points: the nearest ones, or the very one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+
+from sparsact.checks import checked_reals, checked_size
+from sparsact.routing.namespace import namespace, ones
+from sparsact.routing.router import Router, State
+from sparsact.routing.selection import EMPTY, Selection
+from sparsact.routing.top_k import largest
+
+
+@dataclass(frozen=True)
+class Nearest(Router):
+    """The k nearest of some centres, by Euclidean distance; of equally near ones the first (Section 3, k-NN).
+
+    Parameters
+    ----------
+    k : int
+        Active units.
+    n_centres : int, default=256
+        Standard normal centres to draw, where no state is given.
+    seed : int, default=0
+        Of those.
+
+    Examples
+    --------
+    >>> Nearest(1)([[0.9, 0.2]], Nearest.state_of([[0, 0], [1, 0], [0, 1]])).indices
+    array([[1]])
+    """
+
+    name: ClassVar[str] = "nearest"
+    state_names: ClassVar[tuple[str, ...]] = ("centres",)
+    trainable: ClassVar[tuple[str, ...]] = ()
+    k: int
+    n_centres: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if checked_size(self.k, "`k` of Nearest") > checked_size(self.n_centres, "`n_centres`"):
+            raise ValueError(f"Nearest cannot choose {self.k} of {self.n_centres} centres; pass k <= n_centres.")
+
+    @staticmethod
+    def state_of(centres: ArrayLike) -> dict[str, NDArray[np.float64]]:
+        """The state whose units are these centres (t, in_features)."""
+        return {"centres": _points(centres, "centres")}
+
+    def width(self, in_features: int) -> int:
+        """``n_centres``."""
+        return self.n_centres
+
+    def n_active(self, in_features: int) -> int:
+        """``k``."""
+        return self.k
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``centres`` (n_centres, in_features), standard normal."""
+        return {"centres": rng.normal(size=(self.n_centres, in_features))}
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The k nearest centres, with weight 1; distances, negated, are the logits."""
+        centres = state["centres"]
+        if self.k > centres.shape[0]:
+            raise ValueError(f"Nearest(k={self.k}) cannot choose among {centres.shape[0]} centres.")
+        nearness = -distances(x, centres)
+        places = largest(nearness, self.k)
+        return Selection.of(places, ones(tuple(places.shape), x), centres.shape[0], logits=nearness)
+
+    def flops(self, in_features: int) -> int:
+        """A difference, a square and a sum for each centre and column: routing by k-NN saves nothing (Section 3)."""
+        return 3 * self.n_centres * in_features + self.n_centres
+
+
+@dataclass(frozen=True)
+class Interpolation(Router):
+    """The unit whose point the input is; none for any other input (Section 3, interpolation).
+
+    Parameters
+    ----------
+    n_points : int, default=256
+        Standard normal points to draw, where no state is given.
+    seed : int, default=0
+        Of those.
+
+    Examples
+    --------
+    >>> Interpolation()([[0.0, 1.0], [0.5, 0.5]], Interpolation.state_of([[1, 0], [0, 1]])).indices
+    array([[ 1],
+           [-1]])
+    """
+
+    name: ClassVar[str] = "interpolation"
+    state_names: ClassVar[tuple[str, ...]] = ("points",)
+    n_points: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked_size(self.n_points, "`n_points`")
+
+    @staticmethod
+    def state_of(points: ArrayLike) -> dict[str, NDArray[np.float64]]:
+        """The state whose units are these points (t, in_features), no two alike."""
+        rows = _points(points, "points")
+        if len(np.unique(rows, axis=0)) != len(rows):
+            raise ValueError("two points are alike, and a function has one value at each; drop one.")
+        return {"points": rows}
+
+    def width(self, in_features: int) -> int:
+        """``n_points``."""
+        return self.n_points
+
+    def n_active(self, in_features: int) -> int:
+        """One."""
+        return 1
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``points`` (n_points, in_features), standard normal."""
+        return {"points": rng.normal(size=(self.n_points, in_features))}
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """The point that is the input, with weight 1, or an empty place."""
+        xp = namespace(x)
+        same = distances(x, state["points"]) == 0
+        met = xp.any(same, axis=1, keepdims=True)
+        place = xp.argmax(xp.astype(same, xp.int64), axis=1, keepdims=True)
+        weights = xp.astype(met, x.dtype)
+        return Selection.of(xp.where(met, place, EMPTY), weights, state["points"].shape[0])
+
+    def flops(self, in_features: int) -> int:
+        """A difference, a square and a sum for each point and column."""
+        return 3 * self.n_points * in_features + self.n_points
+
+
+def distances(x: Any, points: Any) -> Any:
+    """Euclidean distances (m, t), from differences: 0 if and only if equal, but for underflow."""
+    if isinstance(x, np.ndarray):
+        return cdist(x, points)
+    xp = namespace(x)
+    return xp.cdist(x.to(xp.float64), points.to(xp.float64), compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _points(points: ArrayLike, what: str) -> NDArray[np.float64]:
+    rows = checked_reals(points, f"`{what}`")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"`{what}` must be an array (t, d) of at least one point; got shape {rows.shape}.")
+    return rows.copy()

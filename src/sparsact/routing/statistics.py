@@ -1,0 +1,129 @@
+"""What routing does to its units: load, balance, drops and misses, and a warning when it collapses."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.routing.selection import EMPTY, Selection
+
+LEAST_INPUTS = 10  # for each unit that is due: with fewer, chance alone leaves units without inputs
+MOST_DEAD, LEAST_FAIRNESS = 0.5, 0.25
+
+
+class RoutingCollapseWarning(UserWarning):
+    """Most inputs are sent to few of the units."""
+
+
+@dataclass(frozen=True)
+class RoutingStatistics:
+    """How the inputs seen so far were spread over the units; statistics of batches add up.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (width,), int64
+        Inputs that each unit was chosen for, before drops.
+    n_inputs, n_places : int
+        Inputs, and places for units that they have in all.
+    n_dropped, n_missed : int
+        Inputs that lost a unit to its capacity; places that are empty for another reason, as in an unseen bucket.
+    """
+
+    counts: NDArray[np.int64]
+    n_inputs: int
+    n_places: int
+    n_dropped: int
+    n_missed: int
+
+    @classmethod
+    def of(cls, selection: Selection) -> RoutingStatistics:
+        """Statistics of one batch.
+
+        >>> from sparsact.routing import TopK
+        >>> print(RoutingStatistics.of(TopK(1)([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])))
+        3 inputs over 2 units: busiest 1.33 times its share, dead 0 %, Jain index 0.90, dropped 0 %, missed 0 %
+        """
+        counts, empty, dropped = (_plain(a) for a in (selection.counts, selection.indices == EMPTY, selection.dropped))
+        n_dropped = int(dropped.sum())
+        missed = int(empty[~dropped].sum()) if empty.size else 0
+        return cls(counts.astype(np.int64), len(dropped), int(empty.size), n_dropped, missed)
+
+    def __add__(self, other: RoutingStatistics) -> RoutingStatistics:
+        if len(self.counts) != len(other.counts):
+            raise ValueError(f"statistics of {len(self.counts)} and of {len(other.counts)} units do not add up.")
+        return RoutingStatistics(
+            self.counts + other.counts,
+            self.n_inputs + other.n_inputs,
+            self.n_places + other.n_places,
+            self.n_dropped + other.n_dropped,
+            self.n_missed + other.n_missed,
+        )
+
+    @property
+    def load(self) -> NDArray[np.float64]:
+        """Share of all choices that fell on each unit, (width,)."""
+        return np.asarray(self.counts / max(1, int(self.counts.sum())))
+
+    @property
+    def imbalance(self) -> float:
+        """Load of the busiest unit over the ideal, 1 / width; 1 when perfectly even."""
+        return float(self.load.max() * len(self.counts))
+
+    @property
+    def dead_share(self) -> float:
+        """Share of units that were never chosen."""
+        return float((self.counts == 0).mean())
+
+    @property
+    def jain_index(self) -> float:
+        r"""Fairness :math:`(\sum_j l_j)^2 / (t \sum_j l_j^2)`: 1 when even, 1 / t when one takes all (Jain, 1984)."""
+        squares = float((self.load**2).sum())
+        return float(self.load.sum() ** 2 / (len(self.counts) * squares)) if squares else 1.0
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of the load in bits; log2(width) when even."""
+        load = self.load[self.load > 0]
+        return float(-(load * np.log2(load)).sum())
+
+    @property
+    def drop_rate(self) -> float:
+        """Share of inputs that lost a unit to its capacity."""
+        return self.n_dropped / max(1, self.n_inputs)
+
+    @property
+    def miss_rate(self) -> float:
+        """Share of places that stayed empty for another reason than capacity."""
+        return self.n_missed / max(1, self.n_places)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether most units are dead, or the Jain index is below a quarter, after enough inputs to tell."""
+        enough = int(self.counts.sum()) >= LEAST_INPUTS * len(self.counts)
+        return enough and (self.dead_share > MOST_DEAD or self.jain_index < LEAST_FAIRNESS)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_inputs:,} inputs over {len(self.counts):,} units: busiest {self.imbalance:.2f} times its share, "
+            f"dead {self.dead_share:.0%}, Jain index {self.jain_index:.2f}, dropped {self.drop_rate:.0%}, missed "
+            f"{self.miss_rate:.0%}"
+        ).replace("%", " %")
+
+
+def warn_of_collapse(statistics: RoutingStatistics) -> None:
+    """Warn, with the figures and remedies, where routing has collapsed."""
+    if statistics.collapsed:
+        warnings.warn(
+            f"routing has collapsed: {statistics}. Raise the weight of the auxiliary loss, lower the learning rate of "
+            "the gate, or route by a hash.",
+            RoutingCollapseWarning,
+            stacklevel=2,
+        )
+
+
+def _plain(array: Any) -> NDArray[Any]:
+    return array if isinstance(array, np.ndarray) else np.asarray(array.detach().cpu())

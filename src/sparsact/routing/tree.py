@@ -1,0 +1,92 @@
+"""A binary tree of hyperplanes: a leaf for each input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.checks import checked_size
+from sparsact.routing.namespace import integers, namespace, ones
+from sparsact.routing.router import Router, State
+from sparsact.routing.selection import Selection
+
+MOST_LEVELS = 24
+
+
+@dataclass(frozen=True)
+class Tree(Router):
+    r"""The leaf at the end of a walk down a binary tree of learned hyperplanes: fast feedforward networks [1]_.
+
+    Node v sends the input to the right with probability :math:`\sigma(\langle a_v, x \rangle + b_v)`. In training all
+    :math:`2^D` leaves are on, each with the product of the probabilities on its path, and these add up to 1; else the
+    more probable way is taken at each node, D products instead of :math:`2^D`.
+
+    Parameters
+    ----------
+    depth : int
+        Levels of nodes, D, at most 24.
+    seed : int, default=0
+        Of the nodes, where no state is given.
+
+    References
+    ----------
+    .. [1] P. Belcak, R. Wattenhofer, "Fast Feedforward Networks", 2023, Algorithm 1.
+    """
+
+    name: ClassVar[str] = "tree"
+    state_names: ClassVar[tuple[str, ...]] = ("nodes", "biases")
+    trainable: ClassVar[tuple[str, ...]] = ("nodes", "biases")
+    depth: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if checked_size(self.depth, "`depth` of Tree") > MOST_LEVELS:
+            raise ValueError(f"`depth` is at most {MOST_LEVELS}, as a tree has 2**depth leaves.")
+
+    def width(self, in_features: int) -> int:
+        """Leaves."""
+        return int(2**self.depth)
+
+    def n_active(self, in_features: int) -> int:
+        """One, outside of training."""
+        return 1
+
+    def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """``nodes`` (2**depth - 1, in_features), normal with variance 1 / in_features; ``biases``, zeros."""
+        n_nodes = 2**self.depth - 1
+        return {"nodes": rng.normal(scale=in_features**-0.5, size=(n_nodes, in_features)), "biases": np.zeros(n_nodes)}
+
+    def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
+        """All leaves with their probabilities in training; else the one leaf that the walk ends at."""
+        return self._mixture(x, state) if training else self._walk(x, state)
+
+    def _walk(self, x: Any, state: State) -> Selection:
+        xp = namespace(x)
+        node = xp.zeros((x.shape[0],), dtype=xp.int64, device=x.device)
+        scores = []
+        for _ in range(self.depth):
+            score = xp.sum(state["nodes"][node] * x, axis=1) + state["biases"][node]
+            node = 2 * node + 1 + xp.astype(score > 0, xp.int64)
+            scores.append(score)
+        leaf = (node - (2**self.depth - 1))[:, None]
+        return Selection.of(leaf, ones(tuple(leaf.shape), x), 2**self.depth, logits=xp.stack(scores, axis=1))
+
+    def _mixture(self, x: Any, state: State) -> Selection:
+        xp = namespace(x)
+        scores = xp.matmul(x, xp.matrix_transpose(state["nodes"])) + state["biases"]
+        right = 1 / (1 + xp.exp(-scores))
+        weights = ones((x.shape[0], 1), x)
+        for level in range(self.depth):
+            turn = right[:, 2**level - 1 : 2 ** (level + 1) - 1]
+            weights = xp.reshape(
+                xp.stack([weights * (1 - turn), weights * turn], axis=2), (x.shape[0], 2 ** (level + 1))
+            )
+        leaves = xp.broadcast_to(integers(2**self.depth, x), (x.shape[0], 2**self.depth))
+        return Selection.of(leaves, weights, 2**self.depth, logits=scores)
+
+    def flops(self, in_features: int) -> int:
+        """A product, a sum with the bias and a comparison at each level of the walk."""
+        return self.depth * (2 * in_features + 1)

@@ -1,0 +1,155 @@
+"""Sums of buckets, the polynomials that fit them, and their values without a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bucket_tables import FAMILIES, assert_same_bits, monomials, random_table, tables
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+
+from sparsact import kernels
+from sparsact.kernels import buckets
+from sparsact.kernels.buckets import Places
+
+pytestmark = pytest.mark.usefixtures("backend")
+properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+alphas = st.sampled_from([0.0, 1e-9, 0.01, 3.0])
+
+
+def part(found: Places, rows) -> Places:
+    return Places(*(np.ascontiguousarray(array[rows]) for array in found))
+
+
+@properties
+@given(table=tables, unknown=st.booleans())
+@example(table={"seed": 1, "m": 9, "d": 9, "p": 8, "degree": 2}, unknown=False)
+@example(table={"seed": 2, "m": 11, "d": 64, "p": 64, "family": "cells"}, unknown=False)
+def test_sums_have_the_bits_of_the_reference(table, unknown):
+    t = random_table(**table)
+    ids, rng = t.ids.copy(), np.random.default_rng(0)
+    if unknown:  # ids that are no bucket's: passed over
+        ids[rng.random(ids.shape) < 0.3] = rng.choice([-1, len(t.counts), 2**31 - 1, -(2**31)])
+    inputs = [array.copy() for array in (*t.found, ids, t.Y, t.weights)]
+    both = []
+    for backend in (kernels.backend(), "reference"):
+        counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
+        with kernels.using(backend):
+            buckets.accumulate(t.found, ids, t.Y, t.weights, 1, t.degree, counts, sums)
+            buckets.accumulate(part(t.found, slice(0, 3)), ids[:3], t.Y[:3], t.weights[:3], -1, t.degree, counts, sums)
+        both.append((counts, sums))
+    for ours, reference in zip(*both, strict=True):
+        assert_same_bits(ours, reference)
+    for array, before in zip((*t.found, ids, t.Y, t.weights), inputs, strict=True):
+        assert_same_bits(array, before)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sums_are_those_of_each_buckets_rows(family, degree):
+    t = random_table(3, m=61, family=family, degree=degree)
+    counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
+    buckets.accumulate(t.found, t.ids, t.Y, t.weights, 1, degree, counts, sums)
+    for number in range(len(counts)):
+        own = np.argwhere(t.ids == number)
+        assert counts[number] == len(own)
+        expected = np.zeros(sums.shape[1])
+        for row, table in own:
+            phi = np.array(monomials(t.found.V[row, table % t.found.V.shape[1]], degree))
+            gram, w, y = np.outer(phi, phi)[np.triu_indices(len(phi))], t.weights[row], t.Y[row]
+            expected += w * np.concatenate([t.found.Z[row], gram, np.outer(phi, y).ravel(), y * y])
+        np.testing.assert_allclose(sums[number], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_that_come_and_go_leave_nothing():
+    t = random_table(5, m=53, degree=2)
+    counts, sums = t.counts.copy(), t.sums.copy()
+    order = np.random.default_rng(0).permutation(53)
+    for rows in (order[:20], order[20:]):
+        buckets.accumulate(part(t.found, rows), t.ids[rows], t.Y[rows], t.weights[rows], -1, 2, counts, sums)
+    assert not counts.any()
+    assert np.abs(sums).max() < 1e-12
+
+
+@properties
+@given(table=tables, alpha=alphas, n_threads=st.integers(0, 3))
+@example(table={"seed": 1, "m": 30, "d": 9, "p": 8, "degree": 2, "n_tables": 1, "q": 1}, alpha=0.0, n_threads=1)
+def test_polynomials_have_the_bits_of_the_reference(table, alpha, n_threads):
+    t = random_table(**table)
+    sums = np.concatenate([t.sums, np.zeros((1, t.sums.shape[1])), -t.sums])  # and buckets that no rows make
+    before = sums.copy()
+    solved = buckets.solve(sums, t.p, t.degree, t.Y.shape[1], alpha, n_threads=n_threads)
+    with kernels.using("reference"), np.errstate(all="ignore"):
+        expected = buckets.solve(sums, t.p, t.degree, t.Y.shape[1], alpha)
+    for ours, reference in zip(solved, expected, strict=True):
+        assert_same_bits(ours, reference)
+        assert np.isfinite(ours[: len(t.sums)]).all()
+    assert_same_bits(sums, before)
+
+
+@pytest.mark.parametrize("alpha", [0.03, 2.0])
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_polynomials_are_those_of_ridge_regression(degree, alpha):
+    t = random_table(7, m=83, p=2, n_tables=3, degree=degree)
+    coefficients, residual = buckets.solve(t.sums, t.p, degree, 2, alpha)
+    for number in range(len(t.counts)):
+        rows, at = np.nonzero(t.ids == number)
+        Phi = np.array([monomials(v, degree) for v in t.found.V[rows, at]])
+        if degree:
+            ridge = Ridge(alpha=alpha, solver="svd").fit(Phi[:, 1:], t.Y[rows], sample_weight=t.weights[rows])
+            expected = np.vstack([ridge.intercept_, ridge.coef_.T])
+        else:
+            expected = np.average(t.Y[rows], axis=0, weights=t.weights[rows])[None]
+        np.testing.assert_allclose(coefficients[number], expected, rtol=1e-7, atol=1e-9)
+        squares = t.weights[rows] @ (t.Y[rows] - Phi @ expected) ** 2
+        np.testing.assert_allclose(residual[number], squares, rtol=1e-7, atol=1e-9)
+
+
+def test_without_penalty_as_many_coefficients_as_rows_can_tell():
+    """A bucket of one row, and of copies of one row, is a constant; an empty bucket is 0."""
+    t = random_table(9, m=1, n_tables=1)
+    for copies in (1, 5):
+        coefficients, residual = buckets.solve(copies * t.sums, t.p, 1, 2, 0.0)
+        np.testing.assert_allclose(coefficients[0, 0], t.Y[0], rtol=1e-12)
+        assert not coefficients[0, 1:].any()
+        assert (residual < 1e-12).all()
+    coefficients, residual = buckets.solve(np.zeros_like(t.sums), t.p, 1, 2, 0.0)
+    assert not coefficients.any()
+    assert not residual.any()
+
+
+@properties
+@given(table=tables, alpha=alphas, least=st.integers(1, 3), n_threads=st.integers(0, 3))
+def test_values_without_a_row_have_the_bits_of_the_reference(table, alpha, least, n_threads):
+    t = random_table(**table)
+    ids = t.ids.copy()
+    ids[np.random.default_rng(1).random(ids.shape) < 0.2] = -1
+    arguments = (t.found, ids, t.Y, t.weights, t.degree, alpha, least, t.counts, t.sums)
+    before = t.sums.copy()
+    ours = buckets.leave_one_out(*arguments, n_threads=n_threads)
+    with kernels.using("reference"), np.errstate(all="ignore"):
+        expected = buckets.leave_one_out(*arguments)
+    for found, reference in zip(ours, expected, strict=True):
+        assert_same_bits(found, reference)
+    assert_same_bits(t.sums, before)
+
+
+@pytest.mark.parametrize("least", [1, 4])
+@pytest.mark.parametrize("degree", [0, 1, 2])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, degree, least):
+    t = random_table(11, m=47, p=2, family=family, degree=degree)
+    values, total = buckets.leave_one_out(t.found, t.ids, t.Y, t.weights, degree, 0.1, least, t.counts, t.sums)
+    no_trend = np.zeros((5, 2))
+    for row in range(0, 47, 3):
+        rest = np.delete(np.arange(47), row)
+        counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
+        buckets.accumulate(part(t.found, rest), t.ids[rest], t.Y[rest], t.weights[rest], 1, degree, counts, sums)
+        coefficients, _ = buckets.solve(sums, t.p, degree, 2, 0.1)
+        weights = np.where(counts >= least, sums[:, t.p], 0.0)
+        x = t.X[row : row + 1]
+        value, behind = buckets.bucket_values(x, t.hashes, t.index.slots, degree, coefficients, weights, no_trend)
+        np.testing.assert_allclose(total[row], behind[0], rtol=1e-9)
+        np.testing.assert_allclose(values[row], value[0], rtol=1e-7, atol=1e-9)
+    assert (total > 0).any()
