@@ -36,17 +36,18 @@ def data_folder() -> Path:
     return Path(os.environ.get("SPARSACT_DATA") or cache / "sparsact")
 
 
-def data_file(name: str) -> Path:
-    """Path of a data file.
+def data_file(name: str, folder: str | Path | None = None) -> Path:
+    """Path of a data file in a folder, by default :func:`data_folder`.
 
     Raises
     ------
     FileNotFoundError
         If it is not there.
     """
-    path = data_folder() / name
+    home = data_folder() if folder is None else Path(folder)
+    path = home / name
     if not path.is_file():
-        raise FileNotFoundError(f"no {name} in {data_folder()}; set SPARSACT_DATA to the folder that holds it.")
+        raise FileNotFoundError(f"no {name} in {home}; set SPARSACT_DATA to the folder that holds it.")
     return path
 
 
