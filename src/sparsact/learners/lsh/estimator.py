@@ -117,6 +117,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
+        _check_sizes(X, weights)
         return X, y, weights
 
     def _check_rows_known(self) -> None:
@@ -254,6 +255,15 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
 
 _NUMBERS = ("n_hashes", "width", "alpha")
+MOST, LEAST_WEIGHT = 1e305, 1e-100
+
+
+def _check_sizes(X: Array, weights: Array) -> None:
+    """Differences of rows, and inverses of weights, must be floats."""
+    if np.abs(X).max() > MOST:
+        raise ValueError(f"`X` holds numbers beyond {MOST:g}, whose differences may be none; scale its columns down.")
+    if ((weights > 0) & (weights < LEAST_WEIGHT)).any():
+        raise ValueError(f"a weight is below {LEAST_WEIGHT:g}, but not 0; scale the weights up, or set it to 0.")
 
 
 def _without(rows: list[tuple[Array, Array, Array]], X: Array, Y: Array, weights: Array) -> tuple[Array, Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sparsact.learners.lsh.fallback import NearestIndex, nearest_index
 from sparsact.learners.lsh.table import BucketTable, Solution
 
 Array = NDArray[np.float64]
+FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 
 
 class Predictor:
@@ -41,11 +43,14 @@ class Predictor:
         d = self._layout.n_columns
         if rows.shape[-1:] != (d,) or rows.ndim > 2:
             raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
-        if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
-            raise ValueError("a query must be finite; it holds NaN or an infinity.")
-        values = self.values(rows if rows.ndim == 2 else rows[None])
-        values = values[:, 0] if self._single else values
-        return values if rows.ndim == 2 else values[0]
+        single = rows.ndim == 1
+        values = self.values(rows[None] if single else rows)
+        # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
+        if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
+            _check_finite(rows)
+        if single:
+            return values[0, 0] if self._single else values[0]
+        return values[:, 0] if self._single else values
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows that have been checked."""
@@ -56,13 +61,14 @@ class Predictor:
             values[missed] = self._of_missed(X[missed], missed)
         return values
 
-    def variances(self, X: Array, n_threads: int = 1) -> Array:
-        """Variances (m, targets) about the polynomials of buckets, averaged over tables; NaN where all miss."""
+    def deviations(self, X: Array, n_threads: int = 1) -> Array:
+        """Roots (m, targets) of the variances about the polynomials of buckets, averaged over tables; NaN where all miss."""
         variances = self.solution.variances[:, None, :]
         none = np.zeros((self._layout.n_columns, self._layout.n_targets))
         values, behind = self._averages(X, np.ascontiguousarray(variances), none, n_threads, constant=True)
         values[behind == 0] = np.nan
-        return values
+        deviations: Array = np.sqrt(values) * self._layout.unit
+        return deviations
 
     def behind(self, X: Array) -> Array:
         """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
@@ -87,19 +93,27 @@ class Predictor:
 
     def _of_missed(self, X: Array, rows: NDArray[np.int64]) -> Array:
         """Values of rows whose buckets are all empty."""
+        _check_finite(X)
         layout, present = self._layout, self.solution.weights > 0
         if self._fallback == "nan":
             return np.full((len(X), layout.n_targets), np.nan)
-        if self._fallback == "raise" or not present.any():
-            raise ValueError(
-                f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or pass "
-                'fallback="nearest" or "mean".'
-            )
         if self._fallback == "mean":
             return np.tile(self.table.mean(), (len(X), 1))
+        if self._fallback == "raise" or not present.any():
+            remedy = 'pass fallback="nearest" or "mean"' if present.any() else "lower `min_count`, or fallback='mean'"
+            raise ValueError(
+                f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or "
+                f"{remedy}."
+            )
         if self._index is None:
             self._index = nearest_index(self.table.positions()[present])
             self._means = self.table.means()[present]
-        at = self._index.nearest((X - layout.hashes.centre) @ layout.hashes.local)
+        Z = (X - layout.hashes.centre) @ layout.hashes.local
+        at = self._index.nearest(np.clip(Z, -FARTHEST, FARTHEST))
         values: Array = self._means[at] + layout.level + (X - layout.hashes.centre) @ layout.trend
         return values
+
+
+def _check_finite(rows: Array) -> None:
+    if not np.isfinite(rows).all():
+        raise ValueError("a query must be finite; it holds NaN or an infinity.")
