@@ -37,7 +37,9 @@ def calls(dtype=torch.float64, device="cpu"):
         "segment_matmul": (segment_matmul, (numbers(p, n, dtype=dtype), experts, starts)),
         "segment_outer": (segment_outer, (numbers(p, n, dtype=dtype), numbers(p, 6, dtype=dtype), starts)),
     }
-    return {name: (operator, tuple(_on(device, operand) for operand in all_)) for name, (operator, all_) in operands.items()}
+    return {
+        name: (operator, tuple(_on(device, operand) for operand in all_)) for name, (operator, all_) in operands.items()
+    }
 
 
 def _on(device, operand):
@@ -108,7 +110,9 @@ def test_only_gradients_that_are_asked_for_are_computed(monkeypatch):
 def test_any_layout():
     x, weight, indices = numbers(m, n), numbers(n, t).T, places().T.contiguous().T
     assert not weight.is_contiguous()
-    torch.testing.assert_close(gather_dot(x, weight, indices), exact("gather_dot", (x, weight, indices)), rtol=0, atol=1e-13)
+    torch.testing.assert_close(
+        gather_dot(x, weight, indices), exact("gather_dot", (x, weight, indices)), rtol=0, atol=1e-13
+    )
 
 
 def test_no_input_is_changed_or_copied(monkeypatch):
@@ -116,7 +120,9 @@ def test_no_input_is_changed_or_copied(monkeypatch):
     x, weight = (numbers(*shape, dtype=torch.bfloat16).detach() for shape in ((m, n), (t, n)))
     before, seen = weight.clone(), []
     original = kernels.gather_dot
-    monkeypatch.setattr(kernels, "gather_dot", lambda X, W, indices, **rest: seen.append(W) or original(X, W, indices, **rest))
+    monkeypatch.setattr(
+        kernels, "gather_dot", lambda X, W, indices, **rest: seen.append(W) or original(X, W, indices, **rest)
+    )
     gather_dot(x, weight, places())
     assert seen[0].ctypes.data == weight.data_ptr()
     assert torch.equal(weight, before)

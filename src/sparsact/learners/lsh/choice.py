@@ -9,7 +9,13 @@ from math import inf, log2
 import numpy as np
 
 from sparsact.kernels import buckets
-from sparsact.learners.lsh.directions import Moments, gradient_directions, linear_trend, root_mean_square
+from sparsact.learners.lsh.directions import (
+    Moments,
+    gradient_directions,
+    linear_trend,
+    root_mean_square,
+    standard_units,
+)
 from sparsact.learners.lsh.layout import (
     MOST_LOCAL,
     Array,
@@ -26,6 +32,7 @@ STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
 MOST_STEPS, BISECTIONS = 12, 12
 MOST_HYPERPLANES = 40
+MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
 LEAST_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
 
 
@@ -87,7 +94,11 @@ class _Search:
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
-        self.level, trend = linear_trend(X, Y, weights, self.moments)
+        units = standard_units(X, weights)
+        self.standard = Moments.of(X, weights, units)
+        present = units[units > 0]
+        self.mixed_units = len(present) > 1 and present.max() > MIXED * present.min()
+        self.level, trend = linear_trend(X, Y, weights, self.standard)
         self.trend = trend if wish.family == "pca_grid" and wish.degree > 0 else np.zeros_like(trend)
         residual = Y - self.level - (X - self.moments.centre) @ self.trend
         unit = root_mean_square(residual, weights)
@@ -112,8 +123,10 @@ class _Search:
             yield "principal", moments.leading(min(rank, MOST_LOCAL))
             return
         asked = None if wish.n_hashes is None else min(d, wish.n_hashes)
-        if wish.directions != "gradients":
+        if wish.directions in ("auto", "principal"):
             yield "principal", moments.leading(asked or moments.enough(MOST_LOCAL))
+        if wish.directions == "standard" or (wish.directions == "auto" and self.mixed_units):
+            yield "standard", self.standard.leading(asked or self.standard.enough(MOST_LOCAL))
         worth_it = wish.directions == "auto" and rank > 1 and len(self.X) >= LEAST_ROWS_A_COLUMN * d
         if wish.directions == "gradients" or worth_it:
             X, Y, weights = self._some(ROWS_FOR_DIRECTIONS)

@@ -14,29 +14,36 @@ RANK = 1e-10  # of the largest variance: below it, a direction is rounding
 NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
 SHRINKAGE = 1e-3  # of the mean variance, in the linear trend
 ANCHORS, ROUNDS = 1500, 2
+ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
 SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
 LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Centre, principal directions (d, r) and the standard deviations (r,) along them, r the rank."""
+    """Centre, principal directions (d, r) and the standard deviations (r,) along them, r the rank.
+
+    Of columns in other units, directions are still those of ``x - centre``: the units are in them.
+    """
 
     centre: Array
     components: Array
     deviations: Array
 
     @classmethod
-    def of(cls, X: Array, weights: Array) -> Moments:
-        """Weighted moments of rows."""
+    def of(cls, X: Array, weights: Array, units: Array | None = None) -> Moments:
+        """Weighted moments of rows, with columns multiplied by ``units`` (d,)."""
         share = weights / weights.sum()
         centre = share @ X
-        scale = max(float(np.abs(X - centre).max(initial=0.0)), SMALLEST)
-        spread = (X - centre) / scale
+        units = np.ones(X.shape[1]) if units is None else units
+        spread = (X - centre) * units
+        scale = max(float(np.abs(spread).max(initial=0.0)), SMALLEST)
+        spread /= scale
         variances, components = np.linalg.eigh((spread * share[:, None]).T @ spread)
         real = variances[::-1] > max(RANK * variances[-1], 1e-300)
         order = np.flatnonzero(real) if real.any() else np.array([0])
-        return cls(centre, components[:, ::-1][:, order], np.sqrt(np.maximum(variances[::-1][order], 0.0)) * scale)
+        directions = units[:, None] * components[:, ::-1][:, order]
+        return cls(centre, directions, np.sqrt(np.maximum(variances[::-1][order], 0.0)) * scale)
 
     @property
     def scale(self) -> float:
@@ -54,6 +61,14 @@ class Moments:
         variances = (self.deviations / self.scale) ** 2
         left = 1.0 - np.cumsum(variances) / max(float(variances.sum()), 1e-300)
         return min(most, len(variances), 1 + int(np.count_nonzero(left > NEGLIGIBLE)))
+
+
+def standard_units(X: Array, weights: Array) -> Array:
+    """What gives each column (d,) standard deviation 1; 0 for a column that is constant up to rounding."""
+    deviations = root_mean_square(X - (weights / weights.sum()) @ X, weights)
+    moves = deviations > ROUNDING * np.abs(X).max(axis=0, initial=0.0)
+    units: Array = np.where(moves, 1.0 / np.where(moves, deviations, 1.0), 0.0)
+    return units
 
 
 def linear_trend(X: Array, Y: Array, weights: Array, moments: Moments) -> tuple[Array, Array]:
@@ -91,8 +106,7 @@ def gradient_directions(
     .. [1] M. Hristache, A. Juditsky, J. Polzehl, V. Spokoiny, "Structure adaptive approach for dimension reduction",
        Annals of Statistics 29(6), 2001.
     """
-    deviation = root_mean_square(X - moments.centre, weights)
-    standard = np.where(deviation > np.sqrt(RANK) * deviation.max(), 1.0 / np.where(deviation > 0, deviation, 1.0), 0.0)
+    standard = standard_units(X, weights)
     rows = (X - moments.centre) * standard
     d = rows.shape[1]
     metric = np.eye(d)

@@ -38,7 +38,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         "fallback": [StrOptions({"nearest", "mean", "nan", "raise"})],
         "random_state": ["random_state"],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "directions": [StrOptions({"auto", "principal", "gradients"})],
+        "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
         "combine": [StrOptions({"average", "joint"})],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],

@@ -106,7 +106,9 @@ def grid_hashes(centre: Array, local: Array, width: float, n_tables: int, rng: n
     """Randomly rotated and shifted grids of cubes of side ``width`` in the local coordinates."""
     p = local.shape[1]
     rotations = np.concatenate([random_rotation(p, rng) for _ in range(n_tables)], axis=1)
-    return Hashes(centre, local, _scaled(rotations, width), rng.random(n_tables * p), _seeds(n_tables, rng), True, False)
+    return Hashes(
+        centre, local, _scaled(rotations, width), rng.random(n_tables * p), _seeds(n_tables, rng), True, False
+    )
 
 
 def euclidean_hashes(

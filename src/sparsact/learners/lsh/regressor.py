@@ -47,9 +47,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial, the constant excepted, in rows of features of size one.
-    directions : {"auto", "principal", "gradients"}, default="auto"
-        Of grids: principal directions of the rows; or those along which the target moves, found from local slopes;
-        or whichever leaves less error.
+    directions : {"auto", "principal", "standard", "gradients"}, default="auto"
+        Of grids: principal directions of the rows; the same of columns of standard deviation 1; directions along which
+        the target moves, found from local slopes; or whichever leaves least error.
     combine : {"average", "joint"}, default="average"
         ``"joint"`` fits all tables together by least squares and adds them up; it keeps the rows.
     min_count : int, default=1
