@@ -57,6 +57,7 @@ NB_MODULE(_native, module) {
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
     sparsact::bind_flips(module);
+    sparsact::bind_gather(module);
     sparsact::bind_hashing(module);
     sparsact::bind_network_values(module);
     sparsact::bind_packed_bits(module);

@@ -21,6 +21,7 @@ from sparsact.kernels.dispatch import (
     using,
     walsh_hadamard,
 )
+from sparsact.kernels.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.kernels.networks import (
     ActiveCounts,
     active_units,
@@ -43,11 +44,14 @@ __all__ = [
     "exponent_range",
     "flip_differences",
     "flip_squares",
+    "gather_dot",
+    "gather_sum",
     "max_threads",
     "network_values",
     "pack_columns",
     "parity_counts",
     "ranked_gram",
+    "scatter_outer",
     "subsets_in_order",
     "symmetric_differences",
     "top_k",

@@ -7,6 +7,7 @@ from sparsact.kernels.reference.differences import symmetric_differences
 from sparsact.kernels.reference.enumeration import count_active
 from sparsact.kernels.reference.exact import add_products, exponent_range
 from sparsact.kernels.reference.flips import flip_differences, sparse_flip_differences
+from sparsact.kernels.reference.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.kernels.reference.hashing import places, row_keys
 from sparsact.kernels.reference.network import network_values, sparse_active_units, sparse_network_values
 from sparsact.kernels.reference.packed import pack_columns, parity_counts, transpose_bits
@@ -27,6 +28,8 @@ __all__ = [
     "fill",
     "find",
     "flip_differences",
+    "gather_dot",
+    "gather_sum",
     "insert",
     "leave_one_out",
     "network_values",
@@ -35,6 +38,7 @@ __all__ = [
     "places",
     "ranked_gram",
     "row_keys",
+    "scatter_outer",
     "solve",
     "sparse_active_units",
     "sparse_flip_differences",

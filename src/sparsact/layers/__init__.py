@@ -1,0 +1,23 @@
+"""Sparse layers for PyTorch: a router chooses units for each input, and a layer computes only those.
+
+``layer(x)`` is the output, ``layer.route(x)`` the :class:`~sparsact.routing.selection.Selection`, and
+``layer.forward_with_selection(x)`` both: auxiliary losses are returned in the selection, and kept nowhere. Parameters
+are drawn from ``generator``, or from torch's own where it is None, as in any module of torch. Needs the extra
+``torch``.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "sparsact.layers are modules of PyTorch, which is not installed: "
+        'pip install "sparsact[torch]". Routers (sparsact.routing) work on NumPy arrays without it.'
+    ) from error
+
+from sparsact.layers.block_sparse import BlockSparseFeedForward
+from sparsact.layers.flops import Flops
+from sparsact.layers.lsh import LSHLayer
+from sparsact.layers.sparsely_activated import SparselyActivatedLayer
+from sparsact.layers.switch import SwitchLayer
+
+__all__ = ["BlockSparseFeedForward", "Flops", "LSHLayer", "SparselyActivatedLayer", "SwitchLayer"]

@@ -1,0 +1,144 @@
+"""Products with the rows that each input selects, as operators that torch differentiates and compiles.
+
+The three are each other's derivatives, so that derivatives of every order exist. On CPU they are the kernels of
+:mod:`sparsact.kernels`, on the memory of the tensors themselves; elsewhere, and in float16, products of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparsact import kernels
+
+KERNEL_DTYPES = (torch.float32, torch.float64, torch.bfloat16)
+NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
+
+
+@torch.library.custom_op("sparsact::gather_dot", mutates_args=())
+def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
+    """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
+    if _has_kernel(x):
+        return _tensor(kernels.gather_dot(_array(x), _array(weight), _array(indices), n_threads=_threads()), x)
+    dots = x.new_zeros(indices.shape)
+    for rows in _blocks(indices, x.shape[1]):
+        taken = indices[rows] >= 0
+        selected = weight[indices[rows].clamp(min=0)]
+        dots[rows] = torch.einsum("mn,mkn->mk", x[rows], selected).masked_fill(~taken, 0)
+    return dots
+
+
+@torch.library.custom_op("sparsact::gather_sum", mutates_args=())
+def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
+    """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
+    if _has_kernel(a):
+        return _tensor(kernels.gather_sum(_array(a), _array(values), _array(indices), n_threads=_threads()), a)
+    sums = a.new_zeros(a.shape[0], values.shape[1])
+    for rows in _blocks(indices, values.shape[1]):
+        taken = indices[rows] >= 0
+        selected = values[indices[rows].clamp(min=0)].masked_fill(~taken[..., None], 0)
+        sums[rows] = torch.einsum("mk,mkn->mn", a[rows].masked_fill(~taken, 0), selected)
+    return sums
+
+
+@torch.library.custom_op("sparsact::scatter_outer", mutates_args=())
+def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
+    """Sums (rows, n) of a[i, j] * x[i] (of a (m, k), x (m, n)) over the places of indices (m, k) that name each row."""
+    if _has_kernel(a):
+        sums = kernels.scatter_outer(_array(a), _array(x), _array(indices), rows, n_threads=_threads())
+        return _tensor(sums, a)
+    # Narrow numbers are added in float32, as the kernels do.
+    total = x.new_zeros(rows, x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
+    for block in _blocks(indices, x.shape[1]):
+        inputs, places = torch.nonzero(indices[block] >= 0, as_tuple=True)
+        outer = a[block][inputs, places, None].to(total.dtype) * x[block][inputs]
+        total.index_add_(0, indices[block][inputs, places], outer)
+    return total.to(x.dtype)
+
+
+@gather_dot.register_fake
+def _(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
+    return x.new_empty(indices.shape)
+
+
+@gather_sum.register_fake
+def _(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
+    return a.new_empty(a.shape[0], values.shape[1])
+
+
+@scatter_outer.register_fake
+def _(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
+    return x.new_empty(rows, x.shape[1])
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:3])
+
+
+def _gradients(first: Callable[..., Tensor], second: Callable[..., Tensor], extra: int = 0) -> Callable[..., Any]:
+    """The backward pass of an operator of two matrices and their indices: a gradient for each, where it is asked."""
+
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        left, right, indices = ctx.saved_tensors
+        return (
+            first(gradient, left, right, indices) if ctx.needs_input_grad[0] else None,
+            second(gradient, left, right, indices) if ctx.needs_input_grad[1] else None,
+            *(None,) * (1 + extra),
+        )
+
+    return backward
+
+
+gather_dot.register_autograd(
+    _gradients(
+        lambda gradient, x, weight, indices: gather_sum(gradient, weight, indices),
+        lambda gradient, x, weight, indices: scatter_outer(gradient, x, indices, weight.shape[0]),
+    ),
+    setup_context=_save,
+)
+gather_sum.register_autograd(
+    _gradients(
+        lambda gradient, a, values, indices: gather_dot(gradient, values, indices),
+        lambda gradient, a, values, indices: scatter_outer(a, gradient, indices, values.shape[0]),
+    ),
+    setup_context=_save,
+)
+scatter_outer.register_autograd(
+    _gradients(
+        lambda gradient, a, x, indices: gather_dot(x, gradient, indices),
+        lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
+        extra=1,
+    ),
+    setup_context=_save,
+)
+
+
+def _has_kernel(tensor: Tensor) -> bool:
+    return tensor.device.type == "cpu" and tensor.dtype in KERNEL_DTYPES
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    """The tensor's memory, C-contiguous, as NumPy sees it: bfloat16 as uint16."""
+    flat = tensor.detach().contiguous()
+    return (flat.view(torch.uint16) if flat.dtype == torch.bfloat16 else flat).numpy(force=True)
+
+
+def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if array.dtype == np.uint16 else tensor.to(like.dtype)
+
+
+def _threads() -> int:
+    return torch.get_num_threads()
+
+
+def _blocks(indices: Tensor, n: int) -> Iterator[slice]:
+    """Rows of ``indices`` in blocks whose selected rows of ``n`` numbers fit into memory side by side."""
+    height = max(1, NUMBERS_AT_ONCE // max(1, indices.shape[1] * n))
+    for start in range(0, indices.shape[0], height):
+        yield slice(start, start + height)

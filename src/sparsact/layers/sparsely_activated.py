@@ -1,0 +1,198 @@
+"""SparselyActivatedLayer: the data-dependent sparse model of paper B as a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.checks import checked_size
+from sparsact.layers.activations import activation_of
+from sparsact.layers.flops import Flops
+from sparsact.layers.gather import gather_dot, gather_sum
+from sparsact.layers.inputs import as_computed, checked_inputs
+from sparsact.layers.parameters import fill_uniform
+from sparsact.layers.routing import Routing, weights_as
+from sparsact.routing.router import Router
+from sparsact.routing.selection import Selection
+
+METHODS = ("auto", "sparse", "dense")
+# "auto" takes whole matrices where an input switches on more than this share of the units, or where all inputs
+# together switch on more units than this many times the width: then products of whole matrices read less and compute
+# faster. Measured by benchmarks/gather.py, one thread; in bfloat16 processors have units for whole matrices.
+MOST_SHARE = 0.5
+MOST_READS = {torch.float32: 6.0, torch.float64: 6.0, torch.bfloat16: 1.0}
+
+
+class SparselyActivatedLayer(nn.Module):
+    r"""A layer of ``width`` units, of which each input switches on those that a router chooses.
+
+    .. math:: g(x) = \sum_{j \in S(x)} m_j(x)\, \phi(\langle b_j, x \rangle + c_j)\, a_j + d,
+
+    the model :math:`(A \circ \mathrm{mask}(x))\, \phi(x)` of Section 2.1 of [B]_ with vectors :math:`a_j` for outputs;
+    the weights m are 1 where the router's choice is a mask, and its probabilities where it is a gate.
+
+    Parameters
+    ----------
+    in_features, width, out_features : int
+        Sizes of an input, of the layer of units, and of an output.
+    router : Router
+        Chooses the units. One that looks at pre-activations (``TopK``) needs all of them: products with b are then
+        dense, and those with a sparse. One that looks at the input leaves the other units unread altogether. Where a
+        router has fewer units than ``width``, each of its own stands for ``width / n`` neighbours.
+    activation : {"identity", "relu", "gelu", "silu", "tanh"} or callable
+        :math:`\phi`, applied to each unit.
+    bias : bool
+        Whether there are c and d.
+    method : {"auto", "sparse", "dense"}
+        ``"sparse"``: forward and backward read the weights of units that are on, and no others. ``"dense"``: products
+        of whole matrices, then the mask. Values and gradients agree up to rounding. ``"auto"`` takes the faster one.
+    generator : torch.Generator, default=None
+        Draws the parameters; None for torch's own.
+
+    Attributes
+    ----------
+    up_weight : Parameter of shape (width, in_features)
+        b, uniform within ``1 / sqrt(in_features)``, as ``torch.nn.Linear`` has it; so is ``up_bias`` (width,).
+    down_weight : Parameter of shape (width, out_features)
+        a, a row for each unit, uniform within ``1 / sqrt(n_active)``: only so many units reach an output. So is
+        ``down_bias`` (out_features,).
+
+    Notes
+    -----
+    The sparse backward returns a dense gradient, whose untouched rows are zeros that nothing was computed for. Router
+    and parameters are drawn from different streams of the generator.
+
+    References
+    ----------
+    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section 2.1.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        width: int,
+        out_features: int,
+        *,
+        router: Router,
+        activation: str | Callable[[Tensor], Tensor] = "relu",
+        bias: bool = True,
+        method: str = "auto",
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = checked_size(in_features, "`in_features`")
+        self.width = checked_size(width, "`width`")
+        self.out_features = checked_size(out_features, "`out_features`")
+        if method not in METHODS:
+            raise ValueError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+        self.method, self.activation = method, activation
+        self._activation = activation_of(activation)
+        made = {"dtype": dtype, "device": device}
+        self.up_weight = nn.Parameter(torch.empty(width, in_features, **made))
+        self.up_bias = nn.Parameter(torch.empty(width, **made)) if bias else None
+        self.down_weight = nn.Parameter(torch.empty(width, out_features, **made))
+        self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
+        self.routing = Routing(router, self._routed_features(router), generator=generator, **made)
+        self._block = _block_size(router, self.routing.in_features, width)
+        self._fill(generator)
+
+    def _routed_features(self, router: Router) -> int:
+        return self.width if getattr(router, "routes_on", None) == "features" else self.in_features
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw parameters and the router's state anew."""
+        self.routing.reset_parameters(generator)
+        self._fill(generator)
+
+    def _fill(self, generator: torch.Generator | None) -> None:
+        fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)
+        fill_uniform(self.n_active**-0.5, (self.down_weight, self.down_bias), generator)
+
+    @property
+    def n_active(self) -> int:
+        """The most units that an input switches on."""
+        return self.routing.router.n_active(self.routing.in_features) * self._block
+
+    def route(self, x: Tensor) -> Selection:
+        """Units of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
+        rows = checked_inputs(x, self.in_features, self.up_weight.dtype)
+        return self._select(rows, self._dense_up(rows) if self._routes_on_features else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (..., out_features) of inputs (..., in_features)."""
+        return self.forward_with_selection(x)[0]
+
+    def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
+        """Outputs (..., out_features), and the selection that they were computed with, as :meth:`route` returns it."""
+        rows = checked_inputs(x, self.in_features, self.up_weight.dtype)
+        z = self._dense_up(rows) if self._routes_on_features else None
+        selection = self._select(rows, z)
+        compute = self._dense if self._is_dense(selection) else self._sparse
+        y = compute(as_computed(rows), z, selection)
+        if self.down_bias is not None:
+            y = y + self.down_bias.to(y.dtype)
+        return y.reshape(*x.shape[:-1], self.out_features), selection
+
+    def _is_dense(self, selection: Selection) -> bool:
+        if self.method != "auto":
+            return self.method == "dense"
+        m, k = selection.indices.shape
+        reads = MOST_READS.get(self.up_weight.dtype, 1.0)
+        return k > MOST_SHARE * self.width or m * k > reads * self.width
+
+    @property
+    def _routes_on_features(self) -> bool:
+        return self.routing.router.routes_on == "features"
+
+    def _select(self, rows: Tensor, z: Tensor | None) -> Selection:
+        selection: Selection = self.routing(rows if z is None else z)
+        return selection if self._block == 1 else selection.expand(self._block)
+
+    def _dense_up(self, rows: Tensor) -> Tensor:
+        return F.linear(rows, self.up_weight, self.up_bias)
+
+    def _dense(self, rows: Tensor, z: Tensor | None, selection: Selection) -> Tensor:
+        units = self._activation(self._dense_up(rows) if z is None else z)
+        return (units * selection.dense().to(units.dtype)) @ self.down_weight
+
+    def _sparse(self, rows: Tensor, z: Tensor | None, selection: Selection) -> Tensor:
+        indices = selection.indices
+        if z is None or torch.is_grad_enabled():
+            # Pre-activations at hand would send a dense gradient to b: those of the chosen units are computed again.
+            chosen = gather_dot(rows, self.up_weight.to(rows.dtype), indices)
+            if self.up_bias is not None:
+                chosen = chosen + self.up_bias.to(rows.dtype)[indices.clamp(min=0)]
+        else:
+            chosen = z.gather(1, indices.clamp(min=0))
+        units = self._activation(chosen) * weights_as(selection, rows)
+        return gather_sum(units, self.down_weight.to(rows.dtype), indices)
+
+    def flops(self, batch: int = 1) -> Flops:
+        """Operations of a forward pass over ``batch`` inputs (see :class:`Flops`)."""
+        unit = 2 * self.in_features + 2 * self.out_features
+        routing = self.routing.router.flops(self.routing.in_features)
+        if self._routes_on_features:
+            routing += 2 * self.in_features * (self.width - self.n_active)
+        return Flops(batch * routing, batch * self.n_active * unit, batch * self.width * unit)
+
+    def extra_repr(self) -> str:
+        """Sizes and choices, as the constructor takes them."""
+        return (
+            f"{self.in_features}, {self.width}, {self.out_features}, activation={self.activation!r}, "
+            f"bias={self.up_bias is not None}, method={self.method!r}"
+        )
+
+
+def _block_size(router: Router, routed_features: int, width: int) -> int:
+    """Neighbouring units that one unit of the router stands for."""
+    units = router.width(routed_features)
+    if width % units:
+        raise ValueError(f"{router!r} chooses among {units} units, which do not divide `width` = {width}.")
+    if router.n_active(routed_features) > units:
+        raise ValueError(f"{router!r} switches on more units than its {units}.")
+    return width // units

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sparsact import kernels
+from sparsact.layers import gather
+from sparsact.layers.gather import gather_dot, gather_sum, scatter_outer
+from sparsact.layers.segments import segment_matmul, segment_outer
+
+m, n, t, k = 3, 7, 11, 5
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+TOLERANCE = {torch.float64: 1e-14, torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
+
+
+def numbers(*shape, dtype=torch.float64, seed=2):
+    values = torch.randn(shape, generator=torch.Generator().manual_seed(seed + len(shape) + sum(shape)))
+    return values.to(dtype).requires_grad_()
+
+
+def places(seed=3):
+    """With -1, and rows that are named twice."""
+    indices = torch.randint(-1, t, (m, k), generator=torch.Generator().manual_seed(seed))
+    indices[0, 1] = indices[0, 2]
+    indices[1, 3] = -1
+    return indices
+
+
+def calls(dtype=torch.float64, device="cpu"):
+    x, weight, a = (numbers(*shape, dtype=dtype) for shape in ((m, n), (t, n), (m, k)))
+    starts = torch.tensor([1, 3, 3, 5, 6])  # a row before the first, an empty segment, rows after the last
+    p, experts = 8, numbers(4, n, 6, dtype=dtype)
+    operands = {
+        "gather_dot": (gather_dot, (x, weight, places())),
+        "gather_sum": (gather_sum, (a, weight, places())),
+        "scatter_outer": (scatter_outer, (a, x, places(), t)),
+        "segment_matmul": (segment_matmul, (numbers(p, n, dtype=dtype), experts, starts)),
+        "segment_outer": (segment_outer, (numbers(p, n, dtype=dtype), numbers(p, 6, dtype=dtype), starts)),
+    }
+    return {name: (operator, tuple(_on(device, operand) for operand in all_)) for name, (operator, all_) in operands.items()}
+
+
+def _on(device, operand):
+    return operand.detach().to(device).requires_grad_(operand.requires_grad) if torch.is_tensor(operand) else operand
+
+
+def exact(name, operands):
+    """Each operator from its definition, in float64, entry by entry."""
+    first, second = (operand.detach().cpu().double() for operand in operands[:2])
+    if name.startswith("segment"):
+        starts = operands[2].tolist()
+        if name == "segment_outer":
+            return torch.stack([first[b:e].T @ second[b:e] for b, e in zip(starts, starts[1:], strict=False)])
+        products = torch.zeros(len(first), second.shape[2], dtype=torch.float64)
+        for e, (begin, end) in enumerate(zip(starts, starts[1:], strict=False)):
+            products[begin:end] = first[begin:end] @ second[e]
+        return products
+    indices = operands[2].cpu()
+    mask = torch.nn.functional.one_hot(indices.clamp(min=0), t).double() * (indices >= 0)[..., None]
+    formula = {"gather_dot": "mn,tn,mkt->mk", "gather_sum": "mk,tn,mkt->mn", "scatter_outer": "mk,mn,mkt->tn"}[name]
+    return torch.einsum(formula, first, second, mask)
+
+
+OPERATORS = list(calls())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_values(name, dtype):
+    operator, operands = calls(dtype)[name]
+    found = operator(*operands)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.double(), exact(name, operands), rtol=0, atol=TOLERANCE[dtype] * 8)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPERATORS[:3])
+def test_products_of_torch_are_those_of_the_kernels(name, dtype, monkeypatch):
+    """The road of other devices, taken on this one, in blocks of two inputs."""
+    operator, operands = calls(dtype)[name]
+    expected = operator(*operands)
+    monkeypatch.setattr(gather, "_has_kernel", lambda tensor: False)
+    monkeypatch.setattr(gather, "NUMBERS_AT_ONCE", 2 * k * n)
+    found = operator(*operands)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_derivatives_of_both_orders(name):
+    operator, operands = calls()[name]
+    assert torch.autograd.gradcheck(operator, operands)
+    assert torch.autograd.gradgradcheck(operator, operands)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_registrations(name):
+    torch.library.opcheck(*calls(torch.float32)[name])
+
+
+def test_only_gradients_that_are_asked_for_are_computed(monkeypatch):
+    x, weight = numbers(m, n), numbers(t, n).detach()
+    monkeypatch.setattr(gather, "scatter_outer", None)
+    gather_dot(x, weight, places()).sum().backward()
+    assert x.grad is not None
+
+
+def test_any_layout():
+    x, weight, indices = numbers(m, n), numbers(n, t).T, places().T.contiguous().T
+    assert not weight.is_contiguous()
+    torch.testing.assert_close(gather_dot(x, weight, indices), exact("gather_dot", (x, weight, indices)), rtol=0, atol=1e-13)
+
+
+def test_no_input_is_changed_or_copied(monkeypatch):
+    """The kernels see the memory of the tensors."""
+    x, weight = (numbers(*shape, dtype=torch.bfloat16).detach() for shape in ((m, n), (t, n)))
+    before, seen = weight.clone(), []
+    original = kernels.gather_dot
+    monkeypatch.setattr(kernels, "gather_dot", lambda X, W, indices, **rest: seen.append(W) or original(X, W, indices, **rest))
+    gather_dot(x, weight, places())
+    assert seen[0].ctypes.data == weight.data_ptr()
+    assert torch.equal(weight, before)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_values_on_a_cuda_device(name, dtype):
+    operator, operands = calls(dtype, "cuda")[name]
+    found = operator(*operands)
+    assert found.is_cuda
+    torch.testing.assert_close(found.double().cpu(), exact(name, operands), rtol=0, atol=TOLERANCE[dtype] * 8)
+    found.sum().backward()
+    assert operands[0].grad.is_cuda

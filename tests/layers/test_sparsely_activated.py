@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import copy
+import io
+
+import pytest
+import torch
+from gates import DroppingGate
+from torch.utils.flop_counter import FlopCounterMode
+
+from sparsact.layers import Flops, SparselyActivatedLayer
+from sparsact.routing import HyperplaneLSH, RandomHash, TopK
+
+n, t, o = 7, 24, 5
+ROUTERS = {
+    "top_k": TopK(5),
+    "absolute": TopK(5, absolute=True),
+    "random_hash": RandomHash(5, width=t),
+    "hyperplanes": HyperplaneLSH(2, n_tables=3),  # 12 buckets, each of two units
+    "gate": DroppingGate(6),  # 6 experts of four units
+}
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+# Relative to the largest value: roundings of sums of a dozen terms.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
+
+
+def layer(router="top_k", **options):
+    options = {"generator": torch.Generator().manual_seed(5), **options}
+    return SparselyActivatedLayer(n, t, o, router=ROUTERS.get(router, router), **options)
+
+
+def inputs(*lead, dtype=None, seed=11):
+    return torch.randn(*lead, n, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def masked(units, x):
+    """The definition: all units, the router's mask, all outputs; a selection is constant to nobody."""
+    z = torch.nn.functional.linear(x, units.up_weight, units.up_bias)
+    phi = {"relu": torch.relu, "tanh": torch.tanh, "identity": lambda z: z}[units.activation]
+    y = (phi(z) * units.route(x).dense()) @ units.down_weight
+    return y if units.down_bias is None else y + units.down_bias
+
+
+def gradients(value, units, x):
+    weights = torch.arange(1.0, 1 + value.numel()).reshape(value.shape).to(value.dtype) / value.numel()
+    return torch.autograd.grad((value * weights).sum(), [x, *units.parameters()], materialize_grads=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("method", ["sparse", "dense", "auto"])
+@pytest.mark.parametrize("router", list(ROUTERS))
+def test_values_and_gradients_are_those_of_the_masked_dense_computation(router, method, dtype):
+    units = layer(router, method=method, activation="tanh", dtype=torch.float64).to(dtype)
+    x = inputs(9, dtype=dtype).requires_grad_()
+    found, expected = units(x), masked(units, x)
+    assert found.dtype == dtype
+    assert expected.abs().max() > 0.1
+    close(found, expected, dtype)
+    for gradient, expectation in zip(gradients(found, units, x), gradients(expected, units, x), strict=True):
+        close(gradient, expectation, dtype)
+    with torch.no_grad():
+        close(units(x), expected, dtype)
+
+
+def close(found, expected, dtype):
+    scale = max(1.0, float(expected.detach().abs().max()))
+    torch.testing.assert_close(found, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
+
+
+@pytest.mark.parametrize("router", list(ROUTERS))
+def test_derivatives(router):
+    units = layer(router, method="sparse", activation="tanh", dtype=torch.float64)
+    # A random hash has another set of units for every other x: only its parameters have derivatives.
+    x = inputs(3, dtype=torch.float64).requires_grad_(router != "random_hash")
+    parameters = [x, *units.parameters()]
+    names = [name for name, _ in units.named_parameters()]
+
+    def value(x, *values):
+        return torch.func.functional_call(units, dict(zip(names, values, strict=True)), (x,))
+
+    assert torch.autograd.gradcheck(value, parameters)
+
+
+def test_units_that_are_off_are_not_read():
+    """Weights of NaN in units that no input switches on change neither values nor gradients."""
+    units = layer("random_hash", method="sparse")
+    x = inputs(2)
+    off = units.route(x).counts == 0
+    assert off.any()
+    expected = units(x)
+    with torch.no_grad():
+        for parameter in (units.up_weight, units.up_bias, units.down_weight):
+            parameter[off] = torch.nan
+    found = units(x)
+    assert torch.equal(found, expected)
+    found.sum().backward()
+    assert torch.equal(units.up_weight.grad[off], torch.zeros(int(off.sum()), n))
+    assert units.up_weight.grad[~off].isfinite().all()
+    assert units.down_weight.grad[~off].abs().sum(1).gt(0).any()
+
+
+def test_top_k_reads_the_outputs_of_chosen_units_only():
+    units = layer("top_k", method="sparse")
+    x = inputs(2)
+    off = units.route(x).counts == 0
+    expected = units(x)
+    with torch.no_grad():
+        units.down_weight[off] = torch.nan
+    assert torch.equal(units(x), expected)
+
+
+@pytest.mark.parametrize("method", ["sparse", "dense"])
+@pytest.mark.parametrize("lead", [(), (1,), (0,), (2, 3), (2, 0, 3)])
+@pytest.mark.parametrize("router", list(ROUTERS))
+def test_leading_dimensions(router, lead, method):
+    units, x = layer(router, method=method), inputs(*lead)
+    y, selection = units.forward_with_selection(x)
+    assert y.shape == (*lead, o)
+    rows = x.reshape(-1, n)
+    torch.testing.assert_close(y.reshape(-1, o), units(rows))
+    assert len(selection.indices) == len(rows)
+    y.sum().backward()
+
+
+def test_the_selection_that_was_used_is_returned():
+    units, x = layer("gate"), inputs(7)
+    y, selection = units.forward_with_selection(x)
+    again = units.route(x)
+    assert torch.equal(selection.indices, again.indices)
+    assert selection.indices.shape == (7, 4)
+    assert torch.equal(y[4], units.down_bias)  # the fifth is dropped: no unit, the bias alone
+    (y.sum() + selection.auxiliary_loss).backward()
+    assert units.routing.gate.grad.abs().sum() > 0
+
+
+def test_a_gate_learns_through_its_weights():
+    units = layer("gate", method="sparse")
+    units(inputs(4)).square().sum().backward()
+    assert units.routing.gate.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("router", list(ROUTERS))
+def test_state_is_saved_and_copied(router):
+    units, x = layer(router), inputs(9)
+    file = io.BytesIO()
+    torch.save(units.state_dict(), file)
+    file.seek(0)
+    other = layer(router, generator=torch.Generator().manual_seed(6))
+    other.load_state_dict(torch.load(file, weights_only=True))
+    assert torch.equal(other(x), units(x))
+    copied = copy.deepcopy(units)
+    assert torch.equal(copied(x), units(x))
+    with torch.no_grad():
+        copied.up_weight.zero_()
+    assert units.up_weight.abs().sum() > 0
+
+
+def test_a_generator_fixes_the_parameters_and_the_global_one_is_left_alone():
+    before = torch.get_rng_state()
+    first, second, other = (layer("gate", generator=torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
+    assert torch.equal(torch.get_rng_state(), before)
+    for name, value in first.state_dict().items():
+        assert torch.equal(value, second.state_dict()[name])
+        assert not torch.equal(value, other.state_dict()[name])
+    first.reset_parameters(torch.Generator().manual_seed(4))
+    assert all(torch.equal(value, other.state_dict()[name]) for name, value in first.state_dict().items())
+
+
+def test_without_a_generator_the_seed_of_torch_fixes_them():
+    with torch.random.fork_rng():
+        torch.manual_seed(9)
+        first = layer("gate", generator=None)
+        torch.manual_seed(9)
+        second = layer("gate", generator=None)
+    assert torch.equal(first.up_weight, second.up_weight)
+    assert torch.equal(first.routing.gate, second.routing.gate)
+
+
+def test_made_on_meta_and_filled_later():
+    units = SparselyActivatedLayer(n, t, o, router=ROUTERS["gate"], device="meta")
+    assert units.up_weight.is_meta
+    units = units.to_empty(device="cpu")
+    units.reset_parameters(torch.Generator().manual_seed(5))
+    assert torch.equal(units(inputs(4)), layer("gate")(inputs(4)))
+
+
+@pytest.mark.parametrize("method", ["sparse", "dense"])
+@pytest.mark.parametrize("router", list(ROUTERS))
+def test_autocast_computes_in_its_dtype_and_routes_in_the_own(router, method):
+    units, x = layer(router, method=method), inputs(9)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, selection = units.forward_with_selection(x)
+        assert torch.nn.functional.linear(x, units.up_weight).dtype == y.dtype == torch.bfloat16
+        y.float().sum().backward()
+    assert units.up_weight.grad.dtype == torch.float32
+    if router not in ("top_k", "absolute"):  # those rank pre-activations, which autocast rounds
+        assert torch.equal(selection.indices, units.route(x).indices)
+        close(y.float(), units(x), torch.bfloat16)
+
+
+@pytest.mark.parametrize("router", ["top_k", "gate"])
+def test_compiled_without_a_break(router):
+    units, x = layer(router, method="sparse"), inputs(9).requires_grad_()
+    compiled = torch.compile(units.forward_with_selection, fullgraph=True, backend="aot_eager")
+    y, selection = compiled(x)
+    expected = units(x)
+    torch.testing.assert_close(y, expected)
+    assert torch.equal(selection.indices, units.route(x).indices)
+    for found, expectation in zip(gradients(y, units, x), gradients(expected, units, x), strict=True):
+        torch.testing.assert_close(found, expectation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("router", list(ROUTERS))
+@pytest.mark.parametrize("method", ["sparse", "dense"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own compiler
+def test_compiled_by_inductor(router, method):
+    units, x = layer(router, method=method), inputs(9).requires_grad_()
+    compiled = torch.compile(units, fullgraph=True)
+    y, expected = compiled(x), units(x)
+    torch.testing.assert_close(y, expected)
+    for found, expectation in zip(gradients(y, units, x), gradients(expected, units, x), strict=True):
+        torch.testing.assert_close(found, expectation, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(inputs(4)), units(inputs(4)))
+
+
+def test_flops_by_hand():
+    """Table 1 of paper B at n = 8: 18 operations for each active unit; routing makes it 3.7 times that."""
+    units = SparselyActivatedLayer(8, 4096, 1, router=TopK(1024), bias=False, device="meta")
+    flops = units.flops()
+    assert flops.active == 18432
+    assert flops.dense == 18 * 4096
+    assert flops.routing == 16 * 3072 + TopK(1024).flops(4096)
+    assert (flops.active + 16 * 3072) / flops.active == pytest.approx(3.67, abs=0.01)
+    assert units.flops(10) == Flops(10 * flops.routing, 10 * flops.active, 10 * flops.dense)
+    assert flops.total == flops.active + flops.routing
+
+
+def test_dense_flops_are_those_that_torch_counts():
+    units = layer("gate", method="dense")
+    with FlopCounterMode(display=False) as counter:
+        units(inputs(6))
+    assert counter.get_total_flops() == units.flops(6).dense + units.flops(6).routing
+
+
+def test_what_is_refused():
+    units = layer()
+    with pytest.raises(TypeError, match="must be a torch tensor; got ndarray"):
+        units(inputs(3).numpy())
+    with pytest.raises(TypeError, match=r"real numbers; got torch.int64: pass x.to\(torch.float32\)"):
+        units(torch.ones(3, n, dtype=torch.int64))
+    with pytest.raises(TypeError, match="real numbers; got torch.complex64"):
+        units(torch.ones(3, n, dtype=torch.complex64))
+    with pytest.raises(ValueError, match=r"7 features in its last dimension; got shape \(3, 8\)"):
+        units(torch.ones(3, 8))
+    with pytest.raises(ValueError, match="7 features"):
+        units(torch.tensor(1.0))
+    with pytest.raises(TypeError, match=r"`x` is torch.float64 and the layer torch.float32: pass x.to"):
+        units(inputs(3, dtype=torch.float64))
+    with pytest.raises(ValueError, match="`method` must be one of"):
+        layer(method="fast")
+    with pytest.raises(ValueError, match="`activation` must be one of"):
+        layer(activation="rleu")
+    with pytest.raises(ValueError, match="5 units, which do not divide `width` = 24"):
+        layer(DroppingGate(5))
+    with pytest.raises(ValueError, match="more units than"):
+        layer(TopK(25))
+    with pytest.raises(TypeError, match="`router` must be a router"):
+        layer(3)
+    with pytest.raises(ValueError, match="`width` must be 1 or more"):
+        SparselyActivatedLayer(n, 0, o, router=TopK(1))
+
+
+def test_what_is_not_finite_is_not_hidden():
+    units, x = layer("random_hash", method="sparse"), inputs(3)
+    x[1, 2] = torch.nan
+    y = units(x)
+    assert y[1].isnan().all()
+    assert y[[0, 2]].isfinite().all()
+
+
+def test_no_bias_and_any_activation():
+    units = layer("gate", bias=False, activation=torch.sin, method="sparse")
+    assert sorted(name for name, _ in units.named_parameters()) == ["down_weight", "routing.gate", "up_weight"]
+    x = inputs(4)
+    z = x @ units.up_weight.T
+    torch.testing.assert_close(units(x), (torch.sin(z) * units.route(x).dense()) @ units.down_weight)
+
+
+def test_it_says_what_it_is():
+    assert "7, 24, 5, activation='relu', bias=True, method='auto'" in repr(layer())
+    assert "TopK(k=5, absolute=False)" in repr(layer())
+
+
+def test_auto_takes_whole_matrices_for_large_batches():
+    """And both give the same, so that a batch cut in two gives what it gave whole."""
+    units = layer("random_hash", dtype=torch.float64)
+    x = inputs(400, dtype=torch.float64)
+    torch.testing.assert_close(units(x), torch.cat([units(row[None]) for row in x]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("router", ["top_k", "hyperplanes", "gate"])
+def test_on_a_cuda_device(router, dtype):
+    units = layer(router, method="sparse", activation="tanh").to("cuda", dtype)
+    x = inputs(9, dtype=dtype).cuda().requires_grad_()
+    found, expected = units(x), masked(units, x)
+    assert found.is_cuda
+    close(found, expected, dtype)
+
+
+def target(x):
+    """Piecewise: another slope in each quadrant of the first two inputs."""
+    side = (x[:, :2] > 0).double()
+    return ((1 + side[:, :1] + 2 * side[:, 1:]) * x[:, 2:4].sum(1, keepdim=True)).float()
+
+
+def test_training_beats_a_dense_layer_of_as_many_active_units():
+    """24 units of which 5 are on fit better than 5 that always are; both fit better than the mean."""
+    x, y = inputs(512), target(inputs(512))
+    variance = float(y.var())
+    sparse, first, last = trained(layer("top_k"), x, y)
+    dense, _, _ = trained(
+        SparselyActivatedLayer(n, 5, 1, router=TopK(5), generator=torch.Generator().manual_seed(5)), x, y
+    )
+    assert last < first / 3
+    assert sparse < 0.8 * dense
+    assert dense < variance
+
+
+def trained(units, x, y):
+    if units.out_features != 1:
+        units = SparselyActivatedLayer(n, t, 1, router=units.routing.router, generator=torch.Generator().manual_seed(5))
+    optimizer, losses = torch.optim.Adam(units.parameters(), lr=0.02), []
+    for _ in range(300):
+        loss = (units(x) - y).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses[-1], losses[0], losses[-1]
