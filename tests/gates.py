@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from sparsact.routing import Router, Selection
-from sparsact.routing.selection import chosen_counts
+from sparsact.routing.selection import counts_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class DroppingGate(Router):
     def select(self, x, state, *, training=False):
         logits = x.to(state["gate"].dtype) @ state["gate"]
         weights, indices = logits.softmax(1).max(1, keepdim=True)
-        counts = chosen_counts(indices, self.n)
+        counts = counts_of(indices, self.n)
         dropped = torch.arange(len(x), device=x.device) % 5 == 4
         indices = torch.where(dropped[:, None], -1, indices)
         weights = torch.where(dropped[:, None], 0, weights).to(x.dtype)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -38,7 +40,7 @@ def calls(dtype=torch.float64, device="cpu"):
         "segment_outer": (segment_outer, (numbers(p, n, dtype=dtype), numbers(p, 6, dtype=dtype), starts)),
     }
     return {
-        name: (operator, tuple(_on(device, operand) for operand in all_)) for name, (operator, all_) in operands.items()
+        name: (operator, tuple(_on(device, each) for each in these)) for name, (operator, these) in operands.items()
     }
 
 
@@ -52,9 +54,9 @@ def exact(name, operands):
     if name.startswith("segment"):
         starts = operands[2].tolist()
         if name == "segment_outer":
-            return torch.stack([first[b:e].T @ second[b:e] for b, e in zip(starts, starts[1:], strict=False)])
+            return torch.stack([first[b:e].T @ second[b:e] for b, e in pairwise(starts)])
         products = torch.zeros(len(first), second.shape[2], dtype=torch.float64)
-        for e, (begin, end) in enumerate(zip(starts, starts[1:], strict=False)):
+        for e, (begin, end) in enumerate(pairwise(starts)):
             products[begin:end] = first[begin:end] @ second[e]
         return products
     indices = operands[2].cpu()
@@ -110,18 +112,16 @@ def test_only_gradients_that_are_asked_for_are_computed(monkeypatch):
 def test_any_layout():
     x, weight, indices = numbers(m, n), numbers(n, t).T, places().T.contiguous().T
     assert not weight.is_contiguous()
-    torch.testing.assert_close(
-        gather_dot(x, weight, indices), exact("gather_dot", (x, weight, indices)), rtol=0, atol=1e-13
-    )
+    expected = exact("gather_dot", (x, weight, indices))
+    torch.testing.assert_close(gather_dot(x, weight, indices), expected, rtol=0, atol=1e-13)
 
 
 def test_no_input_is_changed_or_copied(monkeypatch):
     """The kernels see the memory of the tensors."""
     x, weight = (numbers(*shape, dtype=torch.bfloat16).detach() for shape in ((m, n), (t, n)))
-    before, seen = weight.clone(), []
-    original = kernels.gather_dot
+    before, seen, kernel = weight.clone(), [], kernels.gather_dot
     monkeypatch.setattr(
-        kernels, "gather_dot", lambda X, W, indices, **rest: seen.append(W) or original(X, W, indices, **rest)
+        kernels, "gather_dot", lambda X, W, *rest, **more: seen.append(W) or kernel(X, W, *rest, **more)
     )
     gather_dot(x, weight, places())
     assert seen[0].ctypes.data == weight.data_ptr()

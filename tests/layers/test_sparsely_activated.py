@@ -9,14 +9,30 @@ from gates import DroppingGate
 from torch.utils.flop_counter import FlopCounterMode
 
 from sparsact.layers import Flops, SparselyActivatedLayer
-from sparsact.routing import HyperplaneLSH, RandomHash, TopK
+from sparsact.routing import (
+    BlockTop1,
+    EuclideanLSH,
+    HyperplaneLSH,
+    Interpolation,
+    Nearest,
+    RandomHash,
+    Switch,
+    TopK,
+    Tree,
+)
 
 n, t, o = 7, 24, 5
 ROUTERS = {
     "top_k": TopK(5),
     "absolute": TopK(5, absolute=True),
-    "random_hash": RandomHash(5, width=t),
+    "random_hash": RandomHash(5, t),
     "hyperplanes": HyperplaneLSH(2, n_tables=3),  # 12 buckets, each of two units
+    "euclidean": EuclideanLSH(2, 1.5, n_tables=2, n_buckets=6),
+    "nearest": Nearest(3, n_centres=8),
+    "interpolation": Interpolation(n_points=12),
+    "switch": Switch(4, capacity_factor=1.0),  # drops some in training
+    "block_top1": BlockTop1(3, 4),
+    "tree": Tree(2),
     "gate": DroppingGate(6),  # 6 experts of four units
 }
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -24,13 +40,17 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 
 
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
 def layer(router="top_k", **options):
-    options = {"generator": torch.Generator().manual_seed(5), **options}
+    options = {"generator": seeded(5), **options}
     return SparselyActivatedLayer(n, t, o, router=ROUTERS.get(router, router), **options)
 
 
 def inputs(*lead, dtype=None, seed=11):
-    return torch.randn(*lead, n, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    return torch.randn(*lead, n, generator=seeded(seed)).to(dtype)
 
 
 def masked(units, x):
@@ -69,7 +89,8 @@ def close(found, expected, dtype):
 
 @pytest.mark.parametrize("router", list(ROUTERS))
 def test_derivatives(router):
-    units = layer(router, method="sparse", activation="tanh", dtype=torch.float64)
+    # In training, blocks have the derivative of a softmax in place of their own.
+    units = layer(router, method="sparse", activation="tanh", dtype=torch.float64).eval()
     # A random hash has another set of units for every other x: only its parameters have derivatives.
     x = inputs(3, dtype=torch.float64).requires_grad_(router != "random_hash")
     parameters = [x, *units.parameters()]
@@ -145,7 +166,7 @@ def test_state_is_saved_and_copied(router):
     file = io.BytesIO()
     torch.save(units.state_dict(), file)
     file.seek(0)
-    other = layer(router, generator=torch.Generator().manual_seed(6))
+    other = layer(router, generator=seeded(6))
     other.load_state_dict(torch.load(file, weights_only=True))
     assert torch.equal(other(x), units(x))
     copied = copy.deepcopy(units)
@@ -157,12 +178,12 @@ def test_state_is_saved_and_copied(router):
 
 def test_a_generator_fixes_the_parameters_and_the_global_one_is_left_alone():
     before = torch.get_rng_state()
-    first, second, other = (layer("gate", generator=torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
+    first, second, other = (layer("gate", generator=seeded(seed)) for seed in (3, 3, 4))
     assert torch.equal(torch.get_rng_state(), before)
     for name, value in first.state_dict().items():
         assert torch.equal(value, second.state_dict()[name])
         assert not torch.equal(value, other.state_dict()[name])
-    first.reset_parameters(torch.Generator().manual_seed(4))
+    first.reset_parameters(seeded(4))
     assert all(torch.equal(value, other.state_dict()[name]) for name, value in first.state_dict().items())
 
 
@@ -180,7 +201,7 @@ def test_made_on_meta_and_filled_later():
     units = SparselyActivatedLayer(n, t, o, router=ROUTERS["gate"], device="meta")
     assert units.up_weight.is_meta
     units = units.to_empty(device="cpu")
-    units.reset_parameters(torch.Generator().manual_seed(5))
+    units.reset_parameters(seeded(5))
     assert torch.equal(units(inputs(4)), layer("gate")(inputs(4)))
 
 
@@ -250,7 +271,7 @@ def test_what_is_refused():
         units(inputs(3).numpy())
     with pytest.raises(TypeError, match=r"real numbers; got torch.int64: pass x.to\(torch.float32\)"):
         units(torch.ones(3, n, dtype=torch.int64))
-    with pytest.raises(TypeError, match="real numbers; got torch.complex64"):
+    with pytest.raises(TypeError, match="real numbers; got"):
         units(torch.ones(3, n, dtype=torch.complex64))
     with pytest.raises(ValueError, match=r"7 features in its last dimension; got shape \(3, 8\)"):
         units(torch.ones(3, 8))
@@ -264,7 +285,7 @@ def test_what_is_refused():
         layer(activation="rleu")
     with pytest.raises(ValueError, match="5 units, which do not divide `width` = 24"):
         layer(DroppingGate(5))
-    with pytest.raises(ValueError, match="more units than"):
+    with pytest.raises(ValueError, match=r"TopK\(k=25\) cannot choose among 24 units"):
         layer(TopK(25))
     with pytest.raises(TypeError, match="`router` must be a router"):
         layer(3)
@@ -311,28 +332,18 @@ def test_on_a_cuda_device(router, dtype):
     close(found, expected, dtype)
 
 
-def target(x):
-    """Piecewise: another slope in each quadrant of the first two inputs."""
-    side = (x[:, :2] > 0).double()
-    return ((1 + side[:, :1] + 2 * side[:, 1:]) * x[:, 2:4].sum(1, keepdim=True)).float()
-
-
 def test_training_beats_a_dense_layer_of_as_many_active_units():
-    """24 units of which 5 are on fit better than 5 that always are; both fit better than the mean."""
-    x, y = inputs(512), target(inputs(512))
-    variance = float(y.var())
-    sparse, first, last = trained(layer("top_k"), x, y)
-    dense, _, _ = trained(
-        SparselyActivatedLayer(n, 5, 1, router=TopK(5), generator=torch.Generator().manual_seed(5)), x, y
-    )
-    assert last < first / 3
-    assert sparse < 0.8 * dense
-    assert dense < variance
+    """24 units of which 5 are on fit a curved target better than 5 that always are; both fit better than the mean."""
+    x = inputs(512)
+    y = torch.sin(3 * x[:, :1]) + x[:, 1:2] * x[:, 2:3]
+    first, sparse = trained(SparselyActivatedLayer(n, t, 1, router=TopK(5), generator=seeded(5)), x, y)
+    _, dense = trained(SparselyActivatedLayer(n, 5, 1, router=TopK(5), generator=seeded(5)), x, y)
+    assert sparse < first / 3
+    assert sparse < dense / 2
+    assert dense < y.var()
 
 
 def trained(units, x, y):
-    if units.out_features != 1:
-        units = SparselyActivatedLayer(n, t, 1, router=units.routing.router, generator=torch.Generator().manual_seed(5))
     optimizer, losses = torch.optim.Adam(units.parameters(), lr=0.02), []
     for _ in range(300):
         loss = (units(x) - y).square().mean()
@@ -340,4 +351,4 @@ def trained(units, x, y):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    return losses[-1], losses[0], losses[-1]
+    return losses[0], losses[-1]

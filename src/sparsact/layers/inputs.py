@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def checked_inputs(x: Any, in_features: int, dtype: torch.dtype) -> Tensor:
-    """``x`` (..., in_features) as rows (m, in_features), for a layer of parameters of ``dtype``."""
+    """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
     if not isinstance(x, Tensor):
         raise TypeError(f"`x` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor(x).")
     if not x.dtype.is_floating_point:
@@ -18,7 +18,7 @@ def checked_inputs(x: Any, in_features: int, dtype: torch.dtype) -> Tensor:
         raise ValueError(f"`x` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}.")
     if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
         raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
-    return x.reshape(-1, in_features)
+    return x.to(dtype).reshape(-1, in_features)
 
 
 def as_computed(rows: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -9,7 +11,7 @@ from sparsact.checks import checked_size
 from sparsact.layers.flops import Flops
 from sparsact.layers.gather import gather_sum
 from sparsact.layers.inputs import as_computed, checked_inputs
-from sparsact.layers.routing import Routing, weights_as
+from sparsact.layers.routing import Routing
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 
@@ -67,7 +69,7 @@ class LSHLayer(nn.Module):
         if degree not in (0, 1):
             raise ValueError(f"`degree` must be 0 or 1; got {degree!r}.")
         self.degree = degree
-        made = {"dtype": dtype, "device": device}
+        made: dict[str, Any] = {"dtype": dtype, "device": device}
         self.routing = Routing(router, in_features, generator=generator, **made)
         if router.routes_on != "inputs":
             raise ValueError(f"buckets are chosen by the input; {router!r} looks at pre-activations, which it has not.")
@@ -97,7 +99,7 @@ class LSHLayer(nn.Module):
         rows = checked_inputs(x, self.in_features, self.values.dtype)
         selection: Selection = self.routing(rows)
         rows = as_computed(rows)
-        weights = weights_as(selection, rows)
+        weights = selection.weights.to(rows.dtype)
         y = gather_sum(weights, self.values.to(rows.dtype), selection.indices)
         if self.slopes is not None:
             maps = gather_sum(weights, self.slopes.to(rows.dtype), selection.indices)

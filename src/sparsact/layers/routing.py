@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +15,8 @@ from sparsact.routing.selection import Selection
 class Routing(nn.Module):
     """A router over inputs of ``in_features`` columns, with its state.
 
-    The state is drawn from ``generator`` (by a NumPy generator that it seeds), so that a seed fixes it on any device.
-    It moves and is saved with the module; what the router names trainable is a parameter.
+    The state is drawn by a NumPy generator that ``generator`` seeds, so that a seed fixes it on any device. It moves
+    and is saved with the module; what the router names trainable is a parameter.
     """
 
     def __init__(
@@ -58,20 +57,15 @@ class Routing(nn.Module):
         """Arrays of the router by name, as :meth:`Router.select` takes them."""
         return {**dict(self.named_parameters()), **dict(self.named_buffers())}
 
-    def forward(self, x: Tensor) -> Selection:
+    def forward(self, x: Tensor, **entries: Tensor) -> Selection:
         """Units for each row of ``x`` (m, in_features), chosen outside autocast.
 
         Routing in low precision makes training unstable ("Switch Transformers", Section 2.4), and a hash of a rounded
-        input is another hash.
+        input is another hash. ``entries`` join the state.
         """
         with torch.autocast(x.device.type, enabled=False):
-            return self.router.select(x, self.state, training=self.training)
+            return self.router.select(x, {**self.state, **entries}, training=self.training)
 
     def extra_repr(self) -> str:
         """The router, as it was written."""
         return repr(self.router)
-
-
-def weights_as(selection: Selection, x: Tensor) -> Any:
-    """Weights of a selection in the dtype of ``x``."""
-    return selection.weights.to(x.dtype)

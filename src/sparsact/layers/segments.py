@@ -7,6 +7,7 @@ segments that hold rows are computed. The two operators are each other's derivat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -69,7 +70,6 @@ segment_outer.register_autograd(_outer_gradients, setup_context=_save)
 
 def _segments(starts: Tensor) -> Iterator[tuple[int, slice]]:
     """Segments that hold rows."""
-    ends = starts.tolist()
-    for e, (begin, end) in enumerate(zip(ends, ends[1:], strict=False)):
+    for e, (begin, end) in enumerate(pairwise(starts.tolist())):
         if begin < end:
             yield e, slice(begin, end)

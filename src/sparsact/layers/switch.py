@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from sparsact.checks import checked_size
 from sparsact.layers.flops import Flops
 from sparsact.layers.inputs import as_computed, checked_inputs
 from sparsact.layers.parameters import fill_uniform
-from sparsact.layers.routing import Routing, weights_as
+from sparsact.layers.routing import Routing
 from sparsact.layers.segments import segment_matmul
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
@@ -71,7 +72,7 @@ class SwitchLayer(nn.Module):
         self.in_features = checked_size(in_features, "`in_features`")
         self.hidden = checked_size(hidden, "`hidden`")
         self.out_features = checked_size(out_features, "`out_features`")
-        made = {"dtype": dtype, "device": device}
+        made: dict[str, Any] = {"dtype": dtype, "device": device}
         self.routing = Routing(router, in_features, generator=generator, **made)
         if router.routes_on != "inputs":
             raise ValueError(f"experts are chosen by the input; {router!r} looks at pre-activations, which it has not.")
@@ -115,7 +116,7 @@ class SwitchLayer(nn.Module):
         hidden = F.relu(groups.linear(sorted_tokens, self.up_weight, self.up_bias))
         outputs = groups.linear(hidden, self.down_weight, self.down_bias)
         each = groups.restored(outputs).reshape(m, k, self.out_features)
-        y = (each * weights_as(selection, each)[..., None]).sum(1)
+        y = (each * selection.weights.to(each.dtype)[..., None]).sum(1)
         return y.reshape(*x.shape[:-1], self.out_features), selection
 
     def flops(self, batch: int = 1) -> Flops:
@@ -147,10 +148,8 @@ class Groups:
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Each row of ``x`` (p, n) times its expert's matrix of ``weight`` (E, n, o), plus its row of ``bias``."""
-        products = segment_matmul(x, weight.to(x.dtype), self.starts)
-        if bias is None:
-            return products
-        return products + gathered_rows(bias.to(x.dtype), self.experts)
+        products: Tensor = segment_matmul(x, weight.to(x.dtype), self.starts)
+        return products if bias is None else products + gathered_rows(bias.to(x.dtype), self.experts)
 
     def restored(self, rows: Tensor) -> Tensor:
         """``rows`` in the order of the places."""

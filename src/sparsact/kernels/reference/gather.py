@@ -54,8 +54,8 @@ def scatter_outer(
     for (i, j), unit in np.ndenumerate(indices):
         if unit >= 0:
             rows.setdefault(int(unit), np.zeros(X.shape[1], dtype=X.dtype))[:] += A[i, j] * X[i]
-    for unit, row in rows.items():
-        sums[unit] = narrowed(row, sums.dtype)
+    for chosen, row in rows.items():
+        sums[chosen] = narrowed(row, sums.dtype)
 
 
 def widened(values: NDArray[Any]) -> NDArray[Any]:
