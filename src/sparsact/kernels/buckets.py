@@ -141,9 +141,7 @@ def accumulate(
     dispatch.chosen().accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
 
 
-def solve(
-    sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1
-) -> tuple[Array, Array]:
+def solve(sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1) -> tuple[Array, Array]:
     """Ridge coefficients (B, D, targets) of each bucket's polynomial, and residual sums of squares (B, targets)."""
     coefficients = np.empty((len(sums), n_features(p, degree), n_targets))
     residual = np.empty((len(sums), n_targets))
