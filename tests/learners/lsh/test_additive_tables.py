@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from hashed_rows import FAMILIES, model, rows, same, state
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsact import LSHClassifier, LSHRegressor
-from hashed_rows import FAMILIES, model, rows, same, state
 
 X, Y = rows()
 QUERIES = rows(m=37, seed=4)[0]

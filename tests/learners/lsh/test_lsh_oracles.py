@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hashed_rows import FAMILIES, model, rows
 from sklearn.linear_model import Ridge
 
-from hashed_rows import FAMILIES, model, rows
 from sparsact import LSHRegressor
 
 X, Y = rows()
@@ -116,7 +116,7 @@ def test_the_joint_fit_is_a_dense_least_squares():
     met = (learner.apply(QUERIES) >= 0).any(axis=1)
     expected = design(QUERIES[met]) @ coefficients * layout.unit + layout.level
     expected += ((QUERIES[met] - layout.hashes.centre) @ layout.trend)[:, 0]
-    np.testing.assert_allclose(learner.predict(QUERIES[met]), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(learner.predict(QUERIES[met]), expected, rtol=1e-8, atol=1e-8)
 
 
 def test_the_joint_fit_leaves_less_error_on_its_rows():

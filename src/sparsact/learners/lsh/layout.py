@@ -85,14 +85,14 @@ class Layout:
         plain = {"grid": self.hashes.grid, "signs": self.hashes.signs, "degree": self.degree}
         parts = {name: np.asarray(part) for name, part in self.hashes._asdict().items() if name not in plain}
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("hashes", "degree")}
-        return parts | own | {name: np.asarray(value, dtype=np.int64) for name, value in plain.items()}
+        return parts | own | {name: np.array([value], dtype=np.int64) for name, value in plain.items()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Layout:
         """The layout that :meth:`arrays` took apart."""
         parts = {name: arrays[name] for name in ("centre", "local", "directions", "offsets", "seeds")}
-        hashes = Hashes(**parts, grid=bool(arrays["grid"]), signs=bool(arrays["signs"]))
-        return cls(hashes, int(arrays["degree"]), arrays["trend"], arrays["level"], arrays["unit"])
+        hashes = Hashes(**parts, grid=bool(arrays["grid"][0]), signs=bool(arrays["signs"][0]))
+        return cls(hashes, int(arrays["degree"][0]), arrays["trend"], arrays["level"], arrays["unit"])
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> Array:

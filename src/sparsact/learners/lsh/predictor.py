@@ -58,7 +58,7 @@ class Predictor:
         values += self._layout.level
         if not behind.all():
             missed = np.flatnonzero(behind == 0)
-            values[missed] = self._of_missed(X[missed], missed)
+            values[missed] = self._of_missed(X[missed], missed, values[missed])
         return values
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
@@ -91,8 +91,8 @@ class Predictor:
             n_threads=n_threads,
         )
 
-    def _of_missed(self, X: Array, rows: NDArray[np.int64]) -> Array:
-        """Values of rows whose buckets are all empty."""
+    def _of_missed(self, X: Array, rows: NDArray[np.int64], lines: Array) -> Array:
+        """Values of rows whose buckets are all empty; ``lines`` are those of level and trend."""
         _check_finite(X)
         layout, present = self._layout, self.solution.weights > 0
         if self._fallback == "nan":
@@ -108,9 +108,9 @@ class Predictor:
         if self._index is None:
             self._index = nearest_index(self.table.positions()[present])
             self._means = self.table.means()[present]
-        Z = (X - layout.hashes.centre) @ layout.hashes.local
-        at = self._index.nearest(np.clip(Z, -FARTHEST, FARTHEST))
-        values: Array = self._means[at] + layout.level + (X - layout.hashes.centre) @ layout.trend
+        found = buckets.places(X, layout.hashes)
+        at = self._index.nearest(np.clip(found.Z, -FARTHEST, FARTHEST))
+        values: Array = self._means[at] + lines
         return values
 
 

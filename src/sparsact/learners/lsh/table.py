@@ -49,7 +49,7 @@ class BucketTable:
     @property
     def n_rows(self) -> int:
         """Rows held."""
-        return int(self.copies.sum())
+        return int(self.counts.sum()) // self.layout.n_tables
 
     @property
     def counts(self) -> NDArray[np.int64]:
