@@ -189,10 +189,11 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         """Rows to predict at; an array that is as it should be is not looked at twice."""
         if "table_" not in self.__dict__:
             check_is_fitted(self)
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
-        named = "feature_names_in_" in self.__dict__
-        if plain and not named and len(X) > 0 and X.shape[1] == self.n_features_in_ and np.isfinite(X.sum()):
-            return np.asarray(X)
+        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
+        if plain and "feature_names_in_" not in self.__dict__ and len(X) > 0 and X.shape[1] == self.n_features_in_:
+            numbers = np.ascontiguousarray(X, dtype=np.float64)
+            if np.isfinite(numbers.sum()):
+                return numbers
         rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         return rows
 

@@ -36,6 +36,11 @@ class Predictor:
         self._fallback, self._single = fallback, single
         self._layout = table.layout
         self._index: NearestIndex | None = None
+        self._kernel: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the compiled kernel, which points into memory; it is made again when it is needed."""
+        return {**self.__dict__, "_kernel": None}
 
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
@@ -54,7 +59,7 @@ class Predictor:
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows that have been checked."""
-        values, behind = self._averages(X, self.solution.coefficients, self._layout.trend, n_threads)
+        values, behind = self._values_and_weights(X, n_threads)
         values += self._layout.level
         if not behind.all():
             missed = np.flatnonzero(behind == 0)
@@ -62,34 +67,37 @@ class Predictor:
         return values
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
-        """Roots (m, targets) of the variances about the polynomials of buckets, averaged over tables; NaN where all miss."""
-        variances = self.solution.variances[:, None, :]
-        none = np.zeros((self._layout.n_columns, self._layout.n_targets))
-        values, behind = self._averages(X, np.ascontiguousarray(variances), none, n_threads, constant=True)
+        """Roots (m, targets) of the mean variances about the polynomials of buckets; NaN where every table misses."""
+        layout = self._layout
+        variances = np.ascontiguousarray(self.solution.variances[:, None, :])
+        none = np.zeros((layout.n_columns, layout.n_targets))
+        values, behind = buckets.bucket_values(
+            X, layout.hashes, self.table.index.slots, 0, variances, self.solution.weights, none, n_threads=n_threads
+        )
         values[behind == 0] = np.nan
-        deviations: Array = np.sqrt(values) * self._layout.unit
+        deviations: Array = np.sqrt(values) * layout.unit
         return deviations
 
     def behind(self, X: Array) -> Array:
         """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
-        return self._averages(X, self.solution.coefficients, self._layout.trend, 1)[1]
+        return self._values_and_weights(X, 1)[1]
 
-    def _averages(
-        self, X: Array, coefficients: Array, trend: Array, n_threads: int, constant: bool = False
-    ) -> tuple[Array, Array]:
-        layout = self._layout
-        degree, average = (0, True) if constant else (layout.degree, self.solution.average)
-        return buckets.bucket_values(
-            X,
-            layout.hashes,
-            self.table.index.slots,
-            degree,
-            coefficients,
-            self.solution.weights,
-            trend,
-            average=average,
-            n_threads=n_threads,
-        )
+    def _values_and_weights(self, X: Array, n_threads: int) -> tuple[Array, Array]:
+        """Values without the level, and the weight behind each."""
+        if self._kernel is None:
+            layout, solution = self._layout, self.solution
+            self._kernel = buckets.predictor(
+                layout.hashes,
+                self.table.index.slots,
+                layout.degree,
+                solution.coefficients,
+                solution.weights,
+                layout.trend,
+                average=solution.average,
+            )
+        values, behind = np.empty((len(X), self._layout.n_targets)), np.empty(len(X))
+        self._kernel(X, values, behind, n_threads)
+        return values, behind
 
     def _of_missed(self, X: Array, rows: NDArray[np.int64], lines: Array) -> Array:
         """Values of rows whose buckets are all empty; ``lines`` are those of level and trend."""
