@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +19,17 @@ if TYPE_CHECKING:
 class Domain(StrEnum):
     """What feature columns may hold."""
 
+    auto = "auto"
     cube = "cube"
     real = "real"
+
+
+class Kind(StrEnum):
+    """What kind of model is learned."""
+
+    auto = "auto"
+    low_degree = "low-degree"
+    lsh = "lsh"
 
 
 class Task(StrEnum):
@@ -55,8 +65,13 @@ def fit(
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
     ] = None,
     domain: Annotated[
-        Domain, typer.Option(help="'cube': columns are bits; 'real': numbers as they are too.")
-    ] = Domain.cube,
+        Domain,
+        typer.Option(help="'cube': columns must be bits; 'real': numbers as they are too; 'auto': as they come."),
+    ] = Domain.auto,
+    model: Annotated[
+        Kind,
+        typer.Option(help="A polynomial of low degree, hash tables, or 'auto': for numbers, the better of the two."),
+    ] = Kind.auto,
     task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
@@ -68,17 +83,21 @@ def fit(
         bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
     ] = None,
 ) -> None:
-    """Learn a target from columns of bits, and tell how well and of what it consists.
+    """Learn a target from columns of bits or numbers, and tell how well and of what it consists.
+
+    Columns of bits get a polynomial of low degree. Where some are numbers, hash tables are tried too (LSHRegressor),
+    and what predicts held-out rows better is kept.
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each.
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
-    from sparsact.cli.fitting.choice import wish
+    from sparsact.cli.fitting.choice import check_kind, wish
     from sparsact.cli.progress import stages
     from sparsact.datasets import open_table
 
+    check_kind(model.value, degree, alpha, domain.value)
     asked = wish(degree, alpha, folds, seed, domain.value)
     check_writable(report, (".html", ".htm"))
     check_writable(out)
@@ -88,25 +107,41 @@ def fit(
             opened = open_table(
                 table, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
             )
-        from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
+        from sparsact.cli.fitting.kinds import fit_some_kind  # the learners load slowly; a bad table is told before
 
-        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"], with_rows=report is not None)
+        asked = replace(asked, domain="real" if opened.encoding.real else "cube")
+        words = context.obj or ["fit"]
+        fitted = fit_some_kind(opened, asked, model.value, work, table.name, words, with_rows=report is not None)
     if out is not None:
         fitted.model.table_encoding_ = opened.encoding.to_json()
         fitted.model.save(out)
+    _hand_over(fitted.summary, report, out, as_json=as_json, quiet=quiet)
+
+
+def _hand_over(summary: Any, report: Path | None, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Write the report, and print what was found."""
+    from sparsact.cli.fitting import hashed_told
+    from sparsact.reports import hash_page, page
+    from sparsact.reports.hash_summary import HashSummary
+
+    hashed = isinstance(summary, HashSummary)
     if report is not None:
-        from sparsact.reports.page import write
-
-        write(fitted.summary, report)
+        (hash_page if hashed else page).write(summary, report)
     if as_json:
-        typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))
+        told = (hashed_told.as_plain if hashed else as_plain)(summary)
+        files = {"report": report and str(report), "model": out and str(out)}
+        typer.echo(json.dumps(told | files, allow_nan=False))
     elif not quiet:
-        _tell(fitted.summary, report, out)
+        (hashed_told.tell if hashed else _tell)(summary)
+        for what, path in (("report", report), ("model", out)):
+            if path is not None:
+                typer.echo(f"  {what}: {path}")
 
 
-def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
+def as_plain(summary: FitSummary) -> dict[str, Any]:
     """A summary as JSON holds it."""
     told: dict[str, Any] = {
+        "kind": "low-degree",
         "table": summary.table,
         "target_columns": list(summary.target_columns),
         "task": summary.task,
@@ -137,8 +172,6 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
         ],
         "seconds": summary.resources.seconds,
         "peak_memory_bytes": summary.resources.peak_bytes,
-        "report": report and str(report),
-        "model": out and str(out),
     }
     if summary.confusion is not None:
         told |= {"accuracy": summary.confusion.accuracy, "majority": summary.confusion.majority}
@@ -146,7 +179,7 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
     return told
 
 
-def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
+def _tell(summary: FitSummary) -> None:
     """The findings, for a person."""
     from sparsact.reports.page import duration, size
 
@@ -163,6 +196,3 @@ def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
             bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"
             typer.echo(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
     typer.echo(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
-    for what, path in (("report", report), ("model", out)):
-        if path is not None:
-            typer.echo(f"  {what}: {path}")

@@ -30,6 +30,8 @@ def inspect_model(
     Of a learned polynomial: its strongest interactions with 95 % intervals, its weight by degree and its influences. A
     coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
 
+    Of hash tables: how many buckets, how often a new input misses one, and which columns the directions take.
+
     Of a sparsely activated network: its size, scale and certificate, how many units are on at once, and its weight by
     degree, exact or estimated.
 
@@ -48,12 +50,48 @@ def inspect_model(
         )
     if report is not None:
         raise ValueError("a report of a learned polynomial needs its table: use sparsact fit TABLE --report FILE.")
-    told = description(learned, encoding_of(learned, model), top)
+    hashed = hasattr(learned, "table_")
+    describe, tell = (hash_description, _tell_hashed) if hashed else (description, _tell)
+    told = describe(learned, encoding_of(learned, model), top)
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
     else:
-        _tell(told)
+        tell(told)
     return None
+
+
+def hash_description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
+    """A model by hashing as JSON holds it."""
+    shares = dict(zip(encoding.feature_names, model.column_shares_.tolist(), strict=True))
+    ranked = sorted(shares.items(), key=lambda pair: -pair[1])[:top]
+    return {
+        "kind": type(model).__name__,
+        "rows": int(model.n_samples_seen_),
+        "columns": list(encoding.feature_names),
+        "notes": list(encoding.notes),
+        "tables": int(model.n_tables),
+        "hashes": int(model.n_hashes_),
+        "width": float(model.width_),
+        "degree": int(model.degree),
+        "alpha": float(model.alpha_),
+        "directions": str(model.directions_),
+        "buckets": int(model.n_buckets_),
+        "miss_rate": float(model.miss_rate_),
+        "column_shares": dict(ranked),
+    }
+
+
+def _tell_hashed(told: dict[str, Any]) -> None:
+    typer.echo(
+        f"{told['kind']} of {told['tables']} tables, learned from {told['rows']:,} rows of {len(told['columns'])} columns"
+    )
+    typer.echo(
+        f"{told['hashes']} directions ({told['directions']}), cells {told['width']:.3g} wide, polynomials of degree "
+        f"{told['degree']}, ridge penalty {told['alpha']:g}"
+    )
+    typer.echo(f"{told['buckets']:,} buckets, miss rate {told['miss_rate']:.2%}")
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in told["column_shares"].items())
+    typer.echo(f"columns in the directions: {shares}")
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:

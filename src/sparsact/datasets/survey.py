@@ -30,10 +30,15 @@ BIT_SPELLINGS = ("0", "1", "-1")
 class UnfitError(ValueError):
     """A column that cannot be a feature. ``fact`` says why; ``remedy`` is an option of the command."""
 
-    def __init__(self, name: str, fact: str, remedy: str) -> None:
+    def __init__(self, name: str, fact: str, remedy: str, *, numeric: bool = False) -> None:
         super().__init__(f"column {name!r}{fact}; {remedy}.")
         self.name = name
         self.fact = fact
+        self.numeric = numeric
+
+
+class NumbersError(ValueError):
+    """Columns of numbers where bits are needed, and nothing else amiss."""
 
 
 @dataclass
@@ -105,6 +110,7 @@ class ColumnSurvey:
             self.name,
             f", row {row}: {odd[0]} is a value that is not a bit",
             f"leave the column out with --ignore {self.name}, or use numbers as they are with --domain real",
+            numeric=True,
         )
 
     def note(self) -> str | None:
@@ -114,9 +120,7 @@ class ColumnSurvey:
             return f"{self.name}: strings of {column.length} bits, expanded into as many columns."
         if isinstance(column, OneHot):
             return f"{self.name}: {len(column.values)} categories, one bit each (one-hot)."
-        if isinstance(column, Real):
-            return f"{self.name}: numbers, used as they are."
-        if set(column.values) == {"0", "1"}:
+        if isinstance(column, Real) or set(column.values) == {"0", "1"}:
             return None
         return f"{self.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Classes, Points
+from sparsact.datasets.columns import Classes, Points, Real
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.sources import Source, one_line, open_source
-from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError
+from sparsact.datasets.survey import ColumnSurvey, NumbersError, TargetSurvey, UnfitError
 
 BATCH_ROWS = 65536
 OnRows = Callable[[int], object]
@@ -83,8 +84,9 @@ def open_table(
         Most rows of a batch.
     ignore : sequence of str
         Columns to leave out.
-    domain : {"cube", "real"}
-        ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is.
+    domain : {"cube", "real", "auto"}
+        ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is; ``"auto"`` is
+        ``"real"`` for a table with such a column, and reads it once more.
     task : {"auto", "regression", "classification"}
         ``"auto"`` learns classes where a target is text or boolean, else a number.
     on_rows : callable
@@ -95,6 +97,12 @@ def open_table(
     ValueError
         If a column is missing, a value is missing or is not a bit, a target is constant, or there are no rows.
     """
+    if domain == "auto":
+        read = partial(open_table, path, target, columns, batch_rows, ignore=ignore, task=task, on_rows=on_rows)
+        try:
+            return read(domain="cube")
+        except NumbersError:
+            return read(domain="real")
     source = open_source(path)
     targets = _resolve([target] if isinstance(target, str) else target, source.names, "target")
     ignored = _resolve(ignore, source.names, "column")
@@ -141,9 +149,12 @@ def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encodin
     if unfit:
         others = ", ".join(repr(error.name) for error in unfit[1:])
         more = f" (The same holds for {others}.)" if others else ""
-        raise ValueError(f"{unfit[0]}{more}")
+        kind = NumbersError if all(error.numeric for error in unfit) else ValueError
+        raise kind(f"{unfit[0]}{more}")
     constant = [survey.name for survey in surveys if len(survey.values) == 1 and not survey.width]
-    notes = [note for survey in surveys if survey.name not in constant and (note := survey.note())]
+    numbers = [column.name for column in kept if isinstance(column, Real)]
+    notes = [f"numbers, used as they are: {', '.join(numbers)}."] if numbers else []
+    notes += [note for survey in surveys if survey.name not in (*constant, *numbers) and (note := survey.note())]
     if constant:
         notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
     return Encoding(tuple(kept), targets, tuple(notes))

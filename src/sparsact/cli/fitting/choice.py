@@ -42,12 +42,21 @@ class Wish:
         return tuple(name for name in ("degree", "alpha") if getattr(self, name) is None)
 
 
+def check_kind(kind: str, degree: str, alpha: str, domain: str) -> None:
+    """Refuse options that the kind of model asked for does not have."""
+    if kind != "lsh":
+        return
+    for option, value in (("--degree", degree), ("--alpha", alpha)):
+        if value != "auto":
+            raise ValueError(f"{option} {value} belongs to a polynomial; leave it out with --model lsh.")
+    if domain == "cube":
+        raise ValueError("--domain cube is for polynomials on bits; leave it out with --model lsh.")
+
+
 def wish(degree: str, alpha: str, folds: int, seed: int, domain: str) -> Wish:
     """The options ``--degree`` and ``--alpha`` as values, checked."""
     if folds < 2:
         raise ValueError(f"--folds {folds}: held-out scores need at least 2.")
-    if domain not in ("cube", "real"):
-        raise ValueError(f"--domain {domain} is neither 'cube' nor 'real'.")
     return Wish(
         None if degree == "auto" else _whole(degree), None if alpha == "auto" else _penalty(alpha), folds, seed, domain
     )

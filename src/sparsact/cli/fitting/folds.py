@@ -98,12 +98,23 @@ def _leaving_one_out(models: list[Any]) -> Iterator[Any]:
 
 def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     """Values of the fitted functions, (m, functions): targets, or what a classifier compares."""
-    value = model.decision_function if hasattr(model, "decision_function") else model.predict
-    return np.asarray(value(X), dtype=np.float64).reshape(len(X), -1) if len(X) else np.empty((0, _n_functions(model)))
+    if not len(X):
+        return np.empty((0, _n_functions(model)))
+    if hasattr(model, "decision_function"):
+        value = model.decision_function(X)
+    elif hasattr(model, "predict_proba"):
+        shares = model.predict_proba(X)
+        value = 2 * shares[:, 1] - 1 if shares.shape[1] == 2 else shares
+    else:
+        value = model.predict(X)
+    return np.asarray(value, dtype=np.float64).reshape(len(X), -1)
 
 
 def _n_functions(model: Any) -> int:
-    return len(np.atleast_2d(model.coef_))
+    if hasattr(model, "coef_"):
+        return len(np.atleast_2d(model.coef_))
+    classes = len(getattr(model, "classes_", ()))
+    return 1 if classes == 2 else classes or int(model.table_.layout.n_targets)
 
 
 def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -11,6 +11,7 @@ import numpy as np
 from sparsact.kernels import buckets
 from sparsact.learners.lsh.directions import (
     Moments,
+    column_shares,
     gradient_directions,
     linear_trend,
     root_mean_square,
@@ -72,6 +73,7 @@ class Choice:
     width: float
     directions: str
     trials: tuple[Trial, ...]
+    column_shares: Array
 
 
 Rows = tuple[Array, Array, Array]
@@ -94,7 +96,7 @@ class _Search:
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
-        units = standard_units(X, weights)
+        self.units = units = standard_units(X, weights)
         self.standard = Moments.of(X, weights, units)
         present = units[units > 0]
         self.mixed_units = len(present) > 1 and present.max() > MIXED * present.min()
@@ -113,7 +115,8 @@ class _Search:
             name, local = min(candidates, key=lambda candidate: self._tuned(candidate[0], candidate[1], rows)[0])
         _, width, alpha = self._tuned(name, local, self._some(ROWS_FOR_WIDTH))
         width = self._for_all_rows(width, local.shape[1])
-        return Choice(self._layout(local, width), alpha, width, name, tuple(self.trials))
+        shares = column_shares(local, self.units)
+        return Choice(self._layout(local, width), alpha, width, name, tuple(self.trials), shares)
 
     def _candidates(self) -> Iterator[tuple[str, Array]]:
         """Local coordinates to compare, with their names."""

@@ -71,6 +71,15 @@ def standard_units(X: Array, weights: Array) -> Array:
     return units
 
 
+def column_shares(local: Array, units: Array) -> Array:
+    """How much each column (d,) takes part in local directions, each in its own standard deviation; they sum to 1."""
+    deviations = np.where(units > 0, 1.0 / np.where(units > 0, units, 1.0), 0.0)
+    steps = local * deviations[:, None]
+    squares = (steps / (np.abs(steps).max() or 1.0)) ** 2
+    shares: Array = squares.sum(axis=1) / (squares.sum() or 1.0)
+    return shares
+
+
 def linear_trend(X: Array, Y: Array, weights: Array, moments: Moments) -> tuple[Array, Array]:
     """Level (targets,) and slopes (d, targets) of a lightly penalised linear fit."""
     share = weights / weights.sum()

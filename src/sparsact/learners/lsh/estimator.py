@@ -91,6 +91,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         choice: Choice = choose(X, Y, weights, wish, hash_generator(seed))
         self.width_, self.alpha_, self.directions_ = choice.width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
+        self.column_shares_: Array = choice.column_shares
         self.table_ = BucketTable(choice.layout)
         self._rows: list[tuple[Array, Array, Array]] = []
         self._forget_solution()

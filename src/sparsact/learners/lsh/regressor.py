@@ -63,6 +63,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         What was chosen.
     trials_ : tuple of Trial
         What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.
+    column_shares_ : ndarray of shape (d,)
+        How much each column takes part in the local directions, in its own standard deviation; they sum to 1.
     n_buckets_, bucket_counts_, miss_rate_, n_samples_seen_ : int, ndarray, float, int
         Buckets that hold rows, rows in each, estimated share of new inputs that meet an empty one, rows held.
     n_features_in_ : int

@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.reports.frame import Frame
+from sparsact.reports.hash_summary import HashedTarget
 from sparsact.reports.style import BLUE, GREY, PAPER_BLUES, VERMILION, figure, styled
 from sparsact.reports.summary import TargetSummary
 
 FEW_ROWS = 600  # below it each row is a dot
 
 
-def frame(target: TargetSummary) -> Frame:
+def frame(target: TargetSummary | HashedTarget) -> Frame:
     """Held-out rows; none where they were not predicted."""
     if target.predicted is None:
         return {"actual": [], "predicted": [], "residual": []}

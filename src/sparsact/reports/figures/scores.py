@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, GREY, VERMILION, figure, list_axis, styled
+from sparsact.reports.style import BLUE, GREEN, GREY, VERMILION, figure, list_axis, styled
 from sparsact.reports.summary import Choice, TargetSummary
 
 
@@ -24,10 +24,12 @@ def frame(target: TargetSummary, choice: Choice) -> Frame:
 @styled
 def plot(frame: Frame) -> Figure:
     """One line a model: a dot a fold, the mean and its spread."""
-    drawing = figure(6.8, 2.1)
+    n_models = len(frame["model"])
+    drawing = figure(6.8, 0.6 + 0.5 * n_models)
     axes = drawing.subplots()
+    colours = [*(BLUE, VERMILION, GREEN)[: n_models - 1], GREY]  # the last is the mean
     folds = [values for name, values in frame.items() if name.startswith("fold ")]
-    for place, colour in zip(range(len(frame["model"])), (BLUE, VERMILION, GREY), strict=True):
+    for place, colour in zip(range(n_models), colours, strict=True):
         mean, deviation = frame["mean R2"][place], frame["standard deviation"][place]
         axes.scatter([values[place] for values in folds], [place] * len(folds), s=26, color=colour, alpha=0.35, lw=0)
         axes.errorbar(mean, place, xerr=deviation, fmt="D", ms=6, color=colour, capsize=4, lw=1.6)
