@@ -232,7 +232,7 @@ def test_compiled_without_a_break(router):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("router", list(ROUTERS))
+@pytest.mark.parametrize("router", ["top_k", "random_hash", "hyperplanes", "gate"])
 @pytest.mark.parametrize("method", ["sparse", "dense"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own compiler
 def test_compiled_by_inductor(router, method):

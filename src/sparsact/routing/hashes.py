@@ -29,7 +29,9 @@ def mixed(h: Any, code: Any) -> Any:
 
 def numbered(n: int, salt: int, x: Any) -> Any:
     """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``; beside x."""
-    return finished(finished((integers(n, x) + 1) * _STEP) ^ finished_number(salt))
+    # Counted up, and no range: torch.compile (2.13, on CPU) takes products of a range of 8 or more for 32-bit numbers.
+    ordinals = (integers(n, x) * 0 + 1).cumsum(0)
+    return finished(finished(ordinals * _STEP) ^ finished_number(salt))
 
 
 def finished_number(value: int) -> int:
