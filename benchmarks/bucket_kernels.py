@@ -35,7 +35,7 @@ Array = NDArray[Any]
 
 
 class Stage(NamedTuple):
-    """What is timed, how many items it handles, least bytes an item (None: not ours to say), the bar in ns an item."""
+    """What is timed, how many items it handles, bytes that an item must touch (None: not ours), bar in ns an item."""
 
     call: Callable[[], object]
     items: int

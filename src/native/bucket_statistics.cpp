@@ -10,10 +10,11 @@ namespace sparsact::SPARSACT_ISA {
 
 namespace {
 
-constexpr std::size_t AHEAD = 8;        // rows whose sums come from memory in the meantime
-constexpr std::size_t CACHE_LINE = 8;   // numbers
-constexpr std::size_t MOST_LINES = 16;  // asked for ahead; longer runs the processor sees by itself
-constexpr std::size_t GROUPS = 64;      // vectors of buckets that a task solves
+constexpr std::size_t AHEAD = 8;          // rows whose sums come from memory in the meantime
+constexpr std::size_t CACHE_LINE = 8;     // numbers
+constexpr std::size_t MOST_LINES = 16;    // asked for ahead; longer runs the processor sees by itself
+constexpr std::size_t MOST_CONSTANT = 9;  // coefficients of a bucket: loops over fewer are unrolled
+constexpr std::size_t GROUPS = 64;        // vectors of buckets that a task solves
 
 void prefetch_run(const double* data, std::size_t first, std::size_t count) {
     for (std::size_t k = 0; k < std::min(count, MOST_LINES * CACHE_LINE); k += CACHE_LINE)
@@ -64,6 +65,12 @@ void add_rows(const BucketRows& rows, const Shape& shape, Size D, Targets target
         }
 }
 
+// Calls f with n as a constant, if it is one of 1, 2, ..., as many as asked for.
+template <class F, std::size_t... less>
+bool with_constant(std::size_t n, F f, std::index_sequence<less...>) {
+    return ((n == less + 1 && (f(std::integral_constant<std::size_t, less + 1>{}), true)) || ...);
+}
+
 }  // namespace
 
 void accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
@@ -75,22 +82,7 @@ void accumulate(const BucketRows& rows, int sign, BucketSums buckets) {
         else
             add_rows(rows, shape, D, targets, sign, buckets);
     };
-    switch (shape.D) {
-        case 1:
-            return with(std::integral_constant<std::size_t, 1>{});
-        case 2:
-            return with(std::integral_constant<std::size_t, 2>{});
-        case 3:
-            return with(std::integral_constant<std::size_t, 3>{});
-        case 4:
-            return with(std::integral_constant<std::size_t, 4>{});
-        case 5:
-            return with(std::integral_constant<std::size_t, 5>{});
-        case 6:
-            return with(std::integral_constant<std::size_t, 6>{});
-        default:
-            return with(shape.D);
-    }
+    if (!with_constant(shape.D, with, std::make_index_sequence<MOST_CONSTANT>{})) with(shape.D);
 }
 
 void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::size_t targets, double alpha,

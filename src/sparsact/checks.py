@@ -149,6 +149,16 @@ def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
     return checked_reals(rows, "`X`")
 
 
+def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
+    """``values`` as finite floats: float16 and float32 as they are, all others as float64; bool is refused."""
+    array = _array(values, what)
+    if array.dtype == bool:
+        raise ValueError(f"{what} hold bits; pass numbers, such as sparsact.hypercube.bits_to_signs(bits).")
+    if array.dtype in (np.float16, np.float32) and _all_finite(array):
+        return array
+    return checked_reals(array, what)
+
+
 def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
     """``X`` as an (m, n) array of signs, in its own dtype."""
     points = _array(X, "`X`")

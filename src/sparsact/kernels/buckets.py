@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
 from sparsact.kernels.reference.bucket_index import NOWHERE
+from sparsact.kernels.reference.bucket_statistics import features as features  # small: NumPy alone serves it
 
 Array = NDArray[np.float64]
 

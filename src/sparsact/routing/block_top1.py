@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_size
+from sparsact.routing import hyperparameters
 from sparsact.routing.namespace import constant, integers, namespace, ones
 from sparsact.routing.router import Router, State
+from sparsact.routing.scores import scores
 from sparsact.routing.selection import Selection
 
 
@@ -44,10 +45,9 @@ class BlockTop1(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_size(self.n_blocks, "`n_blocks`")
-        checked_size(self.block_size, "`block_size`")
-        if self.rank is not None:
-            checked_size(self.rank, "`rank`")
+        hyperparameters.sizes(self, "n_blocks", "block_size")
+        hyperparameters.sizes(self, "rank", optional=True)
+        hyperparameters.seed(self)
 
     def width(self, in_features: int) -> int:
         """Units of all blocks."""
@@ -68,9 +68,9 @@ class BlockTop1(Router):
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """One unit a block; the scores (m, units) are the logits."""
         xp = namespace(x)
-        logits = xp.matmul(xp.matmul(x, xp.matrix_transpose(state["down"])), xp.matrix_transpose(state["up"]))
-        scores = logits + state["noise"] if "noise" in state else logits
-        blocks = xp.reshape(scores, (x.shape[0], self.n_blocks, self.block_size))
+        logits = scores(scores(x, state["down"]), state["up"])
+        noisy = logits + state["noise"] if "noise" in state else logits
+        blocks = xp.reshape(noisy, (x.shape[0], self.n_blocks, self.block_size))
         places = xp.argmax(blocks, axis=2)
         weights = ones((x.shape[0], self.n_blocks), x)
         if training:
@@ -78,7 +78,7 @@ class BlockTop1(Router):
             exponentials = xp.exp(blocks - top)
             probabilities = exponentials / xp.sum(exponentials, axis=2, keepdims=True)
             chosen = xp.take_along_axis(probabilities, places[:, :, None], axis=2)[:, :, 0]
-            weights = weights + (chosen - constant(chosen))
+            weights = weights + xp.astype(chosen - constant(chosen), x.dtype)
         units = places + integers(self.n_blocks, x) * self.block_size
         return Selection.of(units, weights, self.width(x.shape[1]), logits=logits)
 

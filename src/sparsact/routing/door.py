@@ -1,35 +1,64 @@
-"""What a router takes at its public door."""
+"""What a router takes at its public door: NumPy arrays or torch tensors, and a state of the same kind."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from sparsact.checks import checked_floats, checked_reals
+from sparsact.routing.namespace import is_tensor, like
 
-from sparsact.checks import checked_reals
-from sparsact.routing.namespace import is_tensor, namespace
+Shape = tuple[int | None, ...]  # None: any length
 
 
 def checked_inputs(x: Any) -> Any:
-    """``x`` (m, d) as finite float32 or float64 of NumPy, or as a tensor of a floating dtype."""
-    if is_tensor(x):
-        rows = x if x.is_floating_point() else x.to(namespace(x).float32)
-        finite = rows.isfinite()
-        if not bool(finite.all()):
-            row, column = (int(i) for i in (~finite.reshape(-1, rows.shape[-1])).nonzero()[0])
-            raise ValueError(f"router inputs must be finite; row {row}, column {column} is not: drop or fill it.")
-    else:
-        narrow = isinstance(x, np.ndarray) and x.dtype == np.float32
-        rows = checked_reals(x, "router inputs")
-        rows = np.ascontiguousarray(rows, dtype=np.float32 if narrow else np.float64)
+    """``x`` (m, d) as finite floats, half precision and float32 as they are, whole numbers as float64."""
+    rows = _checked_tensor(x, "router inputs") if is_tensor(x) else checked_floats(x, "router inputs")
     if rows.ndim != 2 or rows.shape[1] == 0:
-        raise ValueError(f"router inputs must have one row an input, (m, d); got shape {tuple(rows.shape)}.")
+        raise ValueError(
+            f"router inputs must have one row an input, (m, d); got shape {tuple(rows.shape)}: reshape to (-1, d)."
+        )
     return rows
 
 
-def checked_state(state: Any, names: tuple[str, ...], name: str) -> Any:
-    """A state that holds all names that a router needs."""
-    missing = [each for each in names if each not in state]
+def _checked_tensor(x: Any, what: str) -> Any:
+    import torch
+
+    if x.layout != torch.strided:
+        raise ValueError(f"{what} must be a dense tensor; got layout {x.layout}: pass its to_dense().")
+    if x.dtype == torch.bool:
+        raise ValueError(f"{what} hold bits; pass numbers, such as 1 - 2 * bits.long().")
+    if x.is_complex() or x.is_quantized:
+        raise ValueError(f"{what} must hold real numbers; got {x.dtype}: convert them first.")
+    if x.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        x = x.to(torch.float64)
+    finite = x.isfinite()
+    if not bool(finite.all()):
+        place = tuple((~finite).nonzero()[0].tolist())
+        raise ValueError(f"{what} must be finite; the one at {place} is {x[place].item()}.")
+    return x
+
+
+def checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -> dict[str, Any]:
+    """A state that holds all arrays that a router needs, of these shapes, of the kind and on the device of ``x``."""
+    missing = [each for each in shapes if not isinstance(state, Mapping) or each not in state]
     if missing:
         raise ValueError(f"the state of {name} lacks {', '.join(missing)}; start from initial_state().")
-    return state
+    return {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in state}
+
+
+def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
+    array = _checked_tensor(value, what) if is_tensor(value) else checked_reals(value, what)
+    got = tuple(array.shape)
+    if shape is not None and (
+        len(got) != len(shape) or any(n not in (None, m) for n, m in zip(shape, got, strict=True))
+    ):
+        need = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{what} must have shape ({need}) for these inputs; got {got}.")
+    if not is_tensor(array):
+        return like(array, x) if is_tensor(x) else array
+    if not is_tensor(x):
+        raise ValueError(f"{what} is a torch tensor, the inputs are not; pass both of one kind.")
+    if array.device != x.device:
+        raise ValueError(f"{what} is on {array.device}, the inputs on {x.device}; bring them together.")
+    return array

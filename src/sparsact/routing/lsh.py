@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_size
+from sparsact.routing import hyperparameters
 from sparsact.routing.hashes import finished, mixed, numbered, shifted
 from sparsact.routing.namespace import integers, namespace, ones
 from sparsact.routing.router import Router, State
+from sparsact.routing.scores import scores
 from sparsact.routing.selection import Selection
 
 MOST_HYPERPLANES = 30
@@ -42,9 +42,10 @@ class HyperplaneLSH(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if checked_size(self.n_hashes, "`n_hashes`") > MOST_HYPERPLANES:
+        hyperparameters.sizes(self, "n_hashes", "n_tables")
+        hyperparameters.seed(self)
+        if self.n_hashes > MOST_HYPERPLANES:
             raise ValueError(f"`n_hashes` is at most {MOST_HYPERPLANES}, as a table has 2**n_hashes units.")
-        checked_size(self.n_tables, "`n_tables`")
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""
@@ -103,10 +104,9 @@ class EuclideanLSH(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for field in ("n_hashes", "n_tables", "n_buckets"):
-            checked_size(getattr(self, field), f"`{field}`")
-        if not (isfinite(self.bucket_width) and self.bucket_width > 0):
-            raise ValueError(f"`bucket_width` must be positive and finite; got {self.bucket_width}.")
+        hyperparameters.sizes(self, "n_hashes", "n_tables", "n_buckets")
+        hyperparameters.numbers(self, "bucket_width", positive=True)
+        hyperparameters.seed(self)
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""
@@ -146,4 +146,4 @@ def _projected(x: Any, directions: Any) -> Any:
     xp = namespace(x)
     n_tables, n_hashes, d = directions.shape
     flat = xp.reshape(directions, (n_tables * n_hashes, d))
-    return xp.reshape(xp.matmul(x, xp.matrix_transpose(flat)), (x.shape[0], n_tables, n_hashes))
+    return xp.reshape(scores(x, flat), (x.shape[0], n_tables, n_hashes))

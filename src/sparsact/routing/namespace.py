@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import array_api_compat.numpy as numpy_functions
 import numpy as np
+from scipy.special import expit
 
 
 def namespace(array: Any) -> Any:
@@ -27,11 +27,12 @@ def is_tensor(thing: Any) -> bool:
 
 
 def like(array: Any, x: Any) -> Any:
-    """A NumPy array as the kind of x; floats take its dtype."""
+    """A NumPy array as the kind of x; floats take its dtype, or float32 where that is half precision."""
+    xp = namespace(x)
+    dtype = xp.result_type(x.dtype, xp.float32) if array.dtype.kind == "f" else None
     if isinstance(x, np.ndarray):
-        return array.astype(x.dtype) if array.dtype.kind == "f" else array
-    torch: Any = import_module("torch")
-    return torch.as_tensor(array, device=x.device, dtype=x.dtype if array.dtype.kind == "f" else None)
+        return array if dtype is None else array.astype(dtype)
+    return xp.tensor(array, device=x.device, dtype=dtype)
 
 
 def integers(n: int, x: Any) -> Any:
@@ -43,6 +44,11 @@ def integers(n: int, x: Any) -> Any:
 def ones(shape: tuple[int, ...], x: Any) -> Any:
     """Ones of x's dtype beside it."""
     return namespace(x).ones(shape, dtype=x.dtype, device=x.device)
+
+
+def sigmoid(scores: Any) -> Any:
+    """1 / (1 + exp(-score)), whose gradient is finite wherever the score is."""
+    return expit(scores) if isinstance(scores, np.ndarray) else scores.sigmoid()
 
 
 def constant(array: Any) -> Any:

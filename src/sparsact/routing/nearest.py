@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from sparsact.checks import checked_reals, checked_size
+from sparsact.checks import checked_reals
+from sparsact.routing import hyperparameters
 from sparsact.routing.namespace import namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection
@@ -37,13 +38,15 @@ class Nearest(Router):
 
     name: ClassVar[str] = "nearest"
     state_names: ClassVar[tuple[str, ...]] = ("centres",)
-    trainable: ClassVar[tuple[str, ...]] = ()
+    free_length: ClassVar[bool] = True
     k: int
     n_centres: int = 256
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if checked_size(self.k, "`k` of Nearest") > checked_size(self.n_centres, "`n_centres`"):
+        hyperparameters.sizes(self, "k", "n_centres")
+        hyperparameters.seed(self)
+        if self.k > self.n_centres:
             raise ValueError(f"Nearest cannot choose {self.k} of {self.n_centres} centres; pass k <= n_centres.")
 
     @staticmethod
@@ -97,11 +100,13 @@ class Interpolation(Router):
 
     name: ClassVar[str] = "interpolation"
     state_names: ClassVar[tuple[str, ...]] = ("points",)
+    free_length: ClassVar[bool] = True
     n_points: int = 256
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_size(self.n_points, "`n_points`")
+        hyperparameters.sizes(self, "n_points")
+        hyperparameters.seed(self)
 
     @staticmethod
     def state_of(points: ArrayLike) -> dict[str, NDArray[np.float64]]:
@@ -126,23 +131,24 @@ class Interpolation(Router):
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The point that is the input, with weight 1, or an empty place."""
         xp = namespace(x)
-        same = distances(x, state["points"]) == 0
+        same = distances(x, state["points"], largest_difference=True) == 0  # no square that could underflow
         met = xp.any(same, axis=1, keepdims=True)
         place = xp.argmax(xp.astype(same, xp.int64), axis=1, keepdims=True)
         weights = xp.astype(met, x.dtype)
         return Selection.of(xp.where(met, place, EMPTY), weights, state["points"].shape[0])
 
     def flops(self, in_features: int) -> int:
-        """A difference, a square and a sum for each point and column."""
-        return 3 * self.n_points * in_features + self.n_points
+        """A difference and a comparison for each point and column."""
+        return 2 * self.n_points * in_features + self.n_points
 
 
-def distances(x: Any, points: Any) -> Any:
-    """Euclidean distances (m, t), from differences: 0 if and only if equal, but for underflow."""
+def distances(x: Any, points: Any, *, largest_difference: bool = False) -> Any:
+    """Distances (m, t), Euclidean or by the largest difference, from differences: equal points are equally far."""
     if isinstance(x, np.ndarray):
-        return cdist(x, points)
+        return cdist(x, points, "chebyshev" if largest_difference else "euclidean")
     xp = namespace(x)
-    return xp.cdist(x.to(xp.float64), points.to(xp.float64), compute_mode="donot_use_mm_for_euclid_dist")
+    power = float("inf") if largest_difference else 2.0
+    return xp.cdist(x.to(xp.float64), points.to(xp.float64), power, "donot_use_mm_for_euclid_dist")
 
 
 def _points(points: ArrayLike, what: str) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsact.checks import checked_size
+from sparsact.routing import hyperparameters
 from sparsact.routing.hashes import finished, numbered, shifted
 from sparsact.routing.namespace import namespace, ones
 from sparsact.routing.router import Router, State
@@ -46,8 +46,10 @@ class RandomHash(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_size(self.k, "`k` of RandomHash")
-        if self.n_units is not None and self.k > checked_size(self.n_units, "`n_units`"):
+        hyperparameters.sizes(self, "k")
+        hyperparameters.sizes(self, "n_units", optional=True)
+        hyperparameters.seed(self)
+        if self.n_units is not None and self.k > self.n_units:
             raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= n_units.")
 
     def width(self, in_features: int) -> int:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.door import checked_inputs, checked_state
-from sparsact.routing.namespace import like
+from sparsact.routing.door import Shape, checked_inputs, checked_state
+from sparsact.routing.namespace import like, namespace
 from sparsact.routing.seeds import hash_generator
 from sparsact.routing.selection import Selection
 
@@ -34,6 +34,8 @@ class Router(ABC):
         In the registry, :data:`sparsact.routing.ROUTERS`.
     state_names, trainable : tuple of str
         Entries of the state, and those of them that training moves.
+    free_length : bool
+        Whether a state may have any number of units, as a set of points has.
     routes_on : str
         ``"features"``: the rule looks at the pre-activations of the units themselves; ``"inputs"``: at the input.
     """
@@ -41,6 +43,7 @@ class Router(ABC):
     name: ClassVar[str]
     state_names: ClassVar[tuple[str, ...]] = ()
     trainable: ClassVar[tuple[str, ...]] = ()
+    free_length: ClassVar[bool] = False
     routes_on: ClassVar[str] = "inputs"
 
     @abstractmethod
@@ -78,13 +81,23 @@ class Router(ABC):
         Raises
         ------
         ValueError
-            If x is not finite, not of two axes, or does not fit the router or its state.
+            If x is not finite, not of two axes, or does not fit the router or its state, or if scores overflow.
         """
         x = checked_inputs(x)
         self.width(x.shape[1])  # says so where the columns do not fit
+        own = _own_state(self, x.shape[1])
         if state is None:
-            state = {name: like(array, x) for name, array in _own_state(self, x.shape[1]).items()}
-        return self.select(x, checked_state(state, self.state_names, self.name), training=training)
+            state = {name: like(array, x) for name, array in own.items()}
+        else:
+            shapes: dict[str, Shape] = {name: array.shape for name, array in own.items()}
+            if self.free_length:
+                shapes = {name: (None, *shape[1:]) for name, shape in shapes.items()}
+            state = checked_state(state, shapes, x, self.name)
+        with np.errstate(over="ignore", invalid="ignore"):
+            selection = self.select(x, state, training=training)
+        if selection.logits is not None and not bool(namespace(x).isfinite(selection.logits).all()):
+            raise ValueError(f"the scores of {self.name} overflow; scale the inputs down.")
+        return selection
 
     def to_dict(self) -> dict[str, Any]:
         """``{"router": name, ...hyperparameters}``, as JSON spells it; :func:`sparsact.routing.from_dict` reads it."""

@@ -12,7 +12,7 @@ from sparsact.routing.namespace import integers, namespace
 EMPTY = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """Units that each of m inputs switches on, at most k of ``width`` for each.
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact.routing.selection import EMPTY, Selection
 
-LEAST_INPUTS = 10  # for each unit that is due: with fewer, chance alone leaves units without inputs
+LEAST_INPUTS = 30  # with fewer, inputs that happen to be alike look like a collapse
+CHOICES_PER_UNIT = 10  # with fewer, chance alone leaves units without inputs: a share of exp(-10) then
 MOST_DEAD, LEAST_FAIRNESS = 0.5, 0.25
 
 
@@ -19,7 +20,7 @@ class RoutingCollapseWarning(UserWarning):
     """Most inputs are sent to few of the units."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RoutingStatistics:
     """How the inputs seen so far were spread over the units; statistics of batches add up.
 
@@ -63,6 +64,10 @@ class RoutingStatistics:
             self.n_missed + other.n_missed,
         )
 
+    def merge(self, other: RoutingStatistics) -> RoutingStatistics:
+        """Statistics of both samples, ``self + other``."""
+        return self + other
+
     @property
     def load(self) -> NDArray[np.float64]:
         """Share of all choices that fell on each unit, (width,)."""
@@ -102,9 +107,17 @@ class RoutingStatistics:
 
     @property
     def collapsed(self) -> bool:
-        """Whether most units are dead, or the Jain index is below a quarter, after enough inputs to tell."""
-        enough = int(self.counts.sum()) >= LEAST_INPUTS * len(self.counts)
-        return enough and (self.dead_share > MOST_DEAD or self.jain_index < LEAST_FAIRNESS)
+        """Whether few units do most of the work, after 30 inputs or more.
+
+        That is so where the Jain index is below a quarter of what fair choices would have by chance, c / (c + t - 1)
+        for c choices among t units: as if three quarters of the units were idle. It is so too where most units are
+        dead after ten choices for each.
+        """
+        t, choices = len(self.counts), int(self.counts.sum())
+        if self.n_inputs < LEAST_INPUTS or not choices:
+            return False
+        dead = choices >= CHOICES_PER_UNIT * t and self.dead_share > MOST_DEAD
+        return dead or self.jain_index < LEAST_FAIRNESS * choices / (choices + t - 1)
 
     def __str__(self) -> str:
         return (

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_size
+from sparsact.routing import hyperparameters
 from sparsact.routing.namespace import namespace
 from sparsact.routing.router import Router, State
+from sparsact.routing.scores import scores
 from sparsact.routing.selection import EMPTY, Selection, counts_of
 
 
@@ -60,14 +61,10 @@ class Switch(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checked_size(self.n_experts, "`n_experts`")
-        for name in ("capacity_factor", "eval_capacity_factor"):
-            factor = getattr(self, name)
-            if factor is not None and not (isfinite(factor) and factor > 0):
-                raise ValueError(f"`{name}` must be positive, or None for no limit; got {factor}.")
-        for name in ("load_balance", "z_loss"):
-            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ValueError(f"`{name}` must not be negative; got {getattr(self, name)}.")
+        hyperparameters.sizes(self, "n_experts")
+        hyperparameters.numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
+        hyperparameters.numbers(self, "load_balance", "z_loss")
+        hyperparameters.seed(self)
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""
@@ -90,7 +87,7 @@ class Switch(Router):
         """The expert of each row, weighted by its probability; logits are those of the gate."""
         xp = namespace(x)
         m = x.shape[0]
-        logits = xp.matmul(x, xp.matrix_transpose(state["gate"]))
+        logits = scores(x, state["gate"])
         top = xp.max(logits, axis=1, keepdims=True) if m else logits[:, :1]
         exponentials = xp.exp(logits - top)
         total = xp.sum(exponentials, axis=1, keepdims=True)
@@ -99,7 +96,7 @@ class Switch(Router):
         counts = counts_of(expert, self.n_experts)
         room = self.capacity(m, training=training)
         dropped = xp.zeros((m,), dtype=xp.bool, device=x.device) if room is None else self._late(expert, room)
-        weights = xp.take_along_axis(probabilities, expert, axis=1)
+        weights = xp.astype(xp.take_along_axis(probabilities, expert, axis=1), x.dtype)
         normaliser = xp.log(total) + top
         loss = self._loss(probabilities, counts, normaliser) if m else xp.sum(logits)
         return Selection(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsact import kernels
-from sparsact.checks import checked_size
+from sparsact.routing import hyperparameters
 from sparsact.routing.namespace import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
@@ -16,9 +16,11 @@ from sparsact.routing.selection import Selection
 
 def largest(values: Any, k: int) -> Any:
     """Places (m, k), in increasing order, of the k largest values of each row; of equal values the first wins."""
-    if isinstance(values, np.ndarray):
-        return kernels.top_k(np.ascontiguousarray(values), k)
     m, t = values.shape
+    if k > t:
+        raise ValueError(f"cannot choose the {k} largest among {t} units; pass k <= {t}.")
+    if isinstance(values, np.ndarray):
+        return kernels.top_k(np.ascontiguousarray(values, dtype=np.result_type(values.dtype, np.float32)), k)
     if k == t:
         return integers(t, values).expand(m, t)
     least = values.topk(k, dim=1).values[:, -1:]
@@ -56,7 +58,8 @@ class TopK(Router):
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        checked_size(self.k, "`k` of TopK")
+        hyperparameters.sizes(self, "k")
+        hyperparameters.flag(self, "absolute")
 
     def width(self, in_features: int) -> int:
         """The features themselves; an error where they are fewer than k."""

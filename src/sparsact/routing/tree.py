@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_size
-from sparsact.routing.namespace import integers, namespace, ones
+from sparsact.routing import hyperparameters
+from sparsact.routing.namespace import integers, namespace, ones, sigmoid
 from sparsact.routing.router import Router, State
+from sparsact.routing.scores import precise, scores
 from sparsact.routing.selection import Selection
 
 MOST_LEVELS = 24
@@ -43,7 +44,9 @@ class Tree(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if checked_size(self.depth, "`depth` of Tree") > MOST_LEVELS:
+        hyperparameters.sizes(self, "depth")
+        hyperparameters.seed(self)
+        if self.depth > MOST_LEVELS:
             raise ValueError(f"`depth` is at most {MOST_LEVELS}, as a tree has 2**depth leaves.")
 
     def width(self, in_features: int) -> int:
@@ -65,27 +68,27 @@ class Tree(Router):
 
     def _walk(self, x: Any, state: State) -> Selection:
         xp = namespace(x)
+        dtype = precise(x, *state.values())
         node = xp.zeros((x.shape[0],), dtype=xp.int64, device=x.device)
-        scores = []
+        path = []
         for _ in range(self.depth):
-            score = xp.sum(state["nodes"][node] * x, axis=1) + state["biases"][node]
+            score = xp.sum(xp.astype(state["nodes"][node], dtype) * x, axis=1) + state["biases"][node]
             node = 2 * node + 1 + xp.astype(score > 0, xp.int64)
-            scores.append(score)
+            path.append(score)
         leaf = (node - (2**self.depth - 1))[:, None]
-        return Selection.of(leaf, ones(tuple(leaf.shape), x), 2**self.depth, logits=xp.stack(scores, axis=1))
+        return Selection.of(leaf, ones(tuple(leaf.shape), x), 2**self.depth, logits=xp.stack(path, axis=1))
 
     def _mixture(self, x: Any, state: State) -> Selection:
         xp = namespace(x)
-        scores = xp.matmul(x, xp.matrix_transpose(state["nodes"])) + state["biases"]
-        right = 1 / (1 + xp.exp(-scores))
-        weights = ones((x.shape[0], 1), x)
+        logits = scores(x, state["nodes"]) + state["biases"]
+        left, right = sigmoid(-logits), sigmoid(logits)
+        weights = ones((x.shape[0], 1), logits)
         for level in range(self.depth):
-            turn = right[:, 2**level - 1 : 2 ** (level + 1) - 1]
-            weights = xp.reshape(
-                xp.stack([weights * (1 - turn), weights * turn], axis=2), (x.shape[0], 2 ** (level + 1))
-            )
+            nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
+            ways = xp.stack([weights * left[:, nodes], weights * right[:, nodes]], axis=2)
+            weights = xp.reshape(ways, (x.shape[0], 2 ** (level + 1)))
         leaves = xp.broadcast_to(integers(2**self.depth, x), (x.shape[0], 2**self.depth))
-        return Selection.of(leaves, weights, 2**self.depth, logits=scores)
+        return Selection.of(leaves, xp.astype(weights, x.dtype), 2**self.depth, logits=logits)
 
     def flops(self, in_features: int) -> int:
         """A product, a sum with the bias and a comparison at each level of the walk."""

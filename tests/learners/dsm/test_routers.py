@@ -9,10 +9,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sparsact import DSMRegressor
-from sparsact.learners.dsm.choice import TopK
-from sparsact.routing.router import Router
-from sparsact.routing.selection import EMPTY, Selection
+from sparsact import DSMRegressor, load
+from sparsact.routing import EMPTY, HyperplaneLSH, RandomHash, Router, Selection, TopK
 
 rng = np.random.default_rng(47)
 X, y = rng.normal(size=(64, 3)), rng.normal(size=64)
@@ -71,7 +69,7 @@ def test_the_width_of_a_router_is_that_of_the_model():
 
 
 def test_no_more_units_than_there_are():
-    with pytest.raises(ValueError, match="`router` switches on 13 of 12 units"):
+    with pytest.raises(ValueError, match=r"13.* cannot choose among 12 units"):
         DSMRegressor(12, router=TopK(13)).fit(X, y)
 
 
@@ -87,3 +85,39 @@ def test_a_file_holds_no_router_that_it_could_not_read_back(tmp_path):
     assert not list(tmp_path.iterdir())
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize("solver", ["ridge", "rmsprop"])
+def test_a_random_hash_by_name(tmp_path, solver):
+    parameters = {"router": "random_hash", "solver": solver, "random_state": 3}
+    model, same, other = (
+        DSMRegressor(16, 5, **(parameters | change)).fit(X, y) for change in ({}, {}, {"random_state": 4})
+    )
+    router = model.layer_.router
+    assert router == RandomHash(5, width=16, seed=router.seed) == same.layer_.router != other.layer_.router
+    np.testing.assert_array_equal(model.active_units(X), router(X).dense() != 0)
+    assert (model.active_units(X).sum(axis=1) == 5).all()
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
+    model.save(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "m.safetensors").predict(X), model.predict(X))
+    model.partial_fit(X, y)
+
+
+def test_hashes_that_differ_are_not_merged():
+    one, other = (
+        DSMRegressor(16, router=RandomHash(5, width=16, seed=seed), random_state=0).fit(X, y) for seed in (1, 2)
+    )
+    with pytest.raises(ValueError, match="different routers"):
+        one.merge(other)
+
+
+def test_every_registered_router_serves(tmp_path):
+    for router in (HyperplaneLSH(4), TopK(3), RandomHash(2, width=16)):
+        columns = 3 if router.routes_on == "inputs" else 16
+        model = DSMRegressor(router.width(columns), router=router, random_state=0).fit(X, y)
+        assert model.active_units(X).sum(axis=1).max() <= model.n_active_ == router.n_active(columns)
+        model.save(tmp_path / "m.safetensors", statistic=True)
+        loaded = load(tmp_path / "m.safetensors")
+        assert loaded.router == router
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        np.testing.assert_allclose(loaded.merge(model).predict(X), model.predict(X), rtol=1e-6)

@@ -76,7 +76,7 @@ def test_an_unfitted_model_and_an_altered_file_are_refused(tmp_path):
 
 
 def test_a_router_that_was_passed_comes_back(tmp_path):
-    from sparsact.learners.dsm.choice import TopK
+    from sparsact.routing import TopK
 
     fitted = model(router=TopK(5, absolute=True)).fit(X, Y)
     fitted.save(tmp_path / "m.safetensors")

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.choice import TopK
-from sparsact.routing.router import Router
+from sparsact.routing import Router, TopK
 
 Array = NDArray[np.float64]
 VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache

@@ -13,14 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.choice import ROUTERS, router_of
+from sparsact.learners.dsm.choice import NAMES, router_of
 from sparsact.learners.dsm.fitted import FittedDSM, check_size
 from sparsact.learners.dsm.fitting import add_rows, train
 from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
 from sparsact.learners.dsm.seeds import entropy, stream
 from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.routing.router import Router
+from sparsact.routing import Router
 
 Array = NDArray[np.float64]
 
@@ -48,8 +48,9 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     n_active : int, default=256
         Units that an input switches on, s.
     router : str or Router, default="top_k"
-        What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. Or a router of that width,
-        whose own parameters then count in place of ``n_active`` and ``absolute``; what it would learn stays as drawn.
+        What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. ``"random_hash"``: a hash
+        of the input's bits. Or a :class:`sparsact.routing.Router` of that width, whose own parameters then count in
+        place of ``n_active`` and ``absolute``; what it would learn stays as drawn.
     solver : {"ridge", "rmsprop"}, default="ridge"
         ``"ridge"``: the best top layer in closed form, from sums that are additive over rows. ``"rmsprop"``: mini-batch
         training, as in the paper's Appendix A.1.
@@ -123,7 +124,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "width": [Interval(Integral, 1, None, closed="left")],
         "n_active": [Interval(Integral, 1, None, closed="left")],
-        "router": [StrOptions(set(ROUTERS)), Router],
+        "router": [StrOptions(set(NAMES)), Router],
         "solver": [StrOptions({"ridge", "rmsprop"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "bottom": [StrOptions({"random", "pca"})],
@@ -272,7 +273,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
 
     @property
     def _router(self) -> Router:
-        return router_of(self.router, int(self.width), int(self.n_active), absolute=self.absolute)
+        return router_of(self.router, int(self.width), int(self.n_active), absolute=self.absolute, seed=self._seed)
 
     @property
     def _drawn(self) -> SparseLayer:

@@ -9,12 +9,12 @@ import numpy as np
 
 from sparsact import storage
 from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.choice import from_dict, to_dict
+from sparsact.learners.dsm.choice import to_dict
 from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import TopLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.learners.stored import Arrays, State, expect, plain
-from sparsact.routing.router import Router
+from sparsact.routing import Router, from_dict
 
 _LEARNED = ("n_features_in_", "n_rows_", "_n_targets", "_single_target")
 _SUMS = ("feature_mean", "target_mean", "gram", "cross")

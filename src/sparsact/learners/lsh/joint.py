@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
 from sparsact.kernels import buckets
-from sparsact.kernels.reference.bucket_statistics import features
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.table import BucketTable, Solution
 
@@ -52,6 +51,8 @@ def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
     ids = table.index.find(found.keys).astype(np.int64)
     D = layout.n_features
     columns = (ids[:, :, None] * D + np.arange(D)).reshape(len(X), -1)
-    entries = np.broadcast_to(features(found.V, layout.degree), (len(X), layout.n_tables, D)).reshape(len(X), -1)
+    entries = np.broadcast_to(buckets.features(found.V, layout.degree), (len(X), layout.n_tables, D)).reshape(
+        len(X), -1
+    )
     starts = np.arange(len(X) + 1) * columns.shape[1]
     return sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(len(X), len(table.index) * D))

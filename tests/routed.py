@@ -1,0 +1,49 @@
+"""Every router, with inputs that fit it, as NumPy arrays and as torch tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from sparsact import routing
+
+D, M = 5, 37
+ROUTERS = [
+    routing.TopK(2),
+    routing.TopK(3, absolute=True),
+    routing.HyperplaneLSH(3, n_tables=2, seed=1),
+    routing.EuclideanLSH(4, 1.5, n_tables=3, n_buckets=11, seed=2),
+    routing.RandomHash(3, 7, seed=3),
+    routing.Switch(4, capacity_factor=0.75, eval_capacity_factor=1.0, z_loss=0.001),
+    routing.BlockTop1(3, 4, rank=2),
+    routing.Nearest(2, n_centres=6),
+    routing.Interpolation(n_points=8),
+    routing.Tree(3),
+]
+KINDS = [(np, "float32"), (np, "float64"), (torch, "float32"), (torch, "float64")]
+
+
+def inputs(m: int = M, d: int = D, seed: int = 0) -> np.ndarray:
+    """Numbers on a grid of 1 / 64: products of them with such numbers are exact in single precision."""
+    return np.round(64 * np.random.default_rng(seed).standard_normal((m, d))) / 64
+
+
+def state_of(router: routing.Router, d: int = D, seed: int = 1) -> dict[str, np.ndarray]:
+    """A state on the same grid; some inputs are points of an interpolation."""
+    fresh = router.initial_state(d, rng=np.random.default_rng(seed))
+    state = {name: np.round(64 * values) / 64 for name, values in fresh.items()}
+    if isinstance(router, routing.Interpolation):
+        state["points"][:3] = inputs()[[4, 1, 30]]
+    return state
+
+
+def made(array: np.ndarray, kind: tuple[object, str]) -> object:
+    """The array as one of a kind."""
+    library, dtype = kind
+    array = array.astype(dtype)
+    return torch.tensor(array) if library is torch else array
+
+
+def plain(array: object) -> np.ndarray:
+    """Any array as one of NumPy."""
+    return array.detach().cpu().numpy() if isinstance(array, torch.Tensor) else np.asarray(array)
