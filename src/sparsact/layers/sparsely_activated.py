@@ -70,6 +70,18 @@ class SparselyActivatedLayer(nn.Module):
     References
     ----------
     .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section 2.1.
+
+    Examples
+    --------
+    Table 1 of [B]_ counts the units that are on, and not the pre-activations that choose them:
+
+    >>> from sparsact.routing import TopK
+    >>> layer = SparselyActivatedLayer(8, 4096, 1, router=TopK(1024), bias=False)
+    >>> layer.flops()
+    Flops(routing=53248, active=18432, dense=73728)
+    >>> y, selection = layer.forward_with_selection(torch.zeros(5, 8))
+    >>> y.shape, selection.indices.shape
+    (torch.Size([5, 1]), torch.Size([5, 1024]))
     """
 
     def __init__(
