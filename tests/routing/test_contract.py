@@ -93,6 +93,7 @@ def test_compiles_without_graph_breaks(router, training):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # within inductor
 @routers
 def test_compiled_code_chooses_the_same(router):
     """With inductor's C++: whole numbers that wrap must wrap there too."""
@@ -290,7 +291,7 @@ def test_numpy_integers_are_recorded_as_integers():
         ({"router": "hyperplane_lsh", "n_hashes": 31}, "30"),
         ({"router": "hyperplane_lsh", "n_hashes": 3, "seed": -1}, "seed"),
         ({"router": "random_hash", "k": 3, "seed": 2**64}, "seed"),
-        ({"router": "random_hash", "k": 3, "n_units": 2}, "3 of 2"),
+        ({"router": "random_hash", "k": 3, "width": 2}, "3 of 2"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": 0}, "bucket_width"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": float("nan")}, "bucket_width"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": "wide"}, "bucket_width"),
