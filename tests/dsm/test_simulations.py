@@ -73,7 +73,7 @@ def test_switch_is_its_chosen_expert(rng):
 
 
 def test_scaling_is_one_unit_a_block(rng):
-    router, d, rank = BlockTop1(3, 4), 6, 2
+    router, d, rank = BlockTop1(3, 4, 2), 6, 2
     down, up, W, b, A = (rng.normal(size=shape) for shape in ((rank, d), (12, rank), (12, d), (12,), (12, 5)))
     X = rng.normal(size=(9, d))
     scores = (X @ down.T @ up.T).reshape(-1, 3, 4)

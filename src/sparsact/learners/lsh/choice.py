@@ -9,7 +9,13 @@ from math import inf, log2
 import numpy as np
 
 from sparsact.kernels import buckets
-from sparsact.learners.lsh.directions import Moments, gradient_directions, linear_trend
+from sparsact.learners.lsh.directions import (
+    Moments,
+    gradient_directions,
+    linear_trend,
+    root_mean_square,
+    standard_units,
+)
 from sparsact.learners.lsh.layout import (
     MOST_LOCAL,
     Array,
@@ -26,6 +32,7 @@ STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
 MOST_STEPS, BISECTIONS = 12, 12
 MOST_HYPERPLANES = 40
+MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
 LEAST_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
 
 
@@ -87,10 +94,14 @@ class _Search:
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
-        self.level, trend = linear_trend(X, Y, weights, self.moments)
+        units = standard_units(X, weights)
+        self.standard = Moments.of(X, weights, units)
+        present = units[units > 0]
+        self.mixed_units = len(present) > 1 and present.max() > MIXED * present.min()
+        self.level, trend = linear_trend(X, Y, weights, self.standard)
         self.trend = trend if wish.family == "pca_grid" and wish.degree > 0 else np.zeros_like(trend)
         residual = Y - self.level - (X - self.moments.centre) @ self.trend
-        unit = np.sqrt(weights / weights.sum() @ residual**2)
+        unit = root_mean_square(residual, weights)
         self.unit = np.where(unit > 0, unit, 1.0)
         self.trials: list[Trial] = []
 
@@ -107,13 +118,15 @@ class _Search:
     def _candidates(self) -> Iterator[tuple[str, Array]]:
         """Local coordinates to compare, with their names."""
         wish, moments, d = self.wish, self.moments, self.X.shape[1]
-        rank = len(moments.variances)
+        rank = len(moments.deviations)
         if wish.family != "pca_grid":
             yield "principal", moments.leading(min(rank, MOST_LOCAL))
             return
         asked = None if wish.n_hashes is None else min(d, wish.n_hashes)
-        if wish.directions != "gradients":
+        if wish.directions in ("auto", "principal"):
             yield "principal", moments.leading(asked or moments.enough(MOST_LOCAL))
+        if wish.directions == "standard" or (wish.directions == "auto" and self.mixed_units):
+            yield "standard", self.standard.leading(asked or self.standard.enough(MOST_LOCAL))
         worth_it = wish.directions == "auto" and rank > 1 and len(self.X) >= LEAST_ROWS_A_COLUMN * d
         if wish.directions == "gradients" or worth_it:
             X, Y, weights = self._some(ROWS_FOR_DIRECTIONS)
@@ -162,16 +175,17 @@ class _Search:
         """A width that puts about ``ROWS_IN_A_BUCKET`` rows in a bucket."""
         if self.wish.family == "hyperplane":
             return float(np.clip(round(log2(max(2.0, len(rows[0]) / ROWS_IN_A_BUCKET))), 1, MOST_HYPERPLANES))
-        width = 1.0 if self.wish.family == "pca_grid" else self.moments.scale
-        low, high = width * 2.0**-20, width * 2.0**10
+        unit = 1.0 if self.wish.family == "pca_grid" else self.moments.scale
+        low, high = 2.0**-20, 2.0**10
         for _ in range(BISECTIONS):
-            width = float(np.sqrt(low * high))
+            middle = float(np.sqrt(low * high))
+            width = middle * unit
             found = buckets.places(rows[0][:ROWS_FOR_DIRECTIONS], self._layout(local, width, n_tables=1).hashes)
             thinned = min(1.0, ROWS_FOR_DIRECTIONS / len(rows[0]))
             if len(found.keys) / len(np.unique(found.keys)) < max(1.5, ROWS_IN_A_BUCKET * thinned):
-                low = width
+                low = middle
             else:
-                high = width
+                high = middle
         return width
 
     def _trial(
@@ -209,7 +223,7 @@ class _Search:
         if wish.family == "pca_grid":
             hashes = grid_hashes(centre, local, width, n_tables, rng)
         elif wish.family == "euclidean":
-            n_hashes = wish.n_hashes or 4 * min(len(self.moments.variances), MOST_LOCAL)
+            n_hashes = wish.n_hashes or 4 * min(len(self.moments.deviations), MOST_LOCAL)
             hashes = euclidean_hashes(centre, local * self.moments.scale, width, n_hashes, n_tables, rng)
         else:
             hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)

@@ -14,33 +14,42 @@ RANK = 1e-10  # of the largest variance: below it, a direction is rounding
 NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
 SHRINKAGE = 1e-3  # of the mean variance, in the linear trend
 ANCHORS, ROUNDS = 1500, 2
+ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
+SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
 LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Centre, principal directions (d, r) and their variances (r,), r the rank."""
+    """Centre, principal directions (d, r) and the standard deviations (r,) along them, r the rank.
+
+    Of columns in other units, directions are still those of ``x - centre``: the units are in them.
+    """
 
     centre: Array
     components: Array
-    variances: Array
+    deviations: Array
 
     @classmethod
-    def of(cls, X: Array, weights: Array) -> Moments:
-        """Weighted moments of rows."""
+    def of(cls, X: Array, weights: Array, units: Array | None = None) -> Moments:
+        """Weighted moments of rows, with columns multiplied by ``units`` (d,)."""
         share = weights / weights.sum()
         centre = share @ X
-        scale = max(float(np.abs(X - centre).max(initial=0.0)), 1e-300)
-        spread = (X - centre) / scale
+        units = np.ones(X.shape[1]) if units is None else units
+        spread = (X - centre) * units
+        scale = max(float(np.abs(spread).max(initial=0.0)), SMALLEST)
+        spread /= scale
         variances, components = np.linalg.eigh((spread * share[:, None]).T @ spread)
         real = variances[::-1] > max(RANK * variances[-1], 1e-300)
         order = np.flatnonzero(real) if real.any() else np.array([0])
-        return cls(centre, components[:, ::-1][:, order], np.maximum(variances[::-1][order], 0.0) * scale**2)
+        directions = units[:, None] * components[:, ::-1][:, order]
+        return cls(centre, directions, np.sqrt(np.maximum(variances[::-1][order], 0.0)) * scale)
 
     @property
     def scale(self) -> float:
         """Standard deviation along the first principal direction; 1 where the rows are all alike."""
-        return float(np.sqrt(self.variances[0])) or 1.0
+        largest = float(self.deviations[0])
+        return largest if largest >= SMALLEST else 1.0
 
     def leading(self, p: int) -> Array:
         """The first p principal directions in units of :attr:`scale`, (d, p)."""
@@ -49,18 +58,38 @@ class Moments:
 
     def enough(self, most: int) -> int:
         """Directions that leave at most ``NEGLIGIBLE`` of the variance, at most ``most``."""
-        left = 1.0 - np.cumsum(self.variances) / max(float(self.variances.sum()), 1e-300)
-        return min(most, len(self.variances), 1 + int(np.count_nonzero(left > NEGLIGIBLE)))
+        variances = (self.deviations / self.scale) ** 2
+        left = 1.0 - np.cumsum(variances) / max(float(variances.sum()), 1e-300)
+        return min(most, len(variances), 1 + int(np.count_nonzero(left > NEGLIGIBLE)))
+
+
+def standard_units(X: Array, weights: Array) -> Array:
+    """What gives each column (d,) standard deviation 1; 0 for a column that is constant up to rounding."""
+    deviations = root_mean_square(X - (weights / weights.sum()) @ X, weights)
+    moves = deviations > ROUNDING * np.abs(X).max(axis=0, initial=0.0)
+    units: Array = np.where(moves, 1.0 / np.where(moves, deviations, 1.0), 0.0)
+    return units
 
 
 def linear_trend(X: Array, Y: Array, weights: Array, moments: Moments) -> tuple[Array, Array]:
     """Level (targets,) and slopes (d, targets) of a lightly penalised linear fit."""
     share = weights / weights.sum()
     level = share @ Y
-    scores = (X - moments.centre) @ moments.components
-    penalty = SHRINKAGE * moments.variances.mean() + 1e-300
-    slopes = (scores * share[:, None]).T @ (Y - level) / (moments.variances + penalty)[:, None]
-    return level, moments.components @ slopes
+    units = moments.components / moments.scale
+    variances = (moments.deviations / moments.scale) ** 2
+    scores = (X - moments.centre) @ units
+    penalty = SHRINKAGE * variances.mean() + 1e-300
+    with np.errstate(over="ignore", invalid="ignore"):  # slopes too steep for a float are left to the buckets
+        slopes = units @ ((scores * share[:, None]).T @ (Y - level) / (variances + penalty)[:, None])
+    return level, np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)
+
+
+def root_mean_square(values: Array, weights: Array) -> Array:
+    """Of each column, without overflow; SMALLEST or less counts as 0."""
+    largest = np.abs(values).max(axis=0)
+    largest = np.where(largest > SMALLEST, largest, np.inf)
+    root: Array = np.sqrt((weights / weights.sum()) @ (values / largest) ** 2)
+    return root * np.where(np.isfinite(largest), largest, 0.0)
 
 
 def gradient_directions(
@@ -77,8 +106,7 @@ def gradient_directions(
     .. [1] M. Hristache, A. Juditsky, J. Polzehl, V. Spokoiny, "Structure adaptive approach for dimension reduction",
        Annals of Statistics 29(6), 2001.
     """
-    deviation = np.sqrt((weights / weights.sum()) @ (X - moments.centre) ** 2)
-    standard = np.where(deviation > np.sqrt(RANK) * deviation.max(), 1.0 / np.where(deviation > 0, deviation, 1.0), 0.0)
+    standard = standard_units(X, weights)
     rows = (X - moments.centre) * standard
     d = rows.shape[1]
     metric = np.eye(d)
@@ -89,8 +117,8 @@ def gradient_directions(
         top = max(float(values[-1]), 1e-300)
         metric = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0) / top + LEAST_GRADIENT)
     directions: Array = standard[:, None] * metric[:, :p]
-    unit = float(np.sqrt((weights / weights.sum()) @ ((X - moments.centre) @ directions[:, 0]) ** 2))
-    return directions / (unit if unit > 0 else 1.0)
+    unit = float(root_mean_square((X - moments.centre) @ directions[:, :1], weights)[0])
+    return directions / (unit or 1.0)
 
 
 def _gradient_products(rows: Array, residual: Array, metric: Array, anchors: NDArray[np.int64]) -> Array:

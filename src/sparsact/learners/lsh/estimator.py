@@ -38,7 +38,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         "fallback": [StrOptions({"nearest", "mean", "nan", "raise"})],
         "random_state": ["random_state"],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "directions": [StrOptions({"auto", "principal", "gradients"})],
+        "directions": [StrOptions({"auto", "principal", "standard", "gradients"})],
         "combine": [StrOptions({"average", "joint"})],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -117,6 +117,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
+        _check_sizes(X, weights)
         return X, y, weights
 
     def _check_rows_known(self) -> None:
@@ -188,10 +189,11 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         """Rows to predict at; an array that is as it should be is not looked at twice."""
         if "table_" not in self.__dict__:
             check_is_fitted(self)
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
-        named = "feature_names_in_" in self.__dict__
-        if plain and not named and len(X) > 0 and X.shape[1] == self.n_features_in_ and np.isfinite(X.sum()):
-            return np.asarray(X)
+        plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
+        if plain and "feature_names_in_" not in self.__dict__ and len(X) > 0 and X.shape[1] == self.n_features_in_:
+            numbers = np.ascontiguousarray(X, dtype=np.float64)
+            if np.isfinite(numbers.sum()):
+                return numbers
         rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         return rows
 
@@ -254,6 +256,15 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
 
 _NUMBERS = ("n_hashes", "width", "alpha")
+MOST, LEAST_WEIGHT = 1e305, 1e-100
+
+
+def _check_sizes(X: Array, weights: Array) -> None:
+    """Differences of rows, and inverses of weights, must be floats."""
+    if np.abs(X).max() > MOST:
+        raise ValueError(f"`X` holds numbers beyond {MOST:g}, whose differences may be none; scale its columns down.")
+    if ((weights > 0) & (weights < LEAST_WEIGHT)).any():
+        raise ValueError(f"a weight is below {LEAST_WEIGHT:g}, but not 0; scale the weights up, or set it to 0.")
 
 
 def _without(rows: list[tuple[Array, Array, Array]], X: Array, Y: Array, weights: Array) -> tuple[Array, Array, Array]:

@@ -10,7 +10,9 @@ from sparsact.kernels import buckets
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.table import BucketTable, Solution
 
-TOLERANCE = 1e-8
+LEAST_PENALTY = 1e-8  # two tables alone leave constants to choose
+TOLERANCE = 1e-10
+MOST_PASSES = 2000
 
 
 def joint_solution(
@@ -36,10 +38,12 @@ def joint_solution(
     root = np.sqrt(weights)
     scaled = sp.csr_array(design.multiply(root[:, None]))[:, np.flatnonzero(present)]
     residual = layout.residual(X, Y) * root[:, None]
-    damp = float(np.sqrt(max(alpha, TOLERANCE) * layout.n_tables))
+    damp = float(np.sqrt(max(alpha, LEAST_PENALTY) * layout.n_tables))
     coefficients = np.zeros((design.shape[1], layout.n_targets))
     for target in range(layout.n_targets):
-        found = lsmr(scaled, residual[:, target], damp=damp, atol=TOLERANCE, btol=TOLERANCE)
+        found = lsmr(
+            scaled, residual[:, target], damp=damp, atol=TOLERANCE, btol=TOLERANCE, conlim=0, maxiter=MOST_PASSES
+        )
         coefficients[present, target] = found[0]
     shaped = coefficients.reshape(len(table.index), layout.n_features, layout.n_targets) * layout.unit
     return Solution(np.ascontiguousarray(shaped), np.where(own.weights > 0, 1.0, 0.0), own.variances, average=False)

@@ -85,14 +85,14 @@ class Layout:
         plain = {"grid": self.hashes.grid, "signs": self.hashes.signs, "degree": self.degree}
         parts = {name: np.asarray(part) for name, part in self.hashes._asdict().items() if name not in plain}
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("hashes", "degree")}
-        return parts | own | {name: np.asarray(value, dtype=np.int64) for name, value in plain.items()}
+        return parts | own | {name: np.array([value], dtype=np.int64) for name, value in plain.items()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Layout:
         """The layout that :meth:`arrays` took apart."""
         parts = {name: arrays[name] for name in ("centre", "local", "directions", "offsets", "seeds")}
-        hashes = Hashes(**parts, grid=bool(arrays["grid"]), signs=bool(arrays["signs"]))
-        return cls(hashes, int(arrays["degree"]), arrays["trend"], arrays["level"], arrays["unit"])
+        hashes = Hashes(**parts, grid=bool(arrays["grid"][0]), signs=bool(arrays["signs"][0]))
+        return cls(hashes, int(arrays["degree"][0]), arrays["trend"], arrays["level"], arrays["unit"])
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> Array:
@@ -106,7 +106,9 @@ def grid_hashes(centre: Array, local: Array, width: float, n_tables: int, rng: n
     """Randomly rotated and shifted grids of cubes of side ``width`` in the local coordinates."""
     p = local.shape[1]
     rotations = np.concatenate([random_rotation(p, rng) for _ in range(n_tables)], axis=1)
-    return Hashes(centre, local, rotations / width, rng.random(n_tables * p), _seeds(n_tables, rng), True, False)
+    return Hashes(
+        centre, local, _scaled(rotations, width), rng.random(n_tables * p), _seeds(n_tables, rng), True, False
+    )
 
 
 def euclidean_hashes(
@@ -116,15 +118,23 @@ def euclidean_hashes(
 
     Codes are those of x - centre: the centre's share joins b, which is uniform modulo the width all the same.
     """
-    directions = rng.normal(size=(len(centre), n_tables * n_hashes)) / width
+    directions = _scaled(rng.normal(size=(len(centre), n_tables * n_hashes)), width)
     offsets = rng.random(n_tables * n_hashes)
-    return Hashes(centre, local / width, directions, offsets, _seeds(n_tables, rng), False, False)
+    return Hashes(centre, _scaled(local, width), directions, offsets, _seeds(n_tables, rng), False, False)
 
 
 def hyperplane_hashes(centre: Array, local: Array, n_hashes: int, n_tables: int, rng: np.random.Generator) -> Hashes:
     """Sign patterns of standard normal directions: hyperplanes through the origin of X (Section 2.2)."""
     directions = rng.normal(size=(len(centre), n_tables * n_hashes))
     return Hashes(centre, local, directions, centre @ directions, _seeds(n_tables, rng), False, True)
+
+
+def _scaled(directions: Array, width: float) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled: Array = directions / width
+    if not np.isfinite(scaled).all():
+        raise ValueError(f"`width`={width:g} has no inverse among the floats; raise it.")
+    return scaled
 
 
 def _seeds(n_tables: int, rng: np.random.Generator) -> NDArray[np.uint64]:

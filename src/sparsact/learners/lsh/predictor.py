@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sparsact.learners.lsh.fallback import NearestIndex, nearest_index
 from sparsact.learners.lsh.table import BucketTable, Solution
 
 Array = NDArray[np.float64]
+FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 
 
 class Predictor:
@@ -34,6 +36,11 @@ class Predictor:
         self._fallback, self._single = fallback, single
         self._layout = table.layout
         self._index: NearestIndex | None = None
+        self._kernel: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the compiled kernel, which points into memory; it is made again when it is needed."""
+        return {**self.__dict__, "_kernel": None}
 
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
@@ -41,65 +48,80 @@ class Predictor:
         d = self._layout.n_columns
         if rows.shape[-1:] != (d,) or rows.ndim > 2:
             raise ValueError(f"a query has {d} numbers, or is an array of such rows; got shape {rows.shape}.")
-        if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
-            raise ValueError("a query must be finite; it holds NaN or an infinity.")
-        values = self.values(rows if rows.ndim == 2 else rows[None])
-        values = values[:, 0] if self._single else values
-        return values if rows.ndim == 2 else values[0]
+        single = rows.ndim == 1
+        values = self.values(rows[None] if single else rows)
+        # A row that is not finite has no finite value: the linear trend multiplies each of its numbers.
+        if not (isfinite(values[0, 0]) if single else np.isfinite(values[:, 0]).all()):
+            _check_finite(rows)
+        if single:
+            return values[0, 0] if self._single else values[0]
+        return values[:, 0] if self._single else values
 
     def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values (m, targets) at rows that have been checked."""
-        values, behind = self._averages(X, self.solution.coefficients, self._layout.trend, n_threads)
+        values, behind = self._values_and_weights(X, n_threads)
         values += self._layout.level
         if not behind.all():
             missed = np.flatnonzero(behind == 0)
-            values[missed] = self._of_missed(X[missed], missed)
+            values[missed] = self._of_missed(X[missed], missed, values[missed])
         return values
 
-    def variances(self, X: Array, n_threads: int = 1) -> Array:
-        """Variances (m, targets) about the polynomials of buckets, averaged over tables; NaN where all miss."""
-        variances = self.solution.variances[:, None, :]
-        none = np.zeros((self._layout.n_columns, self._layout.n_targets))
-        values, behind = self._averages(X, np.ascontiguousarray(variances), none, n_threads, constant=True)
+    def deviations(self, X: Array, n_threads: int = 1) -> Array:
+        """Roots (m, targets) of the mean variances about the polynomials of buckets; NaN where every table misses."""
+        layout = self._layout
+        variances = np.ascontiguousarray(self.solution.variances[:, None, :])
+        none = np.zeros((layout.n_columns, layout.n_targets))
+        values, behind = buckets.bucket_values(
+            X, layout.hashes, self.table.index.slots, 0, variances, self.solution.weights, none, n_threads=n_threads
+        )
         values[behind == 0] = np.nan
-        return values
+        deviations: Array = np.sqrt(values) * layout.unit
+        return deviations
 
     def behind(self, X: Array) -> Array:
         """Weight of the rows (m,) that stand behind each value, over all tables; 0 where every table misses."""
-        return self._averages(X, self.solution.coefficients, self._layout.trend, 1)[1]
+        return self._values_and_weights(X, 1)[1]
 
-    def _averages(
-        self, X: Array, coefficients: Array, trend: Array, n_threads: int, constant: bool = False
-    ) -> tuple[Array, Array]:
-        layout = self._layout
-        degree, average = (0, True) if constant else (layout.degree, self.solution.average)
-        return buckets.bucket_values(
-            X,
-            layout.hashes,
-            self.table.index.slots,
-            degree,
-            coefficients,
-            self.solution.weights,
-            trend,
-            average=average,
-            n_threads=n_threads,
-        )
+    def _values_and_weights(self, X: Array, n_threads: int) -> tuple[Array, Array]:
+        """Values without the level, and the weight behind each."""
+        if self._kernel is None:
+            layout, solution = self._layout, self.solution
+            self._kernel = buckets.predictor(
+                layout.hashes,
+                self.table.index.slots,
+                layout.degree,
+                solution.coefficients,
+                solution.weights,
+                layout.trend,
+                average=solution.average,
+            )
+        values, behind = np.empty((len(X), self._layout.n_targets)), np.empty(len(X))
+        self._kernel(X, values, behind, n_threads)
+        return values, behind
 
-    def _of_missed(self, X: Array, rows: NDArray[np.int64]) -> Array:
-        """Values of rows whose buckets are all empty."""
+    def _of_missed(self, X: Array, rows: NDArray[np.int64], lines: Array) -> Array:
+        """Values of rows whose buckets are all empty; ``lines`` are those of level and trend."""
+        _check_finite(X)
         layout, present = self._layout, self.solution.weights > 0
         if self._fallback == "nan":
             return np.full((len(X), layout.n_targets), np.nan)
-        if self._fallback == "raise" or not present.any():
-            raise ValueError(
-                f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or pass "
-                'fallback="nearest" or "mean".'
-            )
         if self._fallback == "mean":
             return np.tile(self.table.mean(), (len(X), 1))
+        if self._fallback == "raise" or not present.any():
+            remedy = 'pass fallback="nearest" or "mean"' if present.any() else "lower `min_count`, or fallback='mean'"
+            raise ValueError(
+                f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or "
+                f"{remedy}."
+            )
         if self._index is None:
             self._index = nearest_index(self.table.positions()[present])
             self._means = self.table.means()[present]
-        at = self._index.nearest((X - layout.hashes.centre) @ layout.hashes.local)
-        values: Array = self._means[at] + layout.level + (X - layout.hashes.centre) @ layout.trend
+        found = buckets.places(X, layout.hashes)
+        at = self._index.nearest(np.clip(found.Z, -FARTHEST, FARTHEST))
+        values: Array = self._means[at] + lines
         return values
+
+
+def _check_finite(rows: Array) -> None:
+    if not np.isfinite(rows).all():
+        raise ValueError("a query must be finite; it holds NaN or an infinity.")

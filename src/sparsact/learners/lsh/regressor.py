@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.threads import threads
-from sparsact.learners.lsh.estimator import LSHModel
+from sparsact.learners.lsh.estimator import MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
 
 
@@ -47,9 +47,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
     alpha : float or "auto", default="auto"
         Ridge penalty on the polynomial, the constant excepted, in rows of features of size one.
-    directions : {"auto", "principal", "gradients"}, default="auto"
-        Of grids: principal directions of the rows; or those along which the target moves, found from local slopes;
-        or whichever leaves less error.
+    directions : {"auto", "principal", "standard", "gradients"}, default="auto"
+        Of grids: principal directions of the rows; the same of columns of standard deviation 1; directions along which
+        the target moves, found from local slopes; or whichever leaves least error.
     combine : {"average", "joint"}, default="average"
         ``"joint"`` fits all tables together by least squares and adds them up; it keeps the rows.
     min_count : int, default=1
@@ -151,7 +151,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         check_is_fitted(self)
         rows = self._queries(X)
         values = self._predictor.values(rows, threads(self.n_jobs))
-        reach = ndtri((1 + confidence) / 2) * np.sqrt(self._predictor.variances(rows))
+        reach = ndtri((1 + confidence) / 2) * self._predictor.deviations(rows, threads(self.n_jobs))
         intervals = np.stack([values - reach, values + reach], axis=-1)
         return intervals[:, 0] if self._single else intervals
 
@@ -173,6 +173,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
+        if np.abs(Y).max() > MOST:
+            raise ValueError(f"`y` holds numbers beyond {MOST:g}, whose sums may be none; scale it down.")
         if reset:
             self._one_target: bool = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:

@@ -55,6 +55,7 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     kept = [arrays[f"kept.{name}"] for name in _KEPT if f"kept.{name}" in arrays]
     learner._rows = [tuple(kept)] if kept else []
     learner._set_targets(state, arrays)
+    learner._forget_solution()
     return learner
 
 
@@ -82,7 +83,7 @@ def _layout(arrays: Arrays) -> Layout:
     d, p = arrays["local"].shape
     n_targets, n_tables = len(arrays["level"]), len(arrays["seeds"])
     codes = len(arrays["offsets"])
-    grid, degree = int(arrays["grid"]), int(arrays["degree"])
+    grid, _, degree = (int(expect(arrays, name, np.int64, (1,))[0]) for name in ("grid", "signs", "degree"))
     due: dict[str, tuple[Any, tuple[int | None, ...]]] = {
         "centre": (np.float64, (d,)),
         "local": (np.float64, (d, p)),

@@ -14,16 +14,17 @@ from sparsact.kernels.buckets import BucketIndex
 from sparsact.learners.lsh.layout import Array, Layout
 
 ROWS_AT_ONCE = 8192
+MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
 LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What prediction needs: a polynomial in each bucket, in the units of y."""
+    """What prediction needs: a polynomial in each bucket, with values in the units of y."""
 
     coefficients: Array  # (B, D, targets)
     weights: Array  # (B,), 0 for a bucket that counts as empty
-    variances: Array  # (B, targets), of a target about its polynomial
+    variances: Array  # (B, targets), of a target about its polynomial, in squares of the layout's units
     average: bool = True
 
 
@@ -40,14 +41,15 @@ class BucketTable:
         self.rows = BucketIndex()
         self.copies = np.zeros(0, dtype=np.int64)
         self.forgets_rows = False  # a table read from a file without its rows
-        self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets
+        self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets less level, in units
+        self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
         self._counts = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((0, layout.n_sums))
 
     @property
     def n_rows(self) -> int:
         """Rows held."""
-        return int(self.copies.sum())
+        return int(self.counts.sum()) // self.layout.n_tables
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -65,7 +67,7 @@ class BucketTable:
         ids = self.rows.insert(_row_keys(X, Y, weights))
         self.copies = _padded(self.copies, len(self.rows))
         np.add.at(self.copies, ids, 1)
-        self.totals += _totals(Y, weights)
+        self.totals += self._totals(Y, weights)
         for part in _parts(len(X)):
             found = buckets.places(X[part], self.layout.hashes)
             own = self.index.insert(found.keys)
@@ -87,7 +89,7 @@ class BucketTable:
                 "values, target and weight); nothing was removed: drop it from the rows."
             )
         np.subtract.at(self.copies, ids, 1)
-        self.totals -= _totals(Y, weights)
+        self.totals -= self._totals(Y, weights)
         for part in _parts(len(X)):
             found = buckets.places(X[part], self.layout.hashes)
             own = self.index.find(found.keys)
@@ -118,8 +120,7 @@ class BucketTable:
         layout = self.layout
         coefficients, residual = buckets.solve(self.sums, layout.n_local, layout.degree, layout.n_targets, alpha)
         weights = np.where(self.counts >= min_count, self.sums[:, layout.n_local], 0.0)
-        variances = self._variances(residual) * layout.unit**2
-        return Solution(coefficients * layout.unit, weights, variances)
+        return Solution(coefficients * layout.unit, weights, self._variances(residual))
 
     def means(self) -> Array:
         """Mean target of each bucket without level and trend, (B, targets), in the units of y."""
@@ -132,7 +133,7 @@ class BucketTable:
 
     def mean(self) -> Array:
         """Mean target of all rows, (targets,)."""
-        mean: Array = self.totals[1:] / self.totals[0]
+        mean: Array = self.layout.level + self.layout.unit * (self.totals[1:] / self.totals[0])
         return mean
 
     def positions(self) -> Array:
@@ -140,6 +141,9 @@ class BucketTable:
         total = self.sums[:, self.layout.n_local]
         positions: Array = self.sums[:, : self.layout.n_local] / np.where(total > 0, total, 1.0)[:, None]
         return positions
+
+    def _totals(self, Y: Array, weights: Array) -> Array:
+        return np.concatenate([[weights.sum()], weights @ ((Y - self.layout.level) / self.layout.unit)])
 
     def _variances(self, residual: Array) -> Array:
         """Variance about the polynomial in each bucket, drawn towards that of all by as many rows as coefficients."""
@@ -179,21 +183,19 @@ class BucketTable:
                 Z = (X[part] - self.layout.hashes.centre) @ self.layout.hashes.local
                 residual = self.layout.residual(X[part], Y[part])
                 size = weights[part] * np.maximum(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1)) ** 2
-            if not (size < LARGEST).all():
-                row = part.start + int(np.argmin(size < LARGEST))
+                near = (size < LARGEST) & (np.abs(Z).max(axis=1) * self._finest < MOST_CELLS)
+            if not near.all():
                 raise ValueError(
-                    f"row {row} lies too far from the rows the model was laid out on (squares beyond {LARGEST:g} of "
-                    "their scale); check it, or fit anew with it."
+                    f"row {part.start + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
+                    f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
+                    f"`width` is too small to tell cells apart (beyond {MOST_CELLS:g} of them); check the row, fit "
+                    "anew with it, or raise `width`."
                 )
 
 
 def _row_keys(X: Array, Y: Array, weights: Array) -> NDArray[np.uint64]:
     rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
     return buckets.row_keys(np.ascontiguousarray(rows))
-
-
-def _totals(Y: Array, weights: Array) -> Array:
-    return np.concatenate([[weights.sum()], weights @ Y])
 
 
 def _padded(array: NDArray[np.int64], length: int) -> NDArray[np.int64]:

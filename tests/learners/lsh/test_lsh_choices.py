@@ -1,0 +1,162 @@
+"""What is chosen, by which seed, and what has no say in it."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from hashed_rows import FAMILIES, model, rows
+from sklearn.base import clone
+
+from sparsact import LSHClassifier, LSHRegressor
+from sparsact.learners.lsh.layout import random_rotation
+from sparsact.routing.seeds import hash_generator
+
+X, Y = rows(m=300)
+QUERIES = rows(m=37, seed=4)[0]
+families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
+
+
+@families
+def test_a_seed_is_a_model(options):
+    one, again = (model(**options).fit(X, Y) for _ in range(2))
+    other = model(**options | {"random_state": 8}).fit(X, Y)
+    np.testing.assert_array_equal(one.predict(QUERIES), again.predict(QUERIES))
+    assert one.trials_ == again.trials_
+    assert not np.array_equal(one.table_.layout.hashes.directions, other.table_.layout.hashes.directions)
+    assert not np.intersect1d(one.table_.index.keys, other.table_.index.keys).size
+
+
+def test_random_state_may_be_a_generator_of_states():
+    states = [np.random.RandomState(5) for _ in range(2)]
+    one, again = (model(random_state=state).fit(X, Y).predict(QUERIES) for state in states)
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(model(random_state=states[0]).fit(X, Y).predict(QUERIES), one)
+    model(random_state=None).fit(X, Y)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42, 2**31 - 1])
+def test_hashes_are_never_in_step_with_data_of_the_same_seed(seed):
+    """Correlations of 4,096 pairs beyond 6 / sqrt(4096) have probability below 1e-8 if they are independent."""
+    n = 4096
+    ours = hash_generator(seed).normal(size=n)
+    theirs = [np.random.default_rng(seed).normal(size=n), np.random.RandomState(seed).normal(size=n)]
+    theirs += [child.normal(size=n) for child in np.random.default_rng(seed).spawn(3)]
+    for stream in theirs:
+        assert not np.intersect1d(ours, stream).size
+        assert abs(np.corrcoef(ours, stream)[0, 1]) < 6 / np.sqrt(n)
+
+
+def test_directions_are_no_rows_of_data_of_the_same_seed():
+    data = np.random.default_rng(7).normal(size=(300, 5))
+    learner = LSHRegressor(2, 3, 1.0, 0, "euclidean", random_state=7).fit(data, data[:, 0])
+    assert not np.intersect1d(learner.table_.layout.hashes.directions, data).size
+
+
+def test_rotations_are_orthogonal_and_of_both_signs():
+    """32 determinants, all of one sign with probability 2^-31."""
+    rng = np.random.default_rng(0)
+    rotations = [random_rotation(3, rng) for _ in range(32)]
+    assert all(np.allclose(Q.T @ Q, np.eye(3)) for Q in rotations)
+    assert {round(float(np.linalg.det(Q))) for Q in rotations} == {-1, 1}
+
+
+@families
+def test_the_order_of_rows_has_no_say(options):
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    one, other = model(**options).fit(X, Y), model(**options).fit(X[shuffled], Y[shuffled])
+    assert one.width_ == other.width_
+    assert not one.table_.layout.differences(other.table_.layout)
+    np.testing.assert_allclose(one.predict(QUERIES), other.predict(QUERIES), rtol=1e-7, atol=1e-7)
+
+
+@families
+def test_inputs_and_the_global_generator_are_left_alone(options):
+    held = X.copy(), Y.copy(), np.ones(len(X))
+    for array in held:
+        array.setflags(write=False)
+    before = np.random.get_state()[1].copy()
+    learner = model(**options).fit(*held).partial_fit(*held).remove(*held)
+    learner.predict(held[0])
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+    np.testing.assert_array_equal(held[0], X)
+    np.testing.assert_array_equal(held[1], Y)
+
+
+def test_memory_order_and_types_have_no_say():
+    expected = model().fit(X, Y).predict(QUERIES)
+    strided = np.zeros((600, 10))
+    strided[::2, ::2] = X
+    for given in (np.asfortranarray(X), strided[::2, ::2], X.tolist(), X.astype(np.longdouble)):
+        np.testing.assert_array_equal(model().fit(given, Y.tolist()).predict(QUERIES), expected)
+    np.testing.assert_array_equal(model().fit(X, Y).predict(np.asfortranarray(QUERIES)), expected)
+
+
+def test_threads_change_nothing():
+    one, two = (model(n_jobs=n).fit(X, Y) for n in (1, 2))
+    np.testing.assert_array_equal(one.predict(QUERIES), two.predict(QUERIES))
+    np.testing.assert_array_equal(one.predict_interval(QUERIES), two.predict_interval(QUERIES))
+
+
+def test_copies_and_clones():
+    learner = model().fit(X, Y)
+    copy, fresh = deepcopy(learner), clone(learner)
+    learner.remove(X[:100], Y[:100])
+    np.testing.assert_array_equal(copy.predict(QUERIES), model().fit(X, Y).predict(QUERIES))
+    assert fresh.get_params() == learner.get_params()
+    assert not hasattr(fresh, "table_")
+
+
+def test_a_second_fit_begins_anew():
+    learner = model().fit(X[:, :3], Y * 5)
+    np.testing.assert_array_equal(learner.fit(X, Y).predict(QUERIES), model().fit(X, Y).predict(QUERIES))
+
+
+def test_the_width_is_that_of_least_error_among_those_tried():
+    learner = model(directions="principal").fit(X, Y)
+    best = min(learner.trials_, key=lambda trial: trial.error)
+    assert (best.width, best.alpha) == (learner.width_, learner.alpha_)
+    assert len({trial.width for trial in learner.trials_}) > 2
+
+
+def test_the_error_of_a_trial_is_that_of_models_without_the_row():
+    """Leaving one out, literally: as many models as rows."""
+    fixed = {"width": 1.0, "alpha": 0.1, "n_hashes": 3}
+    learner = model(directions="auto", fallback="nan", **fixed).fit(X, Y)
+    trial = [t for t in learner.trials_ if t.directions == learner.directions_][-1]
+    errors = []
+    for row in range(len(X)):
+        value = learner.remove(X[[row]], Y[[row]]).predict(X[[row]])[0]
+        level = (
+            learner.table_.layout.level[0]
+            + ((X[row] - learner.table_.layout.hashes.centre) @ learner.table_.layout.trend)[0]
+        )
+        errors.append((level if np.isnan(value) else value) - Y[row])
+        learner.partial_fit(X[[row]], Y[[row]])
+    unit = learner.table_.layout.unit[0]
+    assert np.sqrt(np.mean(np.square(errors))) / unit == pytest.approx(trial.error, rel=1e-6)
+
+
+def test_gradients_find_the_direction_in_which_the_target_moves():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(1500, 6))
+    learner = LSHRegressor(random_state=0, directions="gradients").fit(Z, np.sin(2 * Z[:, 4]))
+    leading = learner.table_.layout.hashes.local[:, 0]
+    assert abs(leading[4]) > 0.99 * np.linalg.norm(leading)
+
+
+def test_scales_and_shifts_of_the_rows_change_nothing():
+    fixed = {"directions": "principal", "n_hashes": 3}
+    expected = model(**fixed).fit(X, Y).predict(QUERIES)
+    for scale in (1e-300, 1e-150, 2.0**20, 1e150, 1e299):
+        scaled = model(**fixed).fit(X * scale, Y).predict(QUERIES * scale)
+        np.testing.assert_allclose(scaled, expected, rtol=1e-6, atol=1e-6)
+    for scale in (1e-300, 1e-150, 1e150, 1e300):
+        scaled = model(**fixed).fit(X, Y * scale).predict(QUERIES)
+        np.testing.assert_allclose(scaled / scale, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_classifier_shares_the_layout():
+    labels = np.where(Y.mean() < Y, "high", "low")
+    learner = LSHClassifier(3, random_state=7).fit(X, labels)
+    targets = model().fit(X, np.column_stack([labels == "high", labels == "low"]).astype(float))
+    assert not learner.table_.layout.differences(targets.table_.layout)

@@ -1,0 +1,228 @@
+"""What a demanding user would try: the right answer or a clear error, never silence."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hashed_rows import FAMILIES, model, rows, same, state
+
+from sparsact import LSHClassifier, LSHRegressor
+
+X, Y = rows()
+families = pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite(wrong):
+    learner = model().fit(X, Y)
+    spoiled, target = X.copy(), Y.copy()
+    spoiled[5, 2] = target[5] = wrong
+    weights = np.where(np.arange(len(X)) == 5, wrong, 1.0)
+    before = state(learner)
+    calls = [lambda m: m.partial_fit(spoiled, Y), lambda m: m.partial_fit(X, target), lambda m: m.remove(spoiled, Y)]
+    calls += [lambda m: m.fit(spoiled, Y), lambda m: m.predict(spoiled), lambda m: m.apply(spoiled)]
+    calls += [lambda m: m.predict_interval(spoiled), lambda m: m.partial_fit(X, Y, weights)]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"NaN|infinity|Negative"):
+            call(learner)
+    assert same(before, state(learner))
+
+
+def test_other_dimensions_than_those_of_the_first_rows():
+    learner = model().fit(X, np.column_stack([Y, Y]))
+    for columns in (4, 6):
+        other = np.ones((3, columns))
+        for call in (learner.predict, learner.apply, lambda Z: learner.partial_fit(Z, np.ones((3, 2)))):
+            with pytest.raises(ValueError, match="5 features"):
+                call(other)
+    with pytest.raises(ValueError, match="1 targets"):
+        learner.partial_fit(X, Y)
+    with pytest.raises(ValueError, match="3 targets"):
+        learner.remove(X, np.ones((211, 3)))
+    with pytest.raises(ValueError, match="inconsistent"):
+        learner.partial_fit(X[:5], np.ones((4, 2)))
+
+
+def test_no_rows_or_the_wrong_number_of_axes():
+    for call in (lambda: model().fit(X[:0], Y[:0]), lambda: model().fit(X, Y).predict(X[:0])):
+        with pytest.raises(ValueError, match="0 sample"):
+            call()
+    for wrong in (X[0], X[None], 3.0):
+        with pytest.raises(ValueError, match=r"2D|dim"):
+            model().fit(X, Y).predict(wrong)
+
+
+@families
+def test_one_row_two_rows_and_rows_that_are_all_alike(options):
+    queries = np.concatenate([X[:3], X[:1] * 50])
+    np.testing.assert_allclose(model(**options).fit(X[:1], [3.5]).predict(queries), 3.5)
+    assert np.isfinite(model(**options).fit(X[:2], Y[:2]).predict(queries)).all()
+    alike = model(**options).fit(np.repeat(X[:1], 9, axis=0), np.arange(9.0))
+    np.testing.assert_allclose(alike.predict(X[:1]), 4.0)
+    assert alike.predict_interval(X[:1]).shape == (1, 2)
+
+
+@families
+def test_a_constant_target_is_learned_exactly(options):
+    np.testing.assert_allclose(model(**options).fit(X, np.full(len(X), 7.25)).predict(X * 2), 7.25)
+
+
+@families
+def test_a_constant_column_and_a_repeated_one_change_little(options):
+    more = np.column_stack([X, np.full(len(X), 1e9), X[:, 0]])
+    predicted = model(**options).fit(more, Y).predict(more)
+    assert np.isfinite(predicted).all()
+    assert np.abs(predicted).max() < 10 * np.abs(Y).max()
+
+
+def test_duplicated_rows_are_not_left_in_where_one_is_left_out():
+    """A width chosen on copies must not be one at which each row finds its copy."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=len(X))
+    once, twice = model().fit(X, noise), model().fit(np.repeat(X, 2, axis=0), np.repeat(noise, 2))
+    assert twice.width_ == pytest.approx(once.width_)
+
+
+@families
+def test_types_of_numbers(options):
+    small = (X * 4).astype(np.int8)
+    expected = model(**options).fit(small.astype(float), Y).predict(small.astype(float))
+    for kind in (np.int8, np.int64, np.float16, np.float32, object):
+        np.testing.assert_array_equal(model(**options).fit(small.astype(kind), Y).predict(small.astype(kind)), expected)
+    assert np.isfinite(model(**options).fit(X > 0, Y > 0).predict(X > 0)).all()
+
+
+def test_sparse_complex_and_words():
+    for learner in (LSHRegressor(), LSHClassifier()):
+        with pytest.raises(TypeError, match="[Ss]parse"):
+            learner.fit(sp.csr_array(X), Y > 0)
+    with pytest.raises(ValueError, match="[Cc]omplex"):
+        model().fit(X + 1j, Y)
+    with pytest.raises(ValueError, match="could not convert"):
+        model().fit([["a", "b"]] * 3, [1, 2, 3])
+
+
+@families
+@pytest.mark.parametrize("outlier", [1e6, 1e12, 1e200, 1e304])
+def test_an_outlier_among_the_rows(options, outlier):
+    """The others are still told from each other by their target's mean; nothing overflows."""
+    spoiled, target = X.copy(), Y.copy()
+    spoiled[3, 1] = outlier
+    predicted = model(**options).fit(spoiled, Y).predict(spoiled)
+    assert np.isfinite(predicted).all()
+    assert np.abs(np.delete(predicted, 3)).max() < 100
+    target[3] = outlier
+    assert np.isfinite(model(**options).fit(X, target).predict(X)).all()
+
+
+@families
+def test_an_outlier_among_later_rows_leaves_the_others_alone(options):
+    learner = model(**options).fit(X, Y)
+    before, held = learner.predict(X[:50]), state(learner)
+    far = X[:1] * 1e6
+    learner.partial_fit(far, Y[:1])
+    if options.get("combine") != "joint" and options["family"] != "hyperplane":  # these share buckets with it
+        np.testing.assert_allclose(learner.predict(X[:50]), before, rtol=1e-9)
+    learner.remove(far, Y[:1])
+    assert same(state(learner), held, 1e-3 if options["family"] == "hyperplane" else 1e-9)
+    with pytest.raises(ValueError, match="row 1 lies too far"):
+        learner.partial_fit(np.concatenate([X[:1], X[:1] * 1e200]), Y[:2])
+
+
+@pytest.mark.parametrize("kind", [LSHRegressor, LSHClassifier])
+def test_numbers_that_leave_no_room(kind):
+    labels = (Y > 1).astype(int)
+    with pytest.raises(ValueError, match="beyond 1e\\+305"):
+        kind().fit(X * 1e307, labels)
+    with pytest.raises(ValueError, match="weight is below"):
+        kind().fit(X, labels, np.full(len(X), 1e-200))
+    with pytest.raises(ValueError, match="too large"):
+        kind(random_state=0).fit(X, labels, np.full(len(X), 1e200))
+    with pytest.raises(ValueError, match="beyond 1e\\+305"):
+        LSHRegressor().fit(X, Y * 1e307)
+
+
+@pytest.mark.parametrize("family", ["pca_grid", "euclidean"])
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_widths_of_any_size(family, degree):
+    for width in (1e-12, 1e12, 1e300):
+        learner = model(family=family, degree=degree, width=width, n_hashes=3).fit(X, Y)
+        assert np.isfinite(learner.predict(X * 1.1)).all()
+        rows_in_a_bucket = {1e-12: 1, 1e12: len(X), 1e300: len(X)}[width]
+        assert learner.bucket_counts_.max() == rows_in_a_bucket
+    if degree == 0:
+        one = model(family=family, degree=0, width=1e12, n_hashes=3).fit(X, Y)
+        np.testing.assert_allclose(one.predict(X), Y.mean())
+    for width in (1e-300, 5e-324):
+        with pytest.raises(ValueError, match="width"):
+            model(family=family, degree=degree, width=width, n_hashes=3).fit(X, Y)
+
+
+@families
+def test_more_columns_than_rows_and_many_columns(options):
+    rng = np.random.default_rng(0)
+    for m, d in ((10, 40), (150, 300)):
+        wide = rng.normal(size=(m, d))
+        learner = model(**options).fit(wide, wide[:, 0])
+        assert np.isfinite(learner.predict(rng.normal(size=(7, d)))).all()
+
+
+def test_more_hashes_than_columns():
+    assert model(n_hashes=40).fit(X, Y).n_hashes_ == 5
+    for family in ("euclidean", "hyperplane"):
+        assert model(family=family, n_hashes=40).fit(X, Y).n_hashes_ == 40
+
+
+def test_weights_that_are_none():
+    with pytest.raises(ValueError, match=r"non-zero|weight zero"):
+        model().fit(X, Y, np.zeros(len(X)))
+    learner = model().fit(X, Y)
+    before = state(learner)
+    for weights in (np.zeros(len(X)), -np.ones(len(X)), np.ones(3), np.ones((len(X), 2))):
+        with pytest.raises(ValueError, match=r"non-zero|[Nn]egative|shape|[Ss]ample weights"):
+            learner.partial_fit(X, Y, weights)
+    assert same(before, state(learner))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"n_tables": 0}, {"n_hashes": 0}, {"width": 0.0}, {"width": -1.0}, {"width": "wide"}, {"degree": 3}]
+    + [
+        {"degree": -1},
+        {"family": "cubes"},
+        {"fallback": "zero"},
+        {"alpha": -0.1},
+        {"min_count": 0},
+        {"combine": "sum"},
+    ],
+)
+def test_parameters_out_of_range(options):
+    name = next(iter(options))
+    for kind in (LSHRegressor, LSHClassifier):
+        with pytest.raises(ValueError, match=name):
+            kind(**options).fit(X, Y > 1)
+        with pytest.raises(ValueError, match=name):
+            kind(**options).partial_fit(X, Y > 1)
+
+
+def test_before_any_fit():
+    learner = LSHRegressor()
+    for call in (
+        learner.predict,
+        learner.apply,
+        learner.predict_interval,
+        learner.predictor,
+        learner.blank,
+        learner.merge,
+    ):
+        with pytest.raises((ValueError, TypeError)) as raised:
+            call(
+                *(
+                    []
+                    if call in (learner.predictor, learner.blank)
+                    else [X if call != learner.merge else LSHRegressor()]
+                )
+            )
+        assert "not fitted" in str(raised.value)
+    for call in (learner.remove,):
+        with pytest.raises(ValueError, match="not fitted"):
+            call(X, Y)

@@ -1,0 +1,113 @@
+"""Estimated shares of misses, and intervals, against new points that were really drawn."""
+
+import numpy as np
+import pytest
+from hashed_rows import model, rows
+from scipy.special import ndtri
+
+from sparsact import LSHRegressor
+
+FIXED = {"alpha": 0.1, "directions": "principal", "n_hashes": 3}
+
+
+@pytest.mark.parametrize("width", [0.1, 0.2, 0.4])
+def test_the_miss_rate_is_that_of_new_points(width):
+    """Good-Turing with m = 4,000 rows: within 0.03.
+
+    By Good (1953) bias and deviation are below 1/m and about sqrt(2/m) = 0.022 for one table, three tables of one
+    sample being little better; the share among 20,000 new points adds 0.004. The seed is fixed: it does not flicker.
+    """
+    whole, y = rows(m=24_000)
+    learner = model(width=width, **FIXED).fit(whole[:4000], y[:4000])
+    missed = (learner.apply(whole[4000:]) < 0).mean()
+    assert abs(learner.miss_rate_ - missed) < 0.03
+    assert 0.005 < missed < 0.9
+
+
+def noisy(m, seed):
+    """A kink, with noise that grows fivefold from left to right."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (m, 2))
+    return X, np.abs(X[:, 0]) + (0.3 + 0.2 * X[:, 1]) * rng.normal(size=m)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9])
+def test_intervals_hold_what_they_promise_everywhere(confidence):
+    """Noise of deviation 0.1 to 0.5, by 4,000 new points in the left and the right half.
+
+    The share covered in a half of 2,000 points has deviation below 0.0112, so chance alone moves it by 0.05 with
+    probability below 1e-5; intervals themselves may be off by as much, for their variances are estimates.
+    """
+    learner = LSHRegressor(random_state=0).fit(*noisy(6000, 0))
+    X, y = noisy(4000, 1)
+    low, high = learner.predict_interval(X, confidence).T
+    covered = (low <= y) & (y <= high)
+    for half in (X[:, 1] < 0, X[:, 1] > 0):
+        assert abs(covered[half].mean() - confidence) < 0.1
+    assert abs(covered.mean() - confidence) < 0.06
+
+
+def test_intervals_are_wider_where_there_is_more_noise():
+    learner = LSHRegressor(random_state=0).fit(*noisy(6000, 0))
+    intervals = learner.predict_interval([[0.0, -0.8], [0.0, 0.8]])
+    left, right = intervals[:, 1] - intervals[:, 0]
+    assert 2 < right / left < 5.5  # 0.46 / 0.14 = 3.3
+    np.testing.assert_allclose(intervals.mean(axis=1), learner.predict([[0.0, -0.8], [0.0, 0.8]]))
+
+
+def test_intervals_scale_with_the_quantile_and_the_target():
+    X, y = noisy(500, 0)
+    learner = model(**FIXED | {"n_hashes": 2}).fit(X, y)
+    half, most = (np.diff(learner.predict_interval(X, level), axis=1) for level in (0.5, 0.99))
+    np.testing.assert_allclose(most / half, ndtri(0.995) / ndtri(0.75))
+    for scale in (1e-200, 1e200):
+        scaled = model(**FIXED | {"n_hashes": 2}).fit(X, y * scale).predict_interval(X, 0.5)
+        np.testing.assert_allclose(np.diff(scaled, axis=1), half * scale, rtol=1e-6)
+
+
+def test_intervals_of_several_targets_and_of_misses():
+    X, y = noisy(400, 0)
+    both = model(width=0.4, **FIXED | {"n_hashes": 2}).fit(X, np.column_stack([y, 10 * y]))
+    intervals = both.predict_interval(X[:7])
+    assert intervals.shape == (7, 2, 2)
+    np.testing.assert_allclose(intervals[:, 1], 10 * intervals[:, 0])
+    assert np.isnan(both.predict_interval([[50.0, 50.0]])).all()
+    for confidence in (0, 1, -0.1, np.nan):
+        with pytest.raises(ValueError, match="confidence"):
+            both.predict_interval(X, confidence)
+
+
+def test_a_predictor_equals_predict_to_the_bit_and_stays_as_it_was():
+    X, y = rows()
+    for combine in ("average", "joint"):
+        for targets in (y, np.column_stack([y, -y])):
+            learner = model(combine=combine).fit(X, targets)
+            compiled = learner.predictor()
+            queries = np.concatenate([rows(m=37, seed=4)[0], np.full((1, 5), 1e6)])
+            before = learner.predict(queries)
+            np.testing.assert_array_equal(compiled(queries), before)
+            for query, value in zip(queries, before, strict=True):
+                np.testing.assert_array_equal(compiled(query), value)
+                np.testing.assert_array_equal(compiled(query.tolist()), value)
+            learner.remove(X[:200], targets[:200])
+            learner.partial_fit(X[:9] * 2, targets[:9])
+            assert not np.array_equal(learner.predict(queries), before)
+            np.testing.assert_array_equal(compiled(queries), before)
+    assert np.ndim(model().fit(X, y).predictor()(X[0])) == 0
+    assert model().fit(X, y).predictor()(X[:0]).shape == (0,)
+
+
+def test_a_predictor_refuses_what_is_no_query():
+    X, y = rows()
+    compiled = model().fit(X, y).predictor()
+    for query in (X[0, :4], X[:, :4], X[None], 3.0, np.zeros(0)):
+        with pytest.raises(ValueError, match="5 numbers"):
+            compiled(query)
+    for fallback in ("nearest", "nan", "mean", "raise"):
+        compiled = model(fallback=fallback, **FIXED).fit(X, y).predictor()
+        for wrong in (np.nan, np.inf, -np.inf):
+            query = X[:3].copy()
+            query[1, 2] = wrong
+            for given in (query, query[1]):
+                with pytest.raises(ValueError, match="finite"):
+                    compiled(given)
