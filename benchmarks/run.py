@@ -19,6 +19,7 @@ BENCHMARKS = (
     "large",
     "cross_validation",
     "enumeration",
+    "gather",
     "network_values",
     "bucket_kernels",
     "units",

@@ -52,6 +52,12 @@ class BlockSparseFeedForward(nn.Module):
     ----------
     .. [1] S. Jaszczur et al., "Sparse is Enough in Scaling Transformers", 2021, Section 3.1.
     .. [2] "A Theoretical View on Sparsely Activated Networks", 2022, Section 3.1.
+
+    Examples
+    --------
+    >>> layer = BlockSparseFeedForward(8, 64, n_blocks=4).eval()
+    >>> (layer.route(torch.randn(3, 8)).indices // 16).tolist()
+    [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
     """
 
     def __init__(
