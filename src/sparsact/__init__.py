@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         LSHClassifier,
         LSHRegressor,
         SparselyActivatedRegressor,
+        TablePlan,
+        plan_table,
     )
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
@@ -56,8 +58,10 @@ _NAMES = {
     "LowDegreeRegressorCV": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedRegressor": "sparsact.learners",
+    "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "load": "sparsact.storage",
+    "plan_table": "sparsact.learners",
 }
 
 __all__ = [
@@ -70,6 +74,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
+    "TablePlan",
     "__version__",
     "bounds",
     "certificate",
@@ -82,6 +87,7 @@ __all__ = [
     "kernels",
     "learners",
     "load",
+    "plan_table",
     "rademacher",
 ]
 

@@ -6,7 +6,14 @@ from typing import Any
 
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.storage import load_learner
-from sparsact.learners.lsh import LSHClassifier, LSHRegressor, SupportEstimate, estimate_support
+from sparsact.learners.lsh import (
+    LSHClassifier,
+    LSHRegressor,
+    SupportEstimate,
+    TablePlan,
+    estimate_support,
+    plan_table,
+)
 from sparsact.learners.lsh.storage import load_learner as load_lsh
 from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
 from sparsact.learners.sparsely_activated.storage import load_regressor
@@ -30,5 +37,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "SparselyActivatedRegressor",
     "SupportEstimate",
+    "TablePlan",
     "estimate_support",
+    "plan_table",
 ]

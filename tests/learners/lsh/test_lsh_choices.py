@@ -74,10 +74,10 @@ def test_inputs_and_the_global_generator_are_left_alone(options):
     held = X.copy(), Y.copy(), np.ones(len(X))
     for array in held:
         array.setflags(write=False)
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - that it is not touched is the test
     learner = model(**options).fit(*held).partial_fit(*held).remove(*held)
     learner.predict(held[0])
-    np.testing.assert_array_equal(np.random.get_state()[1], before)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     np.testing.assert_array_equal(held[0], X)
     np.testing.assert_array_equal(held[1], Y)
 

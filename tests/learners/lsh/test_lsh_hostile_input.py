@@ -93,9 +93,9 @@ def test_types_of_numbers(options):
 
 def test_sparse_complex_and_words():
     for learner in (LSHRegressor(), LSHClassifier()):
-        with pytest.raises(TypeError, match="[Ss]parse"):
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
             learner.fit(sp.csr_array(X), Y > 0)
-    with pytest.raises(ValueError, match="[Cc]omplex"):
+    with pytest.raises(ValueError, match=r"[Cc]omplex"):
         model().fit(X + 1j, Y)
     with pytest.raises(ValueError, match="could not convert"):
         model().fit([["a", "b"]] * 3, [1, 2, 3])
@@ -185,8 +185,13 @@ def test_weights_that_are_none():
 
 @pytest.mark.parametrize(
     "options",
-    [{"n_tables": 0}, {"n_hashes": 0}, {"width": 0.0}, {"width": -1.0}, {"width": "wide"}, {"degree": 3}]
-    + [
+    [
+        {"n_tables": 0},
+        {"n_hashes": 0},
+        {"width": 0.0},
+        {"width": -1.0},
+        {"width": "wide"},
+        {"degree": 3},
         {"degree": -1},
         {"family": "cubes"},
         {"fallback": "zero"},

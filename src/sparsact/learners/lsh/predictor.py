@@ -62,7 +62,7 @@ class Predictor:
         return values
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
-        """Roots (m, targets) of the variances about the polynomials of buckets, averaged over tables; NaN where all miss."""
+        """Standard deviations (m, targets) about the polynomials, by averages over tables; NaN where all miss."""
         variances = self.solution.variances[:, None, :]
         none = np.zeros((self._layout.n_columns, self._layout.n_targets))
         values, behind = self._averages(X, np.ascontiguousarray(variances), none, n_threads, constant=True)
