@@ -24,6 +24,9 @@ BENCHMARKS = (
     "monte_carlo",
     "certificates",
     "planted",
+    "lsh_regression",
+    "lsh_slopes",
+    "lsh_tables",
 )
 
 
