@@ -54,6 +54,7 @@ def measure(data: TabularData, fold: int, most: int) -> dict[str, tuple[float, f
     for name, make in MAKERS.items():
         start = time.perf_counter()
         model = make(fold).fit(rows, target)
+        model.predict(rows[:1])  # ours solves its buckets when it is first asked: that belongs to the fit
         fitted = time.perf_counter()
         error = np.sqrt(np.mean((model.predict(new) - truth) ** 2))
         found[name] = (float(error), fitted - start, 1e6 * (time.perf_counter() - fitted) / len(new))

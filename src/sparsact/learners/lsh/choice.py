@@ -26,6 +26,8 @@ STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
 MOST_STEPS, BISECTIONS = 12, 12
 MOST_HYPERPLANES = 40
+OUTLYING = 100.0  # interquartile ranges beyond the quartiles
+MOST_SUMS = 1 << 16  # of a bucket: half a megabyte
 LEAST_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
 
 
@@ -71,7 +73,7 @@ Rows = tuple[Array, Array, Array]
 
 
 def choose(X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> Choice:
-    """A layout for rows like these.
+    """A layout for rows like these; a ValueError if its buckets would be too large.
 
     Local coordinates are compared on a sample of the rows, then width and penalty are found on all of them. Every
     error is that of tables from which the row in question was taken away.
@@ -83,7 +85,7 @@ class _Search:
     """One choice: rows, their moments, what was tried."""
 
     def __init__(self, X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> None:
-        self.X, self.Y, self.weights = X, Y, weights = _distinct(X, Y, weights)
+        self.X, self.Y, self.weights = X, Y, weights = _without_outliers(*_distinct(X, Y, weights))
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
@@ -214,7 +216,13 @@ class _Search:
             hashes = euclidean_hashes(centre, local * self.moments.scale, width, n_hashes, n_tables, rng)
         else:
             hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)
-        return Layout(hashes, wish.degree, self.trend, self.level, self.unit)
+        layout = Layout(hashes, wish.degree, self.trend, self.level, self.unit)
+        if layout.n_sums > MOST_SUMS:
+            raise ValueError(
+                f"a bucket would hold {layout.n_sums:,} sums for degree {wish.degree} in {layout.n_local} local "
+                f"coordinates, beyond {MOST_SUMS:,}; lower `degree` or `n_hashes`."
+            )
+        return layout
 
 
 def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
@@ -228,3 +236,15 @@ def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
     keys = buckets.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
+
+
+def _without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
+    """Rows of which no column lies far outside its quartiles: a sentinel such as -99999 must not set all scales.
+
+    They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a rare indicator, has no say.
+    """
+    low, high = np.quantile(X[:ROWS_FOR_DIRECTIONS], (0.25, 0.75), axis=0)
+    reach = np.where(high > low, OUTLYING * np.minimum(high - low, 1e300), np.inf)
+    inside = ((low - reach <= X) & (high + reach >= X)).all(axis=1)
+    enough = np.count_nonzero(inside) >= len(X) / 2  # else there is nothing special about the others
+    return (X[inside], Y[inside], weights[inside]) if enough and not inside.all() else (X, Y, weights)

@@ -56,7 +56,7 @@ class Predictor:
         """Values (m, targets) at rows that have been checked."""
         values, behind = self._averages(X, self.solution.coefficients, self._layout.trend, n_threads)
         values += self._layout.level
-        if not behind.all():
+        if behind[0] == 0 if len(behind) == 1 else not behind.all():
             missed = np.flatnonzero(behind == 0)
             values[missed] = self._of_missed(X[missed], missed, values[missed])
         return values
