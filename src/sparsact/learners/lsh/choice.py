@@ -241,10 +241,13 @@ def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
 def _without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
     """Rows of which no column lies far outside its quartiles: a sentinel such as -99999 must not set all scales.
 
-    They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a rare indicator, has no say.
+    They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a
+    rare indicator, has no say.
     """
     low, high = np.quantile(X[:ROWS_FOR_DIRECTIONS], (0.25, 0.75), axis=0)
     reach = np.where(high > low, OUTLYING * np.minimum(high - low, 1e300), np.inf)
     inside = ((low - reach <= X) & (high + reach >= X)).all(axis=1)
     enough = np.count_nonzero(inside) >= len(X) / 2  # else there is nothing special about the others
-    return (X[inside], Y[inside], weights[inside]) if enough and not inside.all() else (X, Y, weights)
+    if inside.all() or not enough:
+        return X, Y, weights
+    return (X, Y, weights) if inside.all() or not enough else (X[inside], Y[inside], weights[inside])
