@@ -20,7 +20,7 @@ from sparsact.learners.lsh.layout import (
 )
 from sparsact.learners.lsh.table import BucketTable
 
-PENALTIES = (0.01, 0.1, 1.0)
+PENALTIES = (0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 4096
 STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
@@ -152,6 +152,10 @@ class _Search:
                 here = further
             if here != start:
                 break
+        if given is None and wish.family != "hyperplane":
+            _, best, _ = min(tried.values())
+            for power in (0.5, -0.5):
+                error(best * STEP**power)
         return min(tried.values())
 
     def _step(self, width: float, direction: int) -> float:
@@ -250,4 +254,4 @@ def _without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
     enough = np.count_nonzero(inside) >= len(X) / 2  # else there is nothing special about the others
     if inside.all() or not enough:
         return X, Y, weights
-    return (X, Y, weights) if inside.all() or not enough else (X[inside], Y[inside], weights[inside])
+    return X[inside], Y[inside], weights[inside]
