@@ -28,6 +28,9 @@ BENCHMARKS = (
     "planted",
     "top_k",
     "dsm",
+    "lsh_regression",
+    "lsh_slopes",
+    "lsh_tables",
 )
 
 

@@ -18,8 +18,8 @@ COST = (
     "cells cost more buckets, and beyond some width hold too few rows."
 )
 SHARES = (
-    "Each column is taken in units of its own standard deviation. Columns with a small share hardly matter for which rows "
-    "count as near."
+    "Each column is taken in units of its own standard deviation. Columns with a small share hardly matter for which "
+    "rows count as near."
 )
 
 

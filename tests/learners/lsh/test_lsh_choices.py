@@ -74,10 +74,10 @@ def test_inputs_and_the_global_generator_are_left_alone(options):
     held = X.copy(), Y.copy(), np.ones(len(X))
     for array in held:
         array.setflags(write=False)
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - that it is not touched is the test
     learner = model(**options).fit(*held).partial_fit(*held).remove(*held)
     learner.predict(held[0])
-    np.testing.assert_array_equal(np.random.get_state()[1], before)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     np.testing.assert_array_equal(held[0], X)
     np.testing.assert_array_equal(held[1], Y)
 
@@ -104,6 +104,17 @@ def test_copies_and_clones():
     np.testing.assert_array_equal(copy.predict(QUERIES), model().fit(X, Y).predict(QUERIES))
     assert fresh.get_params() == learner.get_params()
     assert not hasattr(fresh, "table_")
+
+
+def test_parameters_of_prediction_may_be_set_later():
+    learner = model().fit(X, Y)
+    far = X[:2] + 1e6
+    assert np.isfinite(learner.predict(far)).all()
+    assert np.isnan(learner.set_params(fallback="nan").predict(far)).all()
+    np.testing.assert_allclose(learner.set_params(fallback="mean").predict(far), Y.mean())
+    np.testing.assert_array_equal(learner.set_params(n_tables=9).predict(X), model().fit(X, Y).predict(X))
+    with pytest.raises(ValueError, match="needs all rows"):
+        model().fit(X, Y).set_params(combine="joint").predict(X)
 
 
 def test_a_second_fit_begins_anew():

@@ -90,6 +90,8 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         check_classification_targets(labels)
         if anew:
             self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
+            if not len(self.classes_):
+                raise ValueError("`classes` is empty; list every label that will come.")
         Y = self._indicators(labels)
         if anew:
             self._begin(rows, Y, weights)
@@ -100,7 +102,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         places = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(places, len(self.classes_) - 1)] == labels
         if not known.all():
-            label = labels[np.argmin(known)]
+            label = labels[[np.argmin(known)]].tolist()[0]
             raise ValueError(f"label {label!r} is none of the classes {self.classes_.tolist()}; pass all in `classes`.")
         return np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
 

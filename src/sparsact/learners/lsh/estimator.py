@@ -176,10 +176,13 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             if not self.table_.n_rows:
                 raise ValueError("the model holds no rows; call fit or partial_fit with some.")
             if self.combine == "joint":
+                if sum(len(X) for X, *_ in self._rows) != self.table_.n_rows:
+                    raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit anew.")
                 solution = joint_solution(self.table_, self._rows, self.alpha_, self.min_count)
             else:
                 solution = self.table_.solution(self.alpha_, self.min_count)
             self._compiled.append(Predictor(self.table_, solution, self.fallback, self._single))
+        self._compiled[0].fallback = self.fallback  # which may be set anew between two questions
         return self._compiled[0]
 
     @property
