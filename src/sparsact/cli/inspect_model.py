@@ -82,9 +82,8 @@ def hash_description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
 
 
 def _tell_hashed(told: dict[str, Any]) -> None:
-    typer.echo(
-        f"{told['kind']} of {told['tables']} tables, learned from {told['rows']:,} rows of {len(told['columns'])} columns"
-    )
+    learned = f"learned from {told['rows']:,} rows of {len(told['columns'])} columns"
+    typer.echo(f"{told['kind']} of {told['tables']} tables, {learned}")
     typer.echo(
         f"{told['hashes']} directions ({told['directions']}), cells {told['width']:.3g} wide, polynomials of degree "
         f"{told['degree']}, ridge penalty {told['alpha']:g}"
