@@ -161,6 +161,7 @@ def _averaged(values: Array, total: Array) -> None:
     values /= np.where(total > 0, total, 1.0)[:, None]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # rows that are not finite have such values: native kernels do not warn
 def bucket_values(
     X: Array,
     centre: Array,

@@ -69,7 +69,7 @@ def places(
     U = project(Z, np.zeros(p), directions, offsets) if grid else project(X, centre, directions, offsets)
     cells = codes(U, signs)
     V[:] = (U - cells - 0.5).reshape(len(X), n_tables, p) if grid else Z[:, None]
-    cells = cells.reshape(len(X), n_tables, -1)
+    cells = cells.reshape(len(X), n_tables, cells.shape[1] // n_tables)
     keys[:] = seeds
     for j in range(cells.shape[2]):
         keys[:] = mixed(keys, cells[:, :, j])
