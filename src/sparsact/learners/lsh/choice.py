@@ -19,6 +19,7 @@ from sparsact.learners.lsh.directions import (
 )
 from sparsact.learners.lsh.layout import (
     MOST_LOCAL,
+    MOST_POSITIONS,
     Array,
     Layout,
     euclidean_hashes,
@@ -125,7 +126,8 @@ class _Search:
         wish, moments, d = self.wish, self.moments, self.X.shape[1]
         rank = len(moments.deviations)
         if wish.family != "pca_grid":
-            yield "principal", moments.leading(min(rank, MOST_LOCAL))
+            most = MOST_POSITIONS if wish.degree == 0 else MOST_LOCAL
+            yield "principal", moments.leading(min(rank, most))
             return
         asked = None if wish.n_hashes is None else min(d, wish.n_hashes)
         if wish.directions in ("auto", "principal"):

@@ -41,8 +41,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns, Section 2.2.
     fallback : {"nearest", "mean", "nan", "raise"}, default="nearest"
         For inputs whose buckets are all empty: the mean of the nearest bucket, by the mean position of its rows in
-        local coordinates (Theorem 4.1 asks the nearest row, which a table of sums does not hold); the mean of all; NaN;
-        an error.
+        local coordinates, with degree 0 in up to 64 principal ones (Theorem 4.1 asks the nearest row, which a table of
+        sums does not hold); the mean of all; NaN; an error.
     random_state : int, RandomState or None, default=None
         Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
     alpha : float or "auto", default="auto"
