@@ -25,7 +25,8 @@ class SwitchLayer(nn.Module):
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x) \left( \sigma(x B_e + b_e)\, A_e + a_e \right),
 
     with the router's probabilities p: for ``Switch`` one expert a token, the most probable. A token whose expert is
-    full is dropped and gives 0: pass it around the layer by a residual connection, as the paper does.
+    full is dropped and gives 0: pass it around the layer by a residual connection, as [1]_ does. It is the DSM of [2]_
+    (:func:`sparsact.dsm.from_switch`).
 
     Parameters
     ----------

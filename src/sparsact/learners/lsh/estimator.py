@@ -227,7 +227,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
     @property
     def bucket_counts_(self) -> NDArray[np.int64]:
-        """Rows in each bucket, (n_buckets_,)."""
+        """Rows in each bucket; as many numbers as there are buckets."""
         return self.table_.counts.copy()
 
     @property
