@@ -36,7 +36,7 @@ from sparsact.datasets import CurvedPatch, lower_envelope, random_subspace
 
 Array = NDArray[np.float64]
 AMBIENT, INTRINSIC, CENTRES, TABLES = 64, 4, 64, 16
-TUNING_SEED = 1000
+TUNING_SEED, SEEDS = 1000, (11, 12, 13)  # no choice of the library was made by looking at these three
 SINGLE = 2000
 OURS = "LSHRegressor"
 
@@ -105,6 +105,11 @@ def tuned_neighbours(m: int, quick: bool) -> int:
     return min(scores, key=lambda n: scores[n])
 
 
+def literal(seed: int) -> LSHRegressor:
+    """The learner of Theorem 4.1: constants in the buckets of one Euclidean hash; its width by leave-one-out."""
+    return LSHRegressor(1, family="euclidean", degree=0, fallback="nearest", random_state=seed)
+
+
 def rmse(model: Any, rows: Rows) -> float:
     """Root mean squared error at the new rows."""
     return float(np.sqrt(np.mean((model.predict(rows.test[0]) - rows.test[1]) ** 2)))
@@ -147,6 +152,8 @@ def measured(seed: int, m: int, repeats: int, kept: dict[str, Any], n_neighbours
     found["", "predictions/s over those of 8-NN"] = found[OURS, "predictions/s"] / found[NEIGHBOURS, "predictions/s"]
     found["", "a query by predictor()"], found["", "a query by predict"] = single_queries(models[OURS], rows.test[0])
     found["", "fit, all chosen by itself"] = seconds(partial(LSHRegressor(random_state=seed).fit, *rows.train))
+    found["Theorem 4.1, literally", "RMSE"] = rmse(literal(seed).fit(*rows.train), rows)
+    found["1-NN", "RMSE"] = rmse(neighbours(INTRINSIC, 1).fit(*rows.train), rows)
     found["", "variance of f"], found["", "best linear MSE"] = (
         float(rows.test[1].var()),
         linear_error(rows.train, rows.test),
@@ -168,7 +175,7 @@ BARS = {
 def main_figures(m: int, n_seeds: int, repeats: int, quick: bool) -> list[Figure]:
     """All opponents on the task itself."""
     kept, n_neighbours = tuned(Task(), m), tuned_neighbours(m, quick)
-    found = [measured(seed, m, repeats, kept, n_neighbours, quick) for seed in range(n_seeds)]
+    found = [measured(seed, m, repeats, kept, n_neighbours, quick) for seed in SEEDS[:n_seeds]]
     figures = []
     for side, quantity in found[0]:
         unit = UNITS.get(quantity, "s" if quantity.startswith("fit") else "x" if " over " in quantity else "")
@@ -183,7 +190,7 @@ def variant_figures(name: str, m: int, n_seeds: int, quick: bool) -> list[Figure
     """Ours and 8-NN on one variant."""
     task, found = VARIANTS[name], {OURS: [], NEIGHBOURS: []}
     kept = tuned(task, m)
-    for seed in range(n_seeds):
+    for seed in SEEDS[:n_seeds]:
         rows = draw(task, seed, m)
         found[OURS].append(rmse(LSHRegressor(**kept, random_state=seed).fit(*rows.train), rows))
         found[NEIGHBOURS].append(rmse(neighbours(task.n_components).fit(*rows.train), rows))

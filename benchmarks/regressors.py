@@ -90,9 +90,9 @@ class Network(RegressorMixin, BaseEstimator):
         return torch.from_numpy(((X - self.centre_) / self.scale_).astype(np.float32))
 
 
-def neighbours(n_components: int | None) -> Any:
-    """8-NN with weights by distance, on a kd-tree after PCA."""
-    return _after_pca(n_components, KNeighborsRegressor(8, weights="distance", algorithm="kd_tree"))
+def neighbours(n_components: int | None, k: int = 8) -> Any:
+    """k-NN with weights by distance, on a kd-tree after PCA."""
+    return _after_pca(n_components, KNeighborsRegressor(k, weights="distance", algorithm="kd_tree"))
 
 
 def others(n_components: int | None, n_neighbours: int, seed: int, *, quick: bool) -> dict[str, Callable[[], Any]]:
