@@ -96,6 +96,22 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._rows: list[tuple[Array, Array, Array]] = []
         self._forget_solution()
 
+    def _receive(self, X: Array, Y: Array, weights: Array, *, anew: bool, streaming: bool) -> None:
+        """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
+        if anew:
+            self._begin(X, Y, weights)
+            self._first_rows = [(X, Y, weights)] if streaming and len(X) < ENOUGH_FOR_LAYOUT else []
+            self._n_laid_out = len(X)
+        elif self._first_rows:
+            self._first_rows.append((X, Y, weights))
+            n_rows = sum(len(rows) for rows, *_ in self._first_rows)
+            if n_rows >= 2 * self._n_laid_out:
+                X, Y, weights = (np.concatenate(part) for part in zip(*self._first_rows, strict=True))
+                self._begin(X, Y, weights)
+                self._first_rows = [(X, Y, weights)] if n_rows < ENOUGH_FOR_LAYOUT else []
+                self._n_laid_out = n_rows
+        self._take_in(X, Y, weights)
+
     def _take_in(self, X: Array, Y: Array, weights: Array) -> None:
         kept = weights > 0
         if not kept.all():
@@ -111,6 +127,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self.table_.remove(X, Y, weights)
         if self.combine == "joint":
             self._rows = [_without(self._rows, X, Y, weights)]
+        if self._first_rows:
+            self._first_rows = [_without(self._first_rows, X, Y, weights)]
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
@@ -147,6 +165,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
     def _absorb(self, other: Self) -> None:
         self.table_.merge(other.table_)
         self._rows += other._rows
+        self._first_rows = []  # the other's are not all here: the layout stands
         self._forget_solution()
 
     def blank(self) -> Self:
@@ -162,7 +181,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         check_is_fitted(self)
         empty = copy(self)
         empty.table_ = BucketTable(self.table_.layout)
-        empty._rows = []
+        empty._rows, empty._first_rows = [], []
         empty._forget_solution()
         return empty
 
@@ -259,6 +278,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         save_learner(self, path, statistic=statistic)
 
 
+ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
 _NUMBERS = ("n_hashes", "width", "alpha")
 MOST, LEAST_WEIGHT = 1e305, 1e-100
 

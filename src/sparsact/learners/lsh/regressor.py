@@ -72,10 +72,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     Notes
     -----
-    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or of the first
-    ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up each; a bucket of degree 1 holds
-    about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding. Rows with a column more than 100
-    interquartile ranges off have no say in the choice; rows more than 2^50 cells off are refused.
+    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or the first
+    2,048 of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up each; a bucket of degree
+    1 holds about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding. Rows with a column more than
+    100 interquartile ranges off have no say in the choice; rows more than 2^50 cells off are refused.
 
     References
     ----------
@@ -103,14 +103,18 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Weights of the rows, not negative; rows of weight zero are left out.
         """
         self._validate_params()
-        return self._learn(X, y, sample_weight, anew=True)
+        return self._learn(X, y, sample_weight, anew=True, streaming=False)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn more rows, by the hash functions there are; the first call chooses them."""
+        """Learn more rows, by the hash functions there are.
+
+        Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
+        there are 2,048 of them: a stream may begin with a single row.
+        """
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        return self._learn(X, y, sample_weight, anew=fresh)
+        return self._learn(X, y, sample_weight, anew=fresh, streaming=True)
 
     def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Unlearn rows that were learned, with the same targets and weights.
@@ -164,13 +168,13 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
         return tags
 
-    def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool) -> Self:
+    def _learn(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool, streaming: bool
+    ) -> Self:
         if not anew:
             self._check_rows_known()
         rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
-        if anew:
-            self._begin(rows, Y, weights)
-        self._take_in(rows, Y, weights)
+        self._receive(rows, Y, weights, anew=anew, streaming=streaming)
         return self
 
     def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:

@@ -60,6 +60,7 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         raise ValueError("the layout has other columns")
     kept = [arrays[f"kept.{name}"] for name in _KEPT if f"kept.{name}" in arrays]
     learner._rows = [tuple(kept)] if kept else []
+    learner._first_rows = []
     learner._set_targets(state, arrays)
     learner._forget_solution()
     return learner
