@@ -73,7 +73,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     Notes
     -----
     The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or the first
-    2,048 of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up each; a bucket of degree
+    2,048 of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up; a bucket of degree
     1 holds about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding. Rows with a column more than
     100 interquartile ranges off have no say in the choice; rows more than 2^50 cells off are refused.
 
