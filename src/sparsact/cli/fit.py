@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +13,23 @@ import typer
 from sparsact.cli.outputs import check_writable
 
 if TYPE_CHECKING:
-    from sparsact.reports import FitSummary
+    from sparsact.reports import Choice, FitSummary, LSHSummary
 
 
 class Domain(StrEnum):
     """What feature columns may hold."""
 
+    auto = "auto"
     cube = "cube"
     real = "real"
+
+
+class ModelKind(StrEnum):
+    """What kind of model to learn."""
+
+    auto = "auto"
+    low_degree = "low-degree"
+    lsh = "lsh"
 
 
 class Task(StrEnum):
@@ -42,6 +52,13 @@ def fit(
     target: Annotated[
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
     ],
+    model: Annotated[
+        ModelKind,
+        typer.Option(
+            help="'low-degree': a polynomial of products of columns; 'lsh': local polynomials in the buckets of hash "
+            "tables; 'auto': of bits a polynomial, of numbers whichever does better on held-out rows."
+        ),
+    ] = ModelKind.auto,
     degree: Annotated[
         str, typer.Option(metavar="auto|N", help="Largest size of an interaction, or 'auto' to cross-validate.")
     ] = "auto",
@@ -55,8 +72,12 @@ def fit(
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
     ] = None,
     domain: Annotated[
-        Domain, typer.Option(help="'cube': columns are bits; 'real': numbers as they are too.")
-    ] = Domain.cube,
+        Domain,
+        typer.Option(
+            help="What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so "
+            "that every column is bits."
+        ),
+    ] = Domain.auto,
     task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
@@ -68,10 +89,11 @@ def fit(
         bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
     ] = None,
 ) -> None:
-    """Learn a target from columns of bits, and tell how well and of what it consists.
+    """Learn a target from columns of bits or numbers, and tell how well and of what it consists.
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
-    their bits; columns of two values become a bit; texts of a few values become one bit each.
+    their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
+    standardised.
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
@@ -79,7 +101,7 @@ def fit(
     from sparsact.cli.progress import stages
     from sparsact.datasets import open_table
 
-    asked = wish(degree, alpha, folds, seed, domain.value)
+    asked = wish(degree, alpha, folds, seed, domain.value, model.value)
     check_writable(report, (".html", ".htm"))
     check_writable(out)
     shown = False if quiet or (as_json and progress is None) else progress
@@ -115,11 +137,20 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
         "notes": list(summary.notes),
         "learned": summary.learned,
         "verdict": summary.verdict,
-        "degree": summary.choice.degree,
-        "alpha": summary.choice.alpha,
-        "monomials": summary.choice.n_monomials,
-        "solver": summary.choice.solver,
-        "solver_reason": summary.choice.reason,
+        "kind": "lsh" if summary.choice is None else "low-degree",
+        "why": summary.why,
+        "contenders": [
+            {
+                "name": contender.name,
+                "chosen": contender.chosen,
+                "r2": contender.r2.mean,
+                "r2_deviation": contender.r2.deviation,
+                "rmse": contender.rmse and contender.rmse.mean,
+            }
+            for contender in summary.contenders
+        ],
+        **_of_polynomial(summary.choice),
+        "lsh": summary.lsh and _of_tables(summary.lsh),
         "targets": [
             {
                 "name": target.name,
@@ -146,6 +177,27 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
     return told
 
 
+def _of_polynomial(choice: Choice | None) -> dict[str, Any]:
+    if choice is None:
+        return dict.fromkeys(("degree", "alpha", "monomials", "solver", "solver_reason"))
+    return {
+        "degree": choice.degree,
+        "alpha": choice.alpha,
+        "monomials": choice.n_monomials,
+        "solver": choice.solver,
+        "solver_reason": choice.reason,
+    }
+
+
+def _of_tables(tables: LSHSummary) -> dict[str, Any]:
+    told = asdict(tables)
+    return told | {
+        "load": {"rows": [rows for rows, _ in tables.load], "buckets": [buckets for _, buckets in tables.load]},
+        "median_load": tables.median_load,
+        "coverage": [{"probability": level, "inside": inside} for level, inside in tables.coverage],
+    }
+
+
 def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     """The findings, for a person."""
     from sparsact.reports.page import duration, size
@@ -155,9 +207,13 @@ def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
     for note in summary.notes:
         typer.echo(f"  note: {note}")
-    choice = summary.choice
-    typer.echo(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
-    typer.echo(f"  solver {choice.solver}: {choice.reason}")
+    typer.echo(f"  chosen: {summary.model}, because {summary.why}")
+    if (choice := summary.choice) is not None:
+        typer.echo(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
+        typer.echo(f"  solver {choice.solver}: {choice.reason}")
+    if (tables := summary.lsh) is not None:
+        typer.echo(f"  {tables.layout}")
+        typer.echo(f"  {tables.fill}")
     if summary.learned and len(summary.targets) == 1:
         for term in summary.targets[0].terms[:TERMS_TOLD]:
             bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"

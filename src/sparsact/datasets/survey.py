@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isfinite, sqrt
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sparsact.datasets.columns import (
     Bit,
@@ -24,6 +27,7 @@ from sparsact.datasets.columns import (
 )
 
 MAX_CATEGORIES = 64
+NAMES_SHOWN = 12
 BIT_SPELLINGS = ("0", "1", "-1")
 
 
@@ -37,8 +41,43 @@ class UnfitError(ValueError):
 
 
 @dataclass
+class RunningMoments:
+    """Mean and standard deviation of numbers that come in pieces [1]_.
+
+    References
+    ----------
+    .. [1] T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983, eq. 2.1.
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # summed, about the mean
+
+    def update(self, values: NDArray[np.float64]) -> None:
+        """Add a piece."""
+        if not len(values):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, count = float(values.mean()), self.count + len(values)
+            apart = mean - self.mean
+            self.squares += float(((values - mean) ** 2).sum()) + apart**2 * self.count * len(values) / count
+            self.mean += apart * len(values) / count
+            self.count = count
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation; 1 where it is 0 or beyond the floats."""
+        deviation = sqrt(self.squares / max(self.count, 1))
+        return deviation if isfinite(deviation) and deviation > 0 else 1.0
+
+
+@dataclass
 class ColumnSurvey:
-    """Running summary of a feature column: its distinct values (up to a limit) and whether it holds bit strings."""
+    """Running summary of a feature column: its distinct values (up to a limit), whether it holds bit strings, its scale.
+
+    ``domain`` says what becomes of numbers of more than two values: ``"cube"`` refuses them, ``"auto"`` standardises
+    them, ``"real"`` takes them as they are.
+    """
 
     name: str
     domain: str = "cube"
@@ -46,6 +85,7 @@ class ColumnSurvey:
     width: int | None = None  # length of its bit strings; 0 once a value is not one
     leading_zero: bool = False
     numeric: bool = True
+    moments: RunningMoments = field(default_factory=lambda: RunningMoments())
 
     def update(self, array: pa.Array, first_row: int) -> None:
         """Add the next piece of the column."""
@@ -54,8 +94,8 @@ class ColumnSurvey:
         self._see_width(array)
         if len(self.values) <= MAX_CATEGORIES:
             self._see_values(array, first_row)
-        if self.domain == "real" and self.numeric and len(self.values) > 2 and not self.width:
-            numbers(array, self.name, first_row)
+        if self.domain != "cube" and self.numeric and len(self.values) > 2 and not self.width:
+            self.moments.update(numbers(array, self.name, first_row))
 
     def _see_width(self, array: pa.Array) -> None:
         if self.width == 0 or not len(array):
@@ -80,16 +120,17 @@ class ColumnSurvey:
         Raises
         ------
         UnfitError
-            If it is neither bits nor a few categories (nor, with ``domain="real"``, numbers).
+            If it is neither bits nor a few categories (nor, unless ``domain="cube"``, numbers).
         """
         if self.width and (self.leading_zero or (len(self.values) > 2 and self.domain != "real")):
             return BitString(self.name, self.width)
         if len(self.values) <= 2:
             return Bit(self.name, two_values(tuple(self.values)))
         if self.numeric:
-            if self.domain == "real":
-                return Real(self.name)
-            raise self._not_a_bit()
+            if self.domain == "cube":
+                raise self._not_a_bit()
+            scaled = self.domain == "auto"
+            return Real(self.name, self.moments.mean, self.moments.deviation) if scaled else Real(self.name)
         if len(self.values) <= MAX_CATEGORIES:
             return OneHot(self.name, tuple(sorted(self.values)))
         raise UnfitError(
@@ -104,7 +145,7 @@ class ColumnSurvey:
         return UnfitError(
             self.name,
             f", row {row}: {odd[0]} is a value that is not a bit",
-            f"leave the column out with --ignore {self.name}, or use numbers as they are with --domain real",
+            f"leave the column out with --ignore {self.name}, or let columns be numbers with --domain auto",
         )
 
     def note(self) -> str | None:
@@ -115,7 +156,7 @@ class ColumnSurvey:
         if isinstance(column, OneHot):
             return f"{self.name}: {len(column.values)} categories, one bit each (one-hot)."
         if isinstance(column, Real):
-            return f"{self.name}: numbers, used as they are."
+            return None  # one note for all of them: see `numbers_note`
         if set(column.values) == {"0", "1"}:
             return None
         return f"{self.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
@@ -164,6 +205,16 @@ class TargetSurvey:
             value = f"{self.low:g}" if self.numeric else next(iter(self.classes))
             raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
         return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(self.classes)))
+
+
+def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
+    """A sentence for the columns of numbers, where there are some."""
+    names = [column.name for column in columns if isinstance(column, Real)]
+    if not names:
+        return []
+    shown = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
+    how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
+    return [f"columns of numbers, {how}: {shown}."]
 
 
 def two_values(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Tables on disk as batches of bits: a first pass decides the encoding, then batches stream."""
+"""Tables on disk as batches of bits or numbers: a first pass decides the encoding, then batches stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparsact.datasets.columns import Classes, Points
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.sources import Source, one_line, open_source
-from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError
+from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
 
 BATCH_ROWS = 65536
 OnRows = Callable[[int], object]
@@ -83,8 +83,9 @@ def open_table(
         Most rows of a batch.
     ignore : sequence of str
         Columns to leave out.
-    domain : {"cube", "real"}
-        ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is.
+    domain : {"cube", "real", "auto"}
+        ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is; ``"auto"`` takes
+        its mean off and divides by its standard deviation.
     task : {"auto", "regression", "classification"}
         ``"auto"`` learns classes where a target is text or boolean, else a number.
     on_rows : callable
@@ -146,7 +147,7 @@ def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encodin
     notes = [note for survey in surveys if survey.name not in constant and (note := survey.note())]
     if constant:
         notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
-    return Encoding(tuple(kept), targets, tuple(notes))
+    return Encoding(tuple(kept), targets, (*numbers_note(kept, surveys[0].domain), *notes))
 
 
 def _rows(source: Source, columns: Sequence[str], batch_rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:

@@ -28,6 +28,8 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
         "trials": [vars(trial) for trial in learner.trials_],
         "single": bool(learner._single),
     }
+    if hasattr(learner, "table_encoding_"):  # how the command encoded the columns of a table
+        state["table_encoding"] = str(learner.table_encoding_)
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
     arrays: Arrays = {f"layout.{name}": array for name, array in table.layout.arrays().items()}
@@ -47,6 +49,8 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     for name in _LEARNED:
         setattr(learner, name, state["learned"][name])
     learner.trials_ = tuple(Trial(**trial) for trial in state["trials"])
+    if "table_encoding" in state:
+        learner.table_encoding_ = str(state["table_encoding"])
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     learner.table_ = _table(arrays)

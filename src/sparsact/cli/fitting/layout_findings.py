@@ -1,0 +1,79 @@
+"""What the hash tables of a fitted LSH model hold, as the plain data of a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.cli.fitting.choice import as_numbers
+from sparsact.cli.fitting.hash_tables import LEVELS, HeldOut
+from sparsact.cli.fitting.rows import RowSample
+from sparsact.datasets import Table
+from sparsact.kernels.buckets import n_sums
+from sparsact.reports.lsh_summary import ColumnWeight, LSHSummary, TriedLayout
+
+BYTES_OF_KEY_AND_COUNT = 16
+
+
+def lsh_summary(model: Any, table: Table, sample: RowSample, held_out: HeldOut) -> LSHSummary:
+    """The tables of a model that was laid out on a sample and has learned every row."""
+    layout = model.table_.layout
+    rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
+    X, y, _ = sample.rows()
+    return LSHSummary(
+        directions=str(model.directions_),
+        n_tables=int(layout.n_tables),
+        n_local=int(layout.n_local),
+        degree=int(layout.degree),
+        width=float(model.width_),
+        alpha=float(model.alpha_),
+        n_buckets=int(model.n_buckets_),
+        n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
+        rows_laid_out=len(X),
+        load=tuple(zip(rows.tolist(), buckets.tolist(), strict=True)),
+        miss_rate=float(model.miss_rate_),
+        missed_everywhere=held_out.missed,
+        trials=tried(model),
+        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)),
+        columns=column_weights(model, table, X, y),
+    )
+
+
+def tried(model: Any) -> tuple[TriedLayout, ...]:
+    """Layouts that were tried, each once, with the chosen one marked."""
+    layout = model.table_.layout
+    found = {
+        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.width, t.alpha): t
+        for t in model.trials_
+        if np.isfinite(t.error)
+    }
+    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.width_, model.alpha_)]
+    chosen = max(mine, key=lambda key: key[1], default=None)
+    return tuple(
+        TriedLayout(*key, t.n_buckets, _bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)
+        for key, t in sorted(found.items())
+    )
+
+
+def _bytes(n_buckets: int, layout: Any, n_local: int) -> int:
+    """Of the sums, counts and keys of so many buckets."""
+    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
+
+
+def column_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
+    """Each column's slope in the trend and its share in the local directions, in standard deviations."""
+    layout = model.table_.layout
+    spread = X.std(axis=0)
+    squares = (layout.hashes.local * spread[:, None]) ** 2
+    shares = squares / max(float(squares.sum()), 1e-300)
+    answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
+    # Of two classes the layout has one target each, and `as_numbers` the sign of the second, of twice its deviation.
+    of_signs = layout.n_targets == 2 and answers.shape[1] == 1
+    trend = 2.0 * layout.trend[:, 1:] if of_signs else layout.trend
+    slopes = trend * spread[:, None] / np.where((deviation := answers.std(axis=0)) > 0, deviation, 1.0)
+    slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
+    return tuple(
+        ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(table.feature_names)
+    )
