@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 from sparsact.cli.outputs import check_writable
 
 if TYPE_CHECKING:
-    from sparsact.reports import Choice, FitSummary, LSHSummary
+    from sparsact.reports import Choice, FitSummary
 
 
 class Domain(StrEnum):
@@ -128,6 +127,8 @@ def fit(
 
 def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
     """A summary as JSON holds it."""
+    from sparsact.cli.fitting.layout_findings import as_plain as tables_as_plain
+
     told: dict[str, Any] = {
         "table": summary.table,
         "target_columns": list(summary.target_columns),
@@ -150,7 +151,7 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
             for contender in summary.contenders
         ],
         **_of_polynomial(summary.choice),
-        "lsh": summary.lsh and _of_tables(summary.lsh),
+        "lsh": summary.lsh and tables_as_plain(summary.lsh),
         "targets": [
             {
                 "name": target.name,
@@ -186,15 +187,6 @@ def _of_polynomial(choice: Choice | None) -> dict[str, Any]:
         "monomials": choice.n_monomials,
         "solver": choice.solver,
         "solver_reason": choice.reason,
-    }
-
-
-def _of_tables(tables: LSHSummary) -> dict[str, Any]:
-    told = asdict(tables)
-    return told | {
-        "load": {"rows": [rows for rows, _ in tables.load], "buckets": [buckets for _, buckets in tables.load]},
-        "median_load": tables.median_load,
-        "coverage": [{"probability": level, "inside": inside} for level, inside in tables.coverage],
     }
 
 

@@ -50,30 +50,40 @@ class RunningMoments:
     """
 
     count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0  # summed, about the mean
+    unit: float = 1.0  # size of the first numbers, in which the rest is kept: squares stay floats
+    centre: float = 0.0
+    squares: float = 0.0  # summed, about the centre
 
     def update(self, values: NDArray[np.float64]) -> None:
         """Add a piece."""
         if not len(values):
             return
+        if self.count == 0:
+            self.unit = float(np.abs(values).max()) or 1.0
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, count = float(values.mean()), self.count + len(values)
-            apart = mean - self.mean
-            self.squares += float(((values - mean) ** 2).sum()) + apart**2 * self.count * len(values) / count
-            self.mean += apart * len(values) / count
+            scaled = values / self.unit
+            mean, count = float(scaled.mean()), self.count + len(values)
+            apart = mean - self.centre
+            self.squares += float(((scaled - mean) ** 2).sum()) + apart * apart * self.count * len(values) / count
+            self.centre += apart * len(values) / count
             self.count = count
+
+    @property
+    def mean(self) -> float:
+        """Mean; 0 where it is beyond the floats."""
+        mean = self.centre * self.unit
+        return mean if isfinite(mean) else 0.0
 
     @property
     def deviation(self) -> float:
         """Standard deviation; 1 where it is 0 or beyond the floats."""
-        deviation = sqrt(self.squares / max(self.count, 1))
+        deviation = self.unit * sqrt(self.squares / max(self.count, 1))
         return deviation if isfinite(deviation) and deviation > 0 else 1.0
 
 
 @dataclass
 class ColumnSurvey:
-    """Running summary of a feature column: its distinct values (up to a limit), whether it holds bit strings, its scale.
+    """Running summary of a feature column: distinct values (up to a limit), whether it holds bit strings, its scale.
 
     ``domain`` says what becomes of numbers of more than two values: ``"cube"`` refuses them, ``"auto"`` standardises
     them, ``"real"`` takes them as they are.

@@ -48,13 +48,13 @@ class LSHSummary:
     alpha: float
     n_buckets: int
     n_bytes: int
-    rows_laid_out: int
     load: tuple[tuple[int, int], ...]  # (rows in a bucket, buckets that hold so many), by rows
     miss_rate: float
-    missed_everywhere: float
     trials: tuple[TriedLayout, ...]
-    coverage: tuple[tuple[float, float], ...]  # (probability, share of held-out targets inside); empty for classes
     columns: tuple[ColumnWeight, ...]
+    rows_laid_out: int | None = None
+    missed_everywhere: float | None = None  # share of held-out rows
+    coverage: tuple[tuple[float, float], ...] = ()  # (probability, share of held-out targets inside)
 
     @property
     def median_load(self) -> int:
@@ -76,17 +76,19 @@ class LSHSummary:
         }
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
         return (
-            f"{self.n_tables} hash tables, grids of width {self.width:.3g} in {self.n_local} {kinds[self.directions]}, "
+            f"{self.n_tables} hash tables, grids of width {self.width:.3g} (standard deviations) in {self.n_local} "
+            f"{kinds[self.directions]}, "
             f"{parts[self.degree]} in each bucket (ridge penalty {self.alpha:g})"
         )
 
     @property
     def fill(self) -> str:
         """How full the buckets are, in words."""
+        everywhere = self.missed_everywhere
         return (
             f"{self.n_buckets:,} buckets ({self.n_bytes / 1e6:,.1f} MB), half of the rows in buckets of at most "
-            f"{self.median_load:,}; a new row misses {self.miss_rate:.1%} of its buckets, and all of them in "
-            f"{self.missed_everywhere:.2%} of cases"
+            f"{self.median_load:,}; a new row misses {self.miss_rate:.1%} of its buckets"
+            + ("" if everywhere is None else f", and all of them in {everywhere:.2%} of cases")
         )
 
     @property

@@ -112,7 +112,7 @@ class _Tally:
         if self.origin is None:
             self.origin = actual.mean(axis=0)
         away, error = actual - self.origin, actual - predicted
-        found = np.array([np.full(actual.shape[1], len(X)), away.sum(0), (away**2).sum(0), (error**2).sum(0)])
+        found = np.array([np.full(predicted.shape[1:], len(X)), away.sum(0), (away**2).sum(0), (error**2).sum(0)])
         self.sums[fold] = self.sums.get(fold, 0.0) + found
         self.rows += len(X)
         self._judge_intervals(model, X, error)

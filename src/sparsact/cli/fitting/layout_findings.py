@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,12 @@ from sparsact.reports.lsh_summary import ColumnWeight, LSHSummary, TriedLayout
 BYTES_OF_KEY_AND_COUNT = 16
 
 
-def lsh_summary(model: Any, table: Table, sample: RowSample, held_out: HeldOut) -> LSHSummary:
-    """The tables of a model that was laid out on a sample and has learned every row."""
+def lsh_summary(
+    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: HeldOut | None = None
+) -> LSHSummary:
+    """The tables of a model; of one that was just fitted also on how many rows, and how it does on held-out ones."""
     layout = model.table_.layout
     rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
-    X, y, _ = sample.rows()
     return LSHSummary(
         directions=str(model.directions_),
         n_tables=int(layout.n_tables),
@@ -31,14 +34,23 @@ def lsh_summary(model: Any, table: Table, sample: RowSample, held_out: HeldOut) 
         alpha=float(model.alpha_),
         n_buckets=int(model.n_buckets_),
         n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
-        rows_laid_out=len(X),
         load=tuple(zip(rows.tolist(), buckets.tolist(), strict=True)),
         miss_rate=float(model.miss_rate_),
-        missed_everywhere=held_out.missed,
         trials=tried(model),
-        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)),
-        columns=column_weights(model, table, X, y),
+        columns=columns,
+        rows_laid_out=n_laid_out,
+        missed_everywhere=None if held_out is None else held_out.missed,
+        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
     )
+
+
+def as_plain(tables: LSHSummary) -> dict[str, Any]:
+    """Tables as JSON holds them."""
+    return asdict(tables) | {
+        "load": {"rows": [rows for rows, _ in tables.load], "buckets": [buckets for _, buckets in tables.load]},
+        "median_load": tables.median_load,
+        "coverage": [{"probability": level, "inside": inside} for level, inside in tables.coverage],
+    }
 
 
 def tried(model: Any) -> tuple[TriedLayout, ...]:
@@ -62,18 +74,23 @@ def _bytes(n_buckets: int, layout: Any, n_local: int) -> int:
     return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
 
 
-def column_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
-    """Each column's slope in the trend and its share in the local directions, in standard deviations."""
+def standardised_weights(model: Any, table: Table, sample: RowSample) -> tuple[ColumnWeight, ...]:
+    """Weights of columns in units of their own deviations and of the target's, as a sample of the rows has them."""
+    X, y, _ = sample.rows()
+    answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
+    return column_weights(model, table.feature_names, X.std(axis=0), answers.std(axis=0))
+
+
+def column_weights(
+    model: Any, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
+) -> tuple[ColumnWeight, ...]:
+    """Each column's slope in the trend and its share in the local directions, for units of columns and of targets."""
     layout = model.table_.layout
-    spread = X.std(axis=0)
     squares = (layout.hashes.local * spread[:, None]) ** 2
     shares = squares / max(float(squares.sum()), 1e-300)
-    answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
-    # Of two classes the layout has one target each, and `as_numbers` the sign of the second, of twice its deviation.
-    of_signs = layout.n_targets == 2 and answers.shape[1] == 1
+    # Of two classes the layout has one target each, and `as_numbers` the sign of the second, which moves twice as far.
+    of_signs = layout.n_targets == 2 and len(of_targets) == 1
     trend = 2.0 * layout.trend[:, 1:] if of_signs else layout.trend
-    slopes = trend * spread[:, None] / np.where((deviation := answers.std(axis=0)) > 0, deviation, 1.0)
+    slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
     slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
-    return tuple(
-        ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(table.feature_names)
-    )
+    return tuple(ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(names))

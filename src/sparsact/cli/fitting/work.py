@@ -11,7 +11,7 @@ from sparsact.cli.fitting.contest import Contest, contest, decided
 from sparsact.cli.fitting.findings import confusion, function_names, measured_target, r2_by_fold, target_summary
 from sparsact.cli.fitting.folds import Prediction, learn, merged, predictions
 from sparsact.cli.fitting.hash_tables import laid_out, learned, measured
-from sparsact.cli.fitting.layout_findings import lsh_summary
+from sparsact.cli.fitting.layout_findings import lsh_summary, standardised_weights
 from sparsact.cli.fitting.rows import RowSample
 from sparsact.cli.progress import Stages
 from sparsact.cli.surroundings import command_line, peak_memory, versions
@@ -111,7 +111,8 @@ def _with_hash_tables(
             measured_target(name, i, held_out, linear[i], table.encoding.targets[0])
             for i, name in enumerate(function_names(table.encoding))
         )
-        tables = lsh_summary(whole, table, sample, held_out)
+        weights = standardised_weights(whole, table, sample)
+        tables = lsh_summary(whole, weights, len(sample.rows()[0]), held_out)
     return result, _Findings(whole, targets, held_out.sample, lsh=tables)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sparsact.reports.frame import Frame
@@ -37,6 +38,8 @@ def plot(frame: Frame) -> Figure:
     right.axvline(0, color=GREY, lw=1)
     right.axvline(residual.mean(), color=VERMILION, lw=1.4, ls="--")
     right.set_title(f"mean {residual.mean():.2g} (dashed), standard deviation {residual.std():.3g}", fontsize=9)
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(5))  # numbers may be long
     right.set_xlabel("residual, actual − predicted")
     right.set_ylabel("held-out rows")
     return drawing
