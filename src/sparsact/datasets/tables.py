@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Classes, Points
+from sparsact.datasets.columns import Classes, Points, as_number
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.sources import Source, one_line, open_source
 from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
@@ -181,6 +181,8 @@ def _is_member(column: str, array: str) -> bool:
 
 
 def _close(name: str, names: Sequence[str]) -> str:
+    if all(as_number(column) is not None for column in names):
+        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"

@@ -10,7 +10,7 @@ from sparsact.datasets import Table
 from sparsact.reports import Contender
 
 if TYPE_CHECKING:
-    from sparsact.cli.fitting.hash_tables import HeldOut
+    from sparsact.cli.fitting.held_out import HeldOut
 
 
 @dataclass(frozen=True)

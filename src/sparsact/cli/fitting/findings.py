@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.cli.fitting.choice import as_numbers
 from sparsact.cli.fitting.folds import Prediction, class_numbers
-from sparsact.cli.fitting.hash_tables import HeldOut
+from sparsact.cli.fitting.held_out import HeldOut
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import Subset

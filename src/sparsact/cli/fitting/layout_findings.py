@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.cli.fitting.choice import as_numbers
-from sparsact.cli.fitting.hash_tables import LEVELS, HeldOut
+from sparsact.cli.fitting.held_out import LEVELS, HeldOut
 from sparsact.cli.fitting.rows import RowSample
 from sparsact.datasets import Table
 from sparsact.kernels.buckets import n_sums
