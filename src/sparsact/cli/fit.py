@@ -59,10 +59,13 @@ def fit(
         ),
     ] = ModelKind.auto,
     degree: Annotated[
-        str, typer.Option(metavar="auto|N", help="Largest size of an interaction, or 'auto' to cross-validate.")
+        str,
+        typer.Option(
+            metavar="auto|N", help="Of a polynomial: largest size of an interaction, or 'auto' to cross-validate."
+        ),
     ] = "auto",
     alpha: Annotated[
-        str, typer.Option(metavar="auto|NUMBER", help="Ridge penalty, or 'auto' to cross-validate.")
+        str, typer.Option(metavar="auto|NUMBER", help="Of a polynomial: ridge penalty, or 'auto' to cross-validate.")
     ] = "auto",
     columns: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Learn from this column only; may be repeated.")
@@ -81,7 +84,7 @@ def fit(
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the assignment of rows to folds.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     progress: Annotated[

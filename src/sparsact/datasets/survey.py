@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite, sqrt
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from sparsact.datasets.columns import (
     Bit,
@@ -25,6 +24,7 @@ from sparsact.datasets.columns import (
     numbers,
     refuse_missing,
 )
+from sparsact.datasets.moments import RunningMoments
 
 MAX_CATEGORIES = 64
 NAMES_SHOWN = 12
@@ -41,47 +41,6 @@ class UnfitError(ValueError):
 
 
 @dataclass
-class RunningMoments:
-    """Mean and standard deviation of numbers that come in pieces [1]_.
-
-    References
-    ----------
-    .. [1] T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983, eq. 2.1.
-    """
-
-    count: int = 0
-    unit: float = 1.0  # size of the first numbers, in which the rest is kept: squares stay floats
-    centre: float = 0.0
-    squares: float = 0.0  # summed, about the centre
-
-    def update(self, values: NDArray[np.float64]) -> None:
-        """Add a piece."""
-        if not len(values):
-            return
-        if self.count == 0:
-            self.unit = float(np.abs(values).max()) or 1.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled = values / self.unit
-            mean, count = float(scaled.mean()), self.count + len(values)
-            apart = mean - self.centre
-            self.squares += float(((scaled - mean) ** 2).sum()) + apart * apart * self.count * len(values) / count
-            self.centre += apart * len(values) / count
-            self.count = count
-
-    @property
-    def mean(self) -> float:
-        """Mean; 0 where it is beyond the floats."""
-        mean = self.centre * self.unit
-        return mean if isfinite(mean) else 0.0
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation; 1 where it is 0 or beyond the floats."""
-        deviation = self.unit * sqrt(self.squares / max(self.count, 1))
-        return deviation if isfinite(deviation) and deviation > 0 else 1.0
-
-
-@dataclass
 class ColumnSurvey:
     """Running summary of a feature column: distinct values (up to a limit), whether it holds bit strings, its scale.
 
@@ -95,17 +54,22 @@ class ColumnSurvey:
     width: int | None = None  # length of its bit strings; 0 once a value is not one
     leading_zero: bool = False
     numeric: bool = True
-    moments: RunningMoments = field(default_factory=lambda: RunningMoments())
+    moments: RunningMoments = field(default_factory=RunningMoments)
+    early: Counter[str] = field(default_factory=Counter)  # rows of each value, while there are no more than two
 
     def update(self, array: pa.Array, first_row: int) -> None:
         """Add the next piece of the column."""
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {self.name}"
         refuse_missing(array, self.name, first_row, remedy)
         self._see_width(array)
-        if len(self.values) <= MAX_CATEGORIES:
-            self._see_values(array, first_row)
+        counts = self._see_values(array, first_row) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
         if self.domain != "cube" and self.numeric and len(self.values) > 2 and not self.width:
+            for value, count in self.early.items():
+                self.moments.update(np.full(count, float(value)))
+            self.early.clear()
             self.moments.update(numbers(array, self.name, first_row))
+        elif len(self.values) <= 2:
+            self.early.update(counts)
 
     def _see_width(self, array: pa.Array) -> None:
         if self.width == 0 or not len(array):
@@ -116,13 +80,17 @@ class ColumnSurvey:
         if self.width and characters is not None:
             self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
 
-    def _see_values(self, array: pa.Array, first_row: int) -> None:
-        distinct = pc.unique(array)
-        for value in distinct[: 2 * MAX_CATEGORIES].to_pylist():
+    def _see_values(self, array: pa.Array, first_row: int) -> Counter[str]:
+        """Rows of each value of a piece (of the first values, where there are many)."""
+        counts = Counter[str]()
+        for entry in pc.value_counts(array)[: 2 * MAX_CATEGORIES].to_pylist():
+            value = entry["values"]
             spelled = canonical(value)
+            counts[spelled] += entry["counts"]
             if spelled not in self.values:
                 self.values[spelled] = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
                 self.numeric &= as_number(spelled) is not None
+        return counts
 
     def column(self) -> Column:
         """The kind of column that the values make it.
