@@ -122,11 +122,11 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     assert "How well it predicts: z" in page
 
 
-def test_real_columns_are_refused_where_bits_are_asked_for(capsys, folder, tmp_path):
+def test_columns_of_numbers_are_refused_where_bits_are_asked_for(capsys, folder, tmp_path):
     status, _, err = run(capsys, "fit", folder / "real.csv", "--target", "y", "--domain", "cube")
     assert status == 2
     assert "column 'level', row 1" in err
-    words = ("--target", "y", "--model", "low-degree", "--report", tmp_path / "r.html")
+    words = ("--target", "y", "--domain", "real", "--model", "low-degree", "--report", tmp_path / "r.html")
     assert fit_json(capsys, folder / "real.csv", *words)["targets"][0]["r2"] > 0.9
 
 
@@ -160,6 +160,10 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "--alpha -1 is neither 'auto' nor a number"),
         ("a,y\n0,1\n1,2\n", ["--folds", "1"], "--folds 1: held-out scores need at least 2"),
         ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "'torus' is not one of 'auto', 'cube', 'real'"),
+        ("a,y\n0,1\n1,2\n", ["--model", "forest"], "'forest' is not one of 'auto', 'low-degree', 'lsh'"),
+        ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "--degree 3 is of low-degree models"),
+        ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "--alpha 0.5 is of low-degree models"),
+        ("0.5,-1\n0,1\n1,2\n", [], "its first row holds numbers (0.5, -1, ...) where names are due"),
         ("a,y\n0,1\n1,2\n", ["--nonsense"], "No such option"),
         ("a,y\n0,1\n1,2\n", ["--report", "nowhere/r.html"], "there is no folder 'nowhere'"),
         ("a,y\n0,1\n1,2\n", ["--report", "report.pdf"], "its name must end in .html"),

@@ -1,6 +1,6 @@
-"""sparsact fit, predict and inspect where hash tables are in question."""
+"""``sparsact fit`` on columns of numbers: which model it takes, what it measures, and the files it writes."""
 
-from __future__ import annotations
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -9,127 +9,222 @@ import pytest
 from commands import fit_json, run
 
 import sparsact
+from sparsact import LSHClassifier, LSHRegressor
+from sparsact.cli.fitting.choice import wish
+from sparsact.cli.fitting.hash_tables import laid_out, learned, measured
+from sparsact.cli.fitting.layout_findings import standardised_weights, tried
+from sparsact.cli.fitting.rows import RowSample
+from sparsact.datasets import open_table
+
+N = 1501
+
+
+def nothing(count):
+    """Progress that nobody looks at."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Tables of 700 rows: a kinked function of numbers beside a text column, a product, two targets, classes."""
+    """Tables with numbers of very different units, a text and a yes or no; what is learned bends, sums, or is noise."""
     path = tmp_path_factory.mktemp("numbers")
-    rng = np.random.default_rng(3)
-    level, slope = rng.normal(size=700), rng.normal(size=700)
-    colour = rng.choice(["red", "green", "blue"], 700)
-    kinked = np.abs(level) + (colour == "red")
-    columns = {"level": level, "slope": 1000 * slope, "colour": colour}
-    kind = np.where(level * slope > 0, "same", "opposite")
-    three = np.where(level > 0.5, "high", np.where(level < -0.5, "low", "middle"))
-    pa.csv.write_csv(pa.table(columns | {"y": kinked}), path / "kinked.csv")
-    pa.csv.write_csv(pa.table({"level": level, "slope": slope, "y": level * slope}), path / "product.csv")
-    pa.csv.write_csv(pa.table(columns | {"y": kinked, "z": 3 - 2 * kinked}), path / "two.csv")
-    pa.csv.write_csv(pa.table({"level": level, "slope": slope, "kind": kind}), path / "kind.csv")
-    pa.csv.write_csv(pa.table({"level": level, "slope": slope, "kind": three}), path / "three.csv")
+    rng = np.random.default_rng(7)
+    x, weight = rng.uniform(-2, 2, N), 1e6 + 1e3 * rng.uniform(-2, 2, N)
+    colour, garden = rng.choice(["red", "green", "blue"], N), rng.choice(["yes", "no"], N)
+    columns = {"x": x, "weight": weight, "colour": colour, "garden": garden}
+    level = (weight - 1e6) / 1e3
+    bent = 50 * (np.abs(x) + np.abs(level) + 0.5 * (garden == "yes")) + rng.normal(size=N)
+    inside = np.where(x**2 + level**2 < 2, "in", np.where(x > 0, "right", "left"))
+    pa.csv.write_csv(pa.table(columns | {"y": bent}), path / "bent.csv")
+    pa.csv.write_csv(pa.table(columns | {"y": bent, "z": np.sin(2 * x)}), path / "two.csv")
+    pa.csv.write_csv(pa.table(columns | {"y": 3 * x * level + level + 0.1 * rng.normal(size=N)}), path / "product.csv")
+    pa.csv.write_csv(pa.table(columns | {"place": inside}), path / "places.csv")
+    pa.csv.write_csv(pa.table(columns | {"side": np.where(x**2 > 1.5, "far", "near")}), path / "sides.csv")
+    many = {f"x{i}": rng.normal(size=120) for i in range(30)}
+    pa.csv.write_csv(pa.table(many | {"y": rng.normal(size=120)}), path / "noise.csv")
+    bits = rng.integers(0, 2, (400, 6))
+    y = 1 - 2.0 * (bits[:, 0] ^ bits[:, 1])
+    pa.csv.write_csv(pa.table({f"b{i}": bits[:, i] for i in range(6)} | {"y": y}), path / "bits.csv")
     return path
 
 
-def test_numbers_get_hash_tables_where_these_are_better(capsys, folder, tmp_path):
+def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, folder, tmp_path):
     report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
-    told = fit_json(capsys, folder / "kinked.csv", "--target", "y", "--report", report, "--out", model)
-    assert (told["kind"], told["rows"], told["laid_out_on"]) == ("lsh", 700, 700)
-    assert "hash tables: held-out R²" in told["reason"]
-    assert "for a polynomial" in told["reason"]
-    (target,) = told["targets"]
-    assert target["r2"] > 0.9 > max(target["others"].values())
-    assert sum(told["column_shares"].values()) == pytest.approx(1)
-    assert told["column_shares"]["level"] == max(told["column_shares"].values())
-    assert 0 <= told["miss_rate"] < 1
-    assert 0.5 < told["interval_coverage"] <= 1
-    assert min(trial["error"] for trial in told["trials"]) < 0.5
+    words = ("fit", folder / "bent.csv", "--target", "y", "--report", report, "--out", model)
+    status, out, err = run(capsys, *words)
+    assert (status, err) == (0, "")
+    assert out.startswith("Hash tables (LSH) predict rows that they have not seen: held-out R² 0.9")
+    assert "chosen: hash tables (LSH), because held-out R² 0.9" in out
     page = report.read_text(encoding="utf-8")
-    for heading in ("Bucket load", "Error against cost", "Columns in the directions", "miss rate"):
-        assert heading in page
-    loaded = sparsact.load(model)
-    assert isinstance(loaded, sparsact.LSHRegressor)
-    assert loaded.n_buckets_ == told["buckets"]
+    for heading in ("Bucket load", "Error against cost", "Columns that matter", "Coverage of prediction intervals"):
+        assert f"{heading}</h3>" in page
+    assert "Strongest interactions" not in page
+    assert "less their mean, over their standard deviation, both frozen: x, weight." in page
 
 
-def test_the_report_says_why_a_polynomial_was_kept(capsys, folder):
+def test_what_multiplies_is_learned_by_a_polynomial_because_it_errs_less(capsys, folder):
     told = fit_json(capsys, folder / "product.csv", "--target", "y")
-    assert (told["kind"], told["degree"]) == ("low-degree", 2)
-    assert any("hash tables were tried too, and the polynomial is better" in note for note in told["notes"])
+    assert (told["kind"], told["degree"], told["lsh"]) == ("low-degree", 2, None)
+    first, second, linear = told["contenders"]
+    assert [c["chosen"] for c in told["contenders"]] == [True, False, False]
+    assert first["r2"] > second["r2"] > linear["r2"]
+    assert f"against {second['r2']:.3f} of hash tables (LSH), on the same 5 folds" in told["why"]
 
 
-def test_the_kind_that_was_asked_for(capsys, folder):
-    assert fit_json(capsys, folder / "product.csv", "--target", "y", "--model", "lsh")["kind"] == "lsh"
-    assert fit_json(capsys, folder / "kinked.csv", "--target", "y", "--model", "low-degree")["kind"] == "low-degree"
-    assert fit_json(capsys, folder / "kinked.csv", "--target", "y", "--degree", "1")["kind"] == "low-degree"
+def test_json_holds_the_tables(capsys, folder):
+    told = fit_json(capsys, folder / "bent.csv", "--target", "y")
+    tables = told["lsh"]
+    rows, buckets = np.array(tables["load"]["rows"]), np.array(tables["load"]["buckets"])
+    assert rows @ buckets == N * tables["n_tables"]
+    assert buckets.sum() == tables["n_buckets"]
+    assert tables["miss_rate"] == pytest.approx(buckets[rows == 1].sum() / (N * tables["n_tables"]), abs=1e-3)
+    assert [trial["chosen"] for trial in tables["trials"]].count(True) == 1
+    assert sum(sum(column["shares"]) for column in tables["columns"]) == pytest.approx(1)
+    inside = {entry["probability"]: entry["inside"] for entry in tables["coverage"]}
+    assert list(inside.values()) == sorted(inside.values())
+    assert 0.85 < inside[0.9] < 0.99
+    assert told["degree"] is None
+    chosen, *_, linear = told["contenders"]
+    assert chosen["rmse"] < 0.3 * linear["rmse"]
 
 
-def test_bits_get_a_polynomial_and_hash_tables_when_asked(capsys, tmp_path):
-    rng = np.random.default_rng(4)
-    bits = rng.integers(0, 2, (300, 5))
-    pa.csv.write_csv(pa.table({f"b{i}": bits[:, i] for i in range(5)} | {"y": bits[:, 0] * 1.5}), tmp_path / "t.csv")
-    assert fit_json(capsys, tmp_path / "t.csv", "--target", "y")["kind"] == "low-degree"
-    told = fit_json(capsys, tmp_path / "t.csv", "--target", "y", "--model", "lsh")
-    assert (told["kind"], told["reason"]) == ("lsh", "hash tables, as asked.")
-    assert told["targets"][0]["r2"] > 0.9
+def test_bits_are_learned_by_a_polynomial_unless_tables_are_asked_for(capsys, folder):
+    told = fit_json(capsys, folder / "bits.csv", "--target", "y")
+    assert told["kind"] == "low-degree"
+    assert "every column is bits" in told["why"]
+    asked = fit_json(capsys, folder / "bits.csv", "--target", "y", "--model", "lsh")
+    assert (asked["kind"], asked["why"]) == ("lsh", "--model lsh asks for it")
+    assert [c["name"] for c in asked["contenders"]] == ["hash tables (LSH)", "degree 1 (linear)"]
 
 
-def test_predict_is_the_model_and_inspect_describes_it(capsys, folder, tmp_path):
+def test_a_degree_or_penalty_that_is_asked_for_asks_for_a_polynomial(capsys, folder):
+    told = fit_json(capsys, folder / "bent.csv", "--target", "y", "--degree", "2")
+    assert (told["kind"], told["degree"], told["why"]) == ("low-degree", 2, "--degree asks for it")
+    told = fit_json(capsys, folder / "bent.csv", "--target", "y", "--degree", "1", "--alpha", "1")
+    assert told["why"] == "--degree and --alpha ask for it"
+
+
+def test_many_columns_of_noise_are_not_called_learned(capsys, folder):
+    """The trend has as many slopes as columns; it would find some in rows that it had seen."""
+    for words in ((), ("--model", "lsh")):
+        told = fit_json(capsys, folder / "noise.csv", "--target", "y", *words)
+        assert not told["learned"]
+        assert "nor by hash tables (LSH), can be learned" in told["verdict"]
+
+
+def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
+    table = open_table(folder / "bent.csv", "y", domain="auto")
+    asked = wish("auto", "auto", 3, 4, "auto")
+    sample = RowSample(table, 3, 4)
+    for X, y in table.batches():
+        sample.take(X, y)
+    model = laid_out(table, asked, sample)
+    held_out = measured(table, model, asked, sample, nothing)
+    X, y, folds = sample.rows()
+    expected = []
+    for fold in range(3):
+        fixed = {name: getattr(model, f"{name}_") for name in ("width", "alpha", "n_hashes", "directions")}
+        other = LSHRegressor(random_state=4, **fixed).fit(X[folds != fold], y[folds != fold])
+        expected.append(other.score(X[folds == fold], y[folds == fold]))
+    np.testing.assert_allclose(held_out.r2[0].folds, expected, rtol=1e-9)
+    assert held_out.sample.predicted.shape == (N, 1)
+
+
+def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder):
+    """Few rows lay the tables out; every row is learned and held out once, whatever the batches."""
+    table = open_table(folder / "bent.csv", "y", batch_rows=131, domain="auto")
+    asked = wish("auto", "auto", 3, 4, "auto")
+    sample = RowSample(table, 3, 4, most=600)
+    for X, y in table.batches():
+        sample.take(X, y)
+    assert not sample.is_whole
+    assert 500 < len(sample.rows()[0]) < 700  # binomial: five standard deviations are 96
+    model = laid_out(table, asked, sample)
+    whole = learned(table, model, sample, nothing)
+    X = np.concatenate([X for X, _ in table.batches()])
+    y = np.concatenate([y for _, y in table.batches()])
+    assert whole.n_samples_seen_ == N
+    assert np.abs(whole.predict(X) - model.blank().partial_fit(X, y).predict(X)).max() < 1e-9 * np.abs(y).max()
+    seen = []
+    held_out = measured(table, model, asked, sample, seen.append)
+    assert sum(seen) == N
+    assert held_out.mean_r2.mean > 0.9
+
+
+def test_a_saved_model_predicts_new_tables_with_the_scales_of_the_first(capsys, folder, tmp_path):
     model = tmp_path / "m.sparsact"
-    run(capsys, "fit", folder / "kinked.csv", "--target", "y", "--out", model, "--quiet")
-    status, _, _ = run(capsys, "predict", model, folder / "kinked.csv", "--out", tmp_path / "p.csv")
+    run(capsys, "fit", folder / "bent.csv", "--target", "y", "--out", model, "--quiet")
+    table = pa.csv.read_csv(folder / "bent.csv")
+    pa.csv.write_csv(table.slice(3, 5).select(["garden", "weight", "colour", "x"]), tmp_path / "few.csv")
+    assert run(capsys, "predict", model, folder / "bent.csv", "--out", tmp_path / "all.csv")[0] == 0
+    assert run(capsys, "predict", model, tmp_path / "few.csv", "--out", tmp_path / "p.csv")[0] == 0
+    everything, few = (pa.csv.read_csv(tmp_path / name)["y"].to_numpy() for name in ("all.csv", "p.csv"))
+    np.testing.assert_allclose(few, everything[3:8], rtol=1e-12)
+    learned_model = sparsact.load(model)
+    assert isinstance(learned_model, LSHRegressor)
+    X = np.concatenate([X for X, _ in open_table(folder / "bent.csv", "y", domain="auto").batches()])
+    np.testing.assert_array_equal(everything, learned_model.predict(X))
+    assert abs(X[:, 1].mean()) < 1e-9
+    assert X[:, 1].std() == pytest.approx(1)
+    assert run(capsys, "predict", model, folder / "noise.csv")[0] == 2  # other columns
+
+
+@pytest.mark.parametrize(("file", "target"), [("places", "place"), ("sides", "side")])
+def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, target):
+    model, report = tmp_path / "m.sparsact", tmp_path / "r.html"
+    told = fit_json(capsys, folder / f"{file}.csv", "--target", target, "--out", model, "--report", report)
+    assert (told["kind"], told["task"]) == ("lsh", "classification")
+    assert told["accuracy"] > 0.93
+    assert told["lsh"]["coverage"] == []
+    assert sum(map(sum, told["confusion"]["counts"])) == N
+    assert isinstance(sparsact.load(model), LSHClassifier)
+    run(capsys, "predict", model, folder / f"{file}.csv", "--out", tmp_path / "p.csv")
+    predicted, actual = (
+        pa.csv.read_csv(path)[target].to_numpy() for path in (tmp_path / "p.csv", folder / f"{file}.csv")
+    )
+    assert np.mean(predicted == actual) > 0.95
+    page = report.read_text(encoding="utf-8")
+    assert "Confusion of held-out rows" in page
+    assert "Bucket load" in page
+    assert "What each class consists of" not in page
+
+
+def test_several_targets_are_scored_one_by_one(capsys, folder, tmp_path):
+    told = fit_json(capsys, folder / "two.csv", "--target", "y", "--target", "z", "--report", tmp_path / "r.html")
+    assert told["kind"] == "lsh"
+    assert [target["name"] for target in told["targets"]] == ["y", "z"]
+    assert all(target["r2"] > 0.9 for target in told["targets"])
+    assert all(contender["rmse"] is None for contender in told["contenders"][:1])  # of different units
+    assert "How well it predicts: z" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_inspect_shows_the_tables_and_the_columns(capsys, folder, tmp_path):
+    model = tmp_path / "m.sparsact"
+    run(capsys, "fit", folder / "bent.csv", "--target", "y", "--out", model, "--quiet")
+    status, out, _ = run(capsys, "inspect", model, "--top", "2")
     assert status == 0
-    table = pa.csv.read_csv(folder / "kinked.csv")
-    predicted = pa.csv.read_csv(tmp_path / "p.csv")["y"].to_numpy()
-    assert np.std(predicted - table["y"].to_numpy()) < 0.3 * np.std(table["y"].to_numpy())
-    status, out, _ = run(capsys, "inspect", model)
-    assert status == 0
-    assert "LSHRegressor of 16 tables, learned from 700 rows of 5 columns" in out
-    assert "columns in the directions: level" in out
-    assert run(capsys, "inspect", model, "--json")[1].startswith('{"kind": "LSHRegressor"')
+    assert "16 hash tables" in out
+    assert "weight" in out
+    assert "colour" not in out
+    told = json.loads(run(capsys, "inspect", model, "--json")[1])
+    assert (told["kind"], told["rows"], told["targets"]) == ("LSHRegressor", N, ["y"])
+    ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
+    assert {column["column"] for column in ranked[:2]} == {"x", "weight"}
+    status, _, err = run(capsys, "inspect", model, "--report", tmp_path / "r.html")
+    assert (status, err.count("\n")) == (2, 1)
 
 
-def test_several_targets(capsys, folder, tmp_path):
-    words = ("--target", "y", "--target", "z", "--model", "lsh", "--report", tmp_path / "r.html")
-    told = fit_json(capsys, folder / "two.csv", *words, "--out", tmp_path / "m.sparsact")
-    y, z = told["targets"]
-    assert y["r2"] > 0.9
-    assert z["r2"] == pytest.approx(y["r2"], abs=1e-6)
-    assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith('"y","z"')
-
-
-@pytest.mark.parametrize(("name", "classes"), [("kind", 2), ("three", 3)])
-def test_classes(capsys, folder, tmp_path, name, classes):
-    table, model, report = folder / f"{name}.csv", tmp_path / "m.sparsact", tmp_path / "r.html"
-    told = fit_json(capsys, table, "--target", "kind", "--model", "lsh", "--out", model, "--report", report)
-    assert told["accuracy"] > 0.85 > told["majority"]
-    assert len(told["confusion"]["classes"]) == classes
-    assert sum(map(sum, told["confusion"]["counts"])) == 700
-    run(capsys, "predict", model, table, "--out", tmp_path / "p.csv")
-    predicted, actual = (pa.csv.read_csv(path)["kind"].to_numpy() for path in (tmp_path / "p.csv", table))
-    assert np.mean(predicted == actual) > 0.9
-    assert "Confusion of held-out rows" in report.read_text(encoding="utf-8")
-
-
-def test_the_layout_needs_only_the_first_rows(capsys, folder, monkeypatch):
-    """The rest streams through the tables, batch by batch."""
-    monkeypatch.setattr("sparsact.cli.fitting.hashed.ROWS_FOR_LAYOUT", 300)
-    monkeypatch.setattr("sparsact.datasets.tables.BATCH_ROWS", 128)
-    told = fit_json(capsys, folder / "kinked.csv", "--target", "y", "--model", "lsh")
-    assert (told["laid_out_on"], told["rows"]) == (300, 700)
-    assert told["targets"][0]["r2"] > 0.85
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--degree", "2"], "--degree 2 belongs to a polynomial"),
-        (["--alpha", "0.5"], "--alpha 0.5 belongs to a polynomial"),
-        (["--domain", "cube"], "--domain cube is for polynomials on bits"),
-        (["--folds", "900"], "700 rows are fewer than 900 folds"),
-    ],
-)
-def test_contradictions_end_with_status_2_and_one_line(capsys, folder, words, message):
-    status, out, err = run(capsys, "fit", folder / "kinked.csv", "--target", "y", "--model", "lsh", *words)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
+    table = open_table(folder / "product.csv", "y", domain="auto")
+    sample = RowSample(table, 5, 0)
+    for X, y in table.batches():
+        sample.take(X, y)
+    model = laid_out(table, wish("auto", "auto", 5, 0, "auto"), sample)
+    X, y, _ = sample.rows()
+    weights = {weight.column: weight for weight in standardised_weights(model, table, sample)}
+    slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
+    assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little
+    trials = tried(model)
+    assert len({(t.directions, t.n_rows, t.width, t.alpha) for t in trials}) == len(trials)
+    chosen = next(t for t in trials if t.chosen)
+    assert chosen.error == min(t.error for t in trials if t.n_rows == chosen.n_rows)
+    assert chosen.n_rows == N

@@ -94,6 +94,37 @@ def test_several_targets_and_the_name_of_a_matrix(tmp_path):
     assert read(table)[1].shape == (4, 2)
 
 
+def test_columns_of_numbers_are_standardised_by_all_rows_and_kept_so(tmp_path):
+    """Whatever the batches; a bit beside them is its sign, and a new table is scaled as the first."""
+    a = [10.0, 20.0, 60.0, -30.0, 40.0, 1e6, 10.0]
+    text = "a,b,y\n" + "".join(f"{value},{i % 2},{i}\n" for i, value in enumerate(a))
+    path = write(tmp_path / "t.csv", text)
+    for batch_rows in (2, 3, 100):
+        table = open_table(path, "y", domain="auto", batch_rows=batch_rows)
+        pieces = np.concatenate([X for X, _ in table.batches()])
+        np.testing.assert_allclose(pieces[:, 1], [1, -1, 1, -1, 1, -1, 1])
+        np.testing.assert_allclose(pieces[:, 0], (np.array(a) - np.mean(a)) / np.std(a), rtol=1e-12)
+    again = Encoding.from_json(table.encoding.to_json())
+    assert again == table.encoding
+    new = encoded_table(write(tmp_path / "n.csv", "b,a\n0,20\n"), again)
+    np.testing.assert_allclose(next(iter(new.points()))[0], [(20 - np.mean(a)) / np.std(a), 1])
+    assert "columns of numbers, less their mean, over their standard deviation, both frozen: a." in again.notes
+
+
+def test_encodings_written_before_columns_had_scales_are_read(tmp_path):
+    old = '{"columns": [{"kind": "real", "name": "a"}], "targets": [{"kind": "real", "name": "y"}], "notes": []}'
+    table = encoded_table(write(tmp_path / "t.csv", "a\n2.5\n-3\n"), Encoding.from_json(old))
+    assert next(iter(table.points())).tolist() == [[2.5], [-3.0]]
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e9, 1e300])
+def test_numbers_of_any_size_have_a_deviation(tmp_path, size):
+    a = size * np.array([1.0, 2.0, 4.0, -3.0])
+    np.savez(tmp_path / "t.npz", a=a, y=np.arange(4.0))
+    table = open_table(tmp_path / "t.npz", "y", domain="auto")
+    np.testing.assert_allclose(next(iter(table.batches()))[0][:, 0], [0, 1 / 6.5**0.5, 3 / 6.5**0.5, -4 / 6.5**0.5])
+
+
 def test_real_columns_are_used_as_they_are_when_told(tmp_path):
     table = open_table(write(tmp_path / "t.csv", "a,b,y\n0,0.5,1\n1,2.5,2\n1,-3,4\n"), "y", domain="real")
     assert read(table)[0].tolist() == [[1, 0.5], [-1, 2.5], [-1, -3]]  # beside real numbers a bit is its sign

@@ -1,30 +1,49 @@
 import pytest
-from summaries import classes, summary
+from summaries import classes, summary, tables
 
-from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
+from sparsact.reports import Spread
+from sparsact.reports.figures import (
+    bucket_load,
+    columns,
+    confusion,
+    coverage,
+    degrees,
+    influences,
+    interactions,
+    layouts,
+    residuals,
+    scores,
+    weights,
+)
 from sparsact.reports.frame import n_rows
 
 FRAMES = [
-    (scores, lambda: scores.frame(summary().targets[0], summary().choice)),
+    (scores, lambda: scores.frame({"chosen": Spread((0.8, 0.9)), "linear": Spread((0.1, 0.2))})),
     (degrees, lambda: degrees.frame(summary().candidates)),
     (weights, lambda: weights.frame(summary().targets[0])),
     (interactions, lambda: interactions.frame(summary().targets[0])),
     (influences, lambda: influences.frame(summary().targets[0])),
     (residuals, lambda: residuals.frame(summary().targets[0])),
     (confusion, lambda: confusion.frame(classes().confusion)),
+    (bucket_load, lambda: bucket_load.frame(tables())),
+    (layouts, lambda: layouts.frame(tables())),
+    (coverage, lambda: coverage.frame(tables())),
+    (columns, lambda: columns.frame(tables())),
 ]
 
 
 @pytest.mark.parametrize(("figure", "frame"), FRAMES, ids=lambda part: getattr(part, "__name__", ""))
 def test_every_figure_labels_its_axes(figure, frame):
-    columns = frame()
-    assert len({len(values) for values in columns.values()}) == 1
-    assert n_rows(columns) > 0
-    for axes in figure.plot(columns).axes:
+    numbers = frame()
+    assert len({len(values) for values in numbers.values()}) == 1
+    assert n_rows(numbers) > 0
+    for axes in figure.plot(numbers).axes:
         lists_names = any(label.get_text().isidentifier() for label in axes.get_yticklabels())
         colour_bar = axes.get_label() == "<colorbar>"
-        assert axes.get_xlabel() or colour_bar
-        assert axes.get_ylabel() or lists_names or colour_bar
+        shares_axis = axes.get_xlabel() == "" and len(axes.get_shared_x_axes().get_siblings(axes)) > 1
+        assert axes.get_xlabel() or colour_bar or shares_axis
+        beside_a_list = len(axes.get_shared_y_axes().get_siblings(axes)) > 1
+        assert axes.get_ylabel() or lists_names or colour_bar or beside_a_list
 
 
 def test_interactions_go_from_the_largest_down_and_weights_add_up():
@@ -45,3 +64,31 @@ def test_confusion_of_shares():
     columns = confusion.frame(classes().confusion)
     assert columns["predicted dog"] == [3, 61, 5]
     assert columns["share right"][0] == pytest.approx(50 / 54)
+
+
+def test_bucket_load_counts_every_bucket_and_row_in_classes_that_double():
+    frame = bucket_load.frame(tables())
+    assert frame["rows from"] == [1, 2, 4, 8, 16, 32, 64]
+    assert frame["buckets"] == [400, 0, 800, 0, 0, 200, 40]
+    assert sum(frame["share of rows"]) == pytest.approx(1)
+    assert frame["share of rows"][5] == pytest.approx(200 * 35 / (400 + 4000 + 7000 + 4960))
+
+
+def test_half_of_the_rows_lie_in_buckets_of_no_more_than_the_median_load():
+    assert tables().median_load == 35  # 400 + 4000 + 7000 of 16,360 rows
+    assert tables().alone == pytest.approx(400 / 1440)
+
+
+def test_each_layout_is_drawn_with_its_best_penalty_and_one_is_chosen():
+    frame = layouts.frame(tables())
+    assert frame["ridge penalty"] == [0.01] * 4
+    assert frame["chosen"].count(True) == 1
+    lines = {line.get_label() for line in layouts.plot(frame).axes[0].lines}
+    assert {"gradients, 8,192 rows", "gradients, 4,096 rows", "principal, 4,096 rows", "chosen"} <= lines
+
+
+def test_scores_draw_any_number_of_models():
+    for n in (1, 2, 5):
+        frame = scores.frame({f"model {i}": Spread((0.1 * i, 0.2)) for i in range(n)})
+        assert frame["model"][-1] == "mean"
+        scores.plot(frame)

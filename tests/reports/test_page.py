@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from summaries import classes, summary, target
+from summaries import classes, hashed, summary, target
 
 from sparsact.reports import Spread
 from sparsact.reports.page import render, write
@@ -56,7 +56,12 @@ def classification():
     return render(classes())
 
 
-@pytest.fixture(params=["regression", "classification"])
+@pytest.fixture(scope="module")
+def hash_tables():
+    return render(hashed())
+
+
+@pytest.fixture(params=["regression", "classification", "hash_tables"])
 def html(request):
     return request.getfixturevalue(request.param)
 
@@ -128,14 +133,52 @@ def test_a_classification_tells_accuracy_and_every_class(classification):
         assert f"class {name}" in classification
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Hash tables (LSH) predict rows that they have not seen",
+        "because held-out R² 0.826 against 0.412 of degree 1 (linear), on the same 5 folds",
+        "Bucket load",
+        "Error against cost",
+        "Columns that matter",
+        "Coverage of prediction intervals",
+        "1,440 buckets (0.3 MB), half of the rows in buckets of at most 35",
+        "a new row misses 2.4% of its buckets, and all of them in 0.10% of cases",
+        "2 hash tables, grids of width 0.625",
+        "root mean squared error 2.08",
+        "chosen from 8 by the error on rows left out, on 8,192 rows, all of the table",
+    ],
+)
+def test_a_fit_of_hash_tables_tells_what_they_hold(hash_tables, told):
+    assert told in hash_tables
+    assert "What it consists of" not in hash_tables
+    assert "monomials" not in hash_tables
+
+
+def test_classes_of_hash_tables_have_a_page_too():
+    page = render(hashed(classes().confusion))
+    Page(page)
+    assert "Confusion of held-out rows" in page
+    assert "Bucket load" in page
+
+
+def test_tables_that_taught_nothing_are_not_said_to():
+    part = hashed()
+    noise = type(part.targets[0])(**(vars(part.targets[0]) | {"r2": Spread((-0.2, 0.1, -0.1))}))
+    told = type(part)(**(vars(part) | {"targets": (noise,)})).verdict
+    assert told.startswith("Hash tables (LSH) do not predict rows that they have not seen")
+    assert told.endswith("choose --model low-degree.")
+
+
 def test_names_from_the_data_are_text_and_never_markup():
     names = ("<script>alert(1)</script>", "a & b", '"q" $x_1$')
-    html = render(summary([target("<img src=x onerror=alert(1)>", names)], names=names))
-    page = Page(html)
-    assert "script" not in page.tags
-    assert "img" not in page.tags
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert '"q" $x_1$' in "".join(page.text)
+    for told in (summary([target("<img src=x onerror=alert(1)>", names)], names=names), hashed(names=names)):
+        html = render(told)
+        page = Page(html)
+        assert "script" not in page.tags
+        assert "img" not in page.tags
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+        assert '"q" $x_1$' in "".join(page.text)
 
 
 def test_a_page_of_several_targets_names_each():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 from sparsact.cli.outputs import check_writable
 
 if TYPE_CHECKING:
-    from sparsact.reports import FitSummary
+    from sparsact.reports import Choice, FitSummary
 
 
 class Domain(StrEnum):
@@ -24,8 +23,8 @@ class Domain(StrEnum):
     real = "real"
 
 
-class Kind(StrEnum):
-    """What kind of model is learned."""
+class ModelKind(StrEnum):
+    """What kind of model to learn."""
 
     auto = "auto"
     low_degree = "low-degree"
@@ -52,11 +51,21 @@ def fit(
     target: Annotated[
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
     ],
+    model: Annotated[
+        ModelKind,
+        typer.Option(
+            help="'low-degree': a polynomial of products of columns; 'lsh': local polynomials in the buckets of hash "
+            "tables; 'auto': of bits a polynomial, of numbers whichever does better on held-out rows."
+        ),
+    ] = ModelKind.auto,
     degree: Annotated[
-        str, typer.Option(metavar="auto|N", help="Largest size of an interaction, or 'auto' to cross-validate.")
+        str,
+        typer.Option(
+            metavar="auto|N", help="Of a polynomial: largest size of an interaction, or 'auto' to cross-validate."
+        ),
     ] = "auto",
     alpha: Annotated[
-        str, typer.Option(metavar="auto|NUMBER", help="Ridge penalty, or 'auto' to cross-validate.")
+        str, typer.Option(metavar="auto|NUMBER", help="Of a polynomial: ridge penalty, or 'auto' to cross-validate.")
     ] = "auto",
     columns: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Learn from this column only; may be repeated.")
@@ -66,17 +75,16 @@ def fit(
     ] = None,
     domain: Annotated[
         Domain,
-        typer.Option(help="'cube': columns must be bits; 'real': numbers as they are too; 'auto': as they come."),
+        typer.Option(
+            help="What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so "
+            "that every column is bits."
+        ),
     ] = Domain.auto,
-    model: Annotated[
-        Kind,
-        typer.Option(help="A polynomial of low degree, hash tables, or 'auto': for numbers, the better of the two."),
-    ] = Kind.auto,
     task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the assignment of rows to folds.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     progress: Annotated[
@@ -85,20 +93,17 @@ def fit(
 ) -> None:
     """Learn a target from columns of bits or numbers, and tell how well and of what it consists.
 
-    Columns of bits get a polynomial of low degree. Where some are numbers, hash tables are tried too (LSHRegressor),
-    and what predicts held-out rows better is kept.
-
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
-    their bits; columns of two values become a bit; texts of a few values become one bit each.
+    their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
+    standardised.
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
-    from sparsact.cli.fitting.choice import check_kind, wish
+    from sparsact.cli.fitting.choice import wish
     from sparsact.cli.progress import stages
     from sparsact.datasets import open_table
 
-    check_kind(model.value, degree, alpha, domain.value)
-    asked = wish(degree, alpha, folds, seed, domain.value)
+    asked = wish(degree, alpha, folds, seed, domain.value, model.value)
     check_writable(report, (".html", ".htm"))
     check_writable(out)
     shown = False if quiet or (as_json and progress is None) else progress
@@ -107,41 +112,27 @@ def fit(
             opened = open_table(
                 table, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
             )
-        from sparsact.cli.fitting.kinds import fit_some_kind  # the learners load slowly; a bad table is told before
+        from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
 
-        asked = replace(asked, domain="real" if opened.encoding.real else "cube")
-        words = context.obj or ["fit"]
-        fitted = fit_some_kind(opened, asked, model.value, work, table.name, words, with_rows=report is not None)
+        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"], with_rows=report is not None)
     if out is not None:
         fitted.model.table_encoding_ = opened.encoding.to_json()
         fitted.model.save(out)
-    _hand_over(fitted.summary, report, out, as_json=as_json, quiet=quiet)
-
-
-def _hand_over(summary: Any, report: Path | None, out: Path | None, *, as_json: bool, quiet: bool) -> None:
-    """Write the report, and print what was found."""
-    from sparsact.cli.fitting import hashed_told
-    from sparsact.reports import hash_page, page
-    from sparsact.reports.hash_summary import HashSummary
-
-    hashed = isinstance(summary, HashSummary)
     if report is not None:
-        (hash_page if hashed else page).write(summary, report)
+        from sparsact.reports.page import write
+
+        write(fitted.summary, report)
     if as_json:
-        told = (hashed_told.as_plain if hashed else as_plain)(summary)
-        files = {"report": report and str(report), "model": out and str(out)}
-        typer.echo(json.dumps(told | files, allow_nan=False))
+        typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))
     elif not quiet:
-        (hashed_told.tell if hashed else _tell)(summary)
-        for what, path in (("report", report), ("model", out)):
-            if path is not None:
-                typer.echo(f"  {what}: {path}")
+        _tell(fitted.summary, report, out)
 
 
-def as_plain(summary: FitSummary) -> dict[str, Any]:
+def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
     """A summary as JSON holds it."""
+    from sparsact.cli.fitting.layout_findings import as_plain as tables_as_plain
+
     told: dict[str, Any] = {
-        "kind": "low-degree",
         "table": summary.table,
         "target_columns": list(summary.target_columns),
         "task": summary.task,
@@ -150,11 +141,20 @@ def as_plain(summary: FitSummary) -> dict[str, Any]:
         "notes": list(summary.notes),
         "learned": summary.learned,
         "verdict": summary.verdict,
-        "degree": summary.choice.degree,
-        "alpha": summary.choice.alpha,
-        "monomials": summary.choice.n_monomials,
-        "solver": summary.choice.solver,
-        "solver_reason": summary.choice.reason,
+        "kind": "lsh" if summary.choice is None else "low-degree",
+        "why": summary.why,
+        "contenders": [
+            {
+                "name": contender.name,
+                "chosen": contender.chosen,
+                "r2": contender.r2.mean,
+                "r2_deviation": contender.r2.deviation,
+                "rmse": contender.rmse and contender.rmse.mean,
+            }
+            for contender in summary.contenders
+        ],
+        **_of_polynomial(summary.choice),
+        "lsh": summary.lsh and tables_as_plain(summary.lsh),
         "targets": [
             {
                 "name": target.name,
@@ -172,6 +172,8 @@ def as_plain(summary: FitSummary) -> dict[str, Any]:
         ],
         "seconds": summary.resources.seconds,
         "peak_memory_bytes": summary.resources.peak_bytes,
+        "report": report and str(report),
+        "model": out and str(out),
     }
     if summary.confusion is not None:
         told |= {"accuracy": summary.confusion.accuracy, "majority": summary.confusion.majority}
@@ -179,7 +181,19 @@ def as_plain(summary: FitSummary) -> dict[str, Any]:
     return told
 
 
-def _tell(summary: FitSummary) -> None:
+def _of_polynomial(choice: Choice | None) -> dict[str, Any]:
+    if choice is None:
+        return dict.fromkeys(("degree", "alpha", "monomials", "solver", "solver_reason"))
+    return {
+        "degree": choice.degree,
+        "alpha": choice.alpha,
+        "monomials": choice.n_monomials,
+        "solver": choice.solver,
+        "solver_reason": choice.reason,
+    }
+
+
+def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     """The findings, for a person."""
     from sparsact.reports.page import duration, size
 
@@ -188,11 +202,18 @@ def _tell(summary: FitSummary) -> None:
     typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
     for note in summary.notes:
         typer.echo(f"  note: {note}")
-    choice = summary.choice
-    typer.echo(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
-    typer.echo(f"  solver {choice.solver}: {choice.reason}")
+    typer.echo(f"  chosen: {summary.model}, because {summary.why}")
+    if (choice := summary.choice) is not None:
+        typer.echo(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
+        typer.echo(f"  solver {choice.solver}: {choice.reason}")
+    if (tables := summary.lsh) is not None:
+        typer.echo(f"  {tables.layout}")
+        typer.echo(f"  {tables.fill}")
     if summary.learned and len(summary.targets) == 1:
         for term in summary.targets[0].terms[:TERMS_TOLD]:
             bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"
             typer.echo(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
     typer.echo(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
+    for what, path in (("report", report), ("model", out)):
+        if path is not None:
+            typer.echo(f"  {what}: {path}")

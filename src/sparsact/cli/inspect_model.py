@@ -15,7 +15,9 @@ def inspect_model(
         Path,
         typer.Argument(metavar="MODEL", help="A model of sparsact fit, or a saved network.", show_default=False),
     ],
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="How many of the largest coefficients to show.")] = 20,
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many of the largest coefficients, or columns, to show.")
+    ] = 20,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
     ] = None,
@@ -30,7 +32,9 @@ def inspect_model(
     Of a learned polynomial: its strongest interactions with 95 % intervals, its weight by degree and its influences. A
     coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
 
-    Of hash tables: how many buckets, how often a new input misses one, and which columns the directions take.
+    Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter. Slopes of the linear
+    trend and shares in the distance that makes rows neighbours are for columns as the model sees them: numbers
+    standardised, bits as signs.
 
     Of a sparsely activated network: its size, scale and certificate, how many units are on at once, and its weight by
     degree, exact or estimated.
@@ -49,52 +53,43 @@ def inspect_model(
             network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json
         )
     if report is not None:
-        raise ValueError("a report of a learned polynomial needs its table: use sparsact fit TABLE --report FILE.")
-    hashed = hasattr(learned, "table_")
-    describe, tell = (hash_description, _tell_hashed) if hashed else (description, _tell)
-    told = describe(learned, encoding_of(learned, model), top)
+        raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
+    encoding = encoding_of(learned, model)
+    of_tables = hasattr(learned, "bucket_counts_")
+    told = description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
+    elif of_tables:
+        _tell_of_tables(told, top)
     else:
-        tell(told)
+        _tell(told)
     return None
 
 
-def hash_description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
-    """A model by hashing as JSON holds it."""
-    shares = dict(zip(encoding.feature_names, model.column_shares_.tolist(), strict=True))
-    ranked = sorted(shares.items(), key=lambda pair: -pair[1])[:top]
+def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
+    """An LSH model as JSON holds it."""
+    import numpy as np
+
+    from sparsact.cli.fitting.layout_findings import as_plain, column_weights, lsh_summary
+
+    n_functions = int(model.table_.layout.n_targets)
+    names = encoding.feature_names
+    weights = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
+    tables = lsh_summary(model, weights)
     return {
         "kind": type(model).__name__,
         "rows": int(model.n_samples_seen_),
-        "columns": list(encoding.feature_names),
+        "columns": list(names),
+        "targets": list(encoding.target_names),
         "notes": list(encoding.notes),
-        "tables": int(model.n_tables),
-        "hashes": int(model.n_hashes_),
-        "width": float(model.width_),
-        "degree": int(model.degree),
-        "alpha": float(model.alpha_),
-        "directions": str(model.directions_),
-        "buckets": int(model.n_buckets_),
-        "miss_rate": float(model.miss_rate_),
-        "column_shares": dict(ranked),
+        "layout": tables.layout,
+        "fill": tables.fill,
+        "lsh": as_plain(tables),
     }
 
 
-def _tell_hashed(told: dict[str, Any]) -> None:
-    learned = f"learned from {told['rows']:,} rows of {len(told['columns'])} columns"
-    typer.echo(f"{told['kind']} of {told['tables']} tables, {learned}")
-    typer.echo(
-        f"{told['hashes']} directions ({told['directions']}), cells {told['width']:.3g} wide, polynomials of degree "
-        f"{told['degree']}, ridge penalty {told['alpha']:g}"
-    )
-    typer.echo(f"{told['buckets']:,} buckets, miss rate {told['miss_rate']:.2%}")
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in told["column_shares"].items())
-    typer.echo(f"columns in the directions: {shares}")
-
-
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
-    """A model as JSON holds it."""
+    """A polynomial as JSON holds it."""
     from sparsact.cli.fitting.findings import function_names, shares, terms
 
     names, described = encoding.feature_names, []
@@ -119,6 +114,24 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
         "solver_reason": str(model.solver_reason_),
         "targets": described,
     }
+
+
+def _tell_of_tables(told: dict[str, Any], top: int) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(f"{told['kind']} learned from {told['rows']:,} rows of {len(told['columns'])} columns")
+    console.print(Text(told["layout"]))
+    console.print(Text(told["fill"]))
+    grid = Grid("column", title=Text(", ".join(told["targets"])), title_justify="left")
+    for heading in ("slope of the trend", "share of the local distance"):
+        grid.add_column(heading, justify="right")
+    ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
+    for column in ranked[:top]:
+        grid.add_row(Text(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
+    console.print(grid)
 
 
 def _tell(told: dict[str, Any]) -> None:

@@ -35,8 +35,8 @@ def predict(
 ) -> None:
     """Predict the target for every row of a table, in the order of the rows.
 
-    Columns are found by name and become bits exactly as they did in the table that was learned from; other columns,
-    the target among them, are not looked at.
+    Columns are found by name and become bits or numbers exactly as they did in the table that was learned from; other
+    columns, the target among them, are not looked at.
 
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """

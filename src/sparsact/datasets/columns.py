@@ -107,10 +107,15 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Real:
-    """A column of numbers, used as they are: a feature with ``--domain real``, or a target."""
+    """A column of numbers: a target, or a feature, of which ``centre`` is taken off before it is divided by ``scale``.
+
+    Both are frozen with the encoding, so that a new table is scaled as the one that was learned from.
+    """
 
     kind: ClassVar[str] = "real"
     name: str
+    centre: float = 0.0
+    scale: float = 1.0
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -118,8 +123,8 @@ class Real:
         return (self.name,)
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
-        """Numbers of a piece of the column, shape (m, 1)."""
-        return numbers(array, self.name, first_row)[:, None]
+        """Scaled numbers of a piece of the column, shape (m, 1)."""
+        return ((numbers(array, self.name, first_row) - self.centre) / self.scale)[:, None]
 
 
 @dataclass(frozen=True)

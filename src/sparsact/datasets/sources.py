@@ -220,7 +220,9 @@ def _slices(block: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
 def _distinct(names: Sequence[str], path: Path) -> tuple[str, ...]:
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{path.name} has two columns named {name!r}; give each its own name.")
+            raise ValueError(
+                f"{path.name} has two columns named {name!r}; give each its own name, in a first row of names."
+            )
     return tuple(names)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,28 +24,29 @@ from sparsact.datasets.columns import (
     numbers,
     refuse_missing,
 )
+from sparsact.datasets.moments import RunningMoments
 
 MAX_CATEGORIES = 64
+NAMES_SHOWN = 12
 BIT_SPELLINGS = ("0", "1", "-1")
 
 
 class UnfitError(ValueError):
     """A column that cannot be a feature. ``fact`` says why; ``remedy`` is an option of the command."""
 
-    def __init__(self, name: str, fact: str, remedy: str, *, numeric: bool = False) -> None:
+    def __init__(self, name: str, fact: str, remedy: str) -> None:
         super().__init__(f"column {name!r}{fact}; {remedy}.")
         self.name = name
         self.fact = fact
-        self.numeric = numeric
-
-
-class NumbersError(ValueError):
-    """Columns of numbers where bits are needed, and nothing else amiss."""
 
 
 @dataclass
 class ColumnSurvey:
-    """Running summary of a feature column: its distinct values (up to a limit) and whether it holds bit strings."""
+    """Running summary of a feature column: distinct values (up to a limit), whether it holds bit strings, its scale.
+
+    ``domain`` says what becomes of numbers of more than two values: ``"cube"`` refuses them, ``"auto"`` standardises
+    them, ``"real"`` takes them as they are.
+    """
 
     name: str
     domain: str = "cube"
@@ -51,16 +54,22 @@ class ColumnSurvey:
     width: int | None = None  # length of its bit strings; 0 once a value is not one
     leading_zero: bool = False
     numeric: bool = True
+    moments: RunningMoments = field(default_factory=RunningMoments)
+    early: Counter[str] = field(default_factory=Counter)  # rows of each value, while there are no more than two
 
     def update(self, array: pa.Array, first_row: int) -> None:
         """Add the next piece of the column."""
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {self.name}"
         refuse_missing(array, self.name, first_row, remedy)
         self._see_width(array)
-        if len(self.values) <= MAX_CATEGORIES:
-            self._see_values(array, first_row)
-        if self.domain == "real" and self.numeric and len(self.values) > 2 and not self.width:
-            numbers(array, self.name, first_row)
+        counts = self._see_values(array, first_row) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
+        if self.domain != "cube" and self.numeric and len(self.values) > 2 and not self.width:
+            for value, count in self.early.items():
+                self.moments.update(np.full(count, float(value)))
+            self.early.clear()
+            self.moments.update(numbers(array, self.name, first_row))
+        elif len(self.values) <= 2:
+            self.early.update(counts)
 
     def _see_width(self, array: pa.Array) -> None:
         if self.width == 0 or not len(array):
@@ -71,13 +80,17 @@ class ColumnSurvey:
         if self.width and characters is not None:
             self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
 
-    def _see_values(self, array: pa.Array, first_row: int) -> None:
-        distinct = pc.unique(array)
-        for value in distinct[: 2 * MAX_CATEGORIES].to_pylist():
+    def _see_values(self, array: pa.Array, first_row: int) -> Counter[str]:
+        """Rows of each value of a piece (of the first values, where there are many)."""
+        counts = Counter[str]()
+        for entry in pc.value_counts(array)[: 2 * MAX_CATEGORIES].to_pylist():
+            value = entry["values"]
             spelled = canonical(value)
+            counts[spelled] += entry["counts"]
             if spelled not in self.values:
                 self.values[spelled] = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
                 self.numeric &= as_number(spelled) is not None
+        return counts
 
     def column(self) -> Column:
         """The kind of column that the values make it.
@@ -85,16 +98,17 @@ class ColumnSurvey:
         Raises
         ------
         UnfitError
-            If it is neither bits nor a few categories (nor, with ``domain="real"``, numbers).
+            If it is neither bits nor a few categories (nor, unless ``domain="cube"``, numbers).
         """
         if self.width and (self.leading_zero or (len(self.values) > 2 and self.domain != "real")):
             return BitString(self.name, self.width)
         if len(self.values) <= 2:
             return Bit(self.name, two_values(tuple(self.values)))
         if self.numeric:
-            if self.domain == "real":
-                return Real(self.name)
-            raise self._not_a_bit()
+            if self.domain == "cube":
+                raise self._not_a_bit()
+            scaled = self.domain == "auto"
+            return Real(self.name, self.moments.mean, self.moments.deviation) if scaled else Real(self.name)
         if len(self.values) <= MAX_CATEGORIES:
             return OneHot(self.name, tuple(sorted(self.values)))
         raise UnfitError(
@@ -109,8 +123,7 @@ class ColumnSurvey:
         return UnfitError(
             self.name,
             f", row {row}: {odd[0]} is a value that is not a bit",
-            f"leave the column out with --ignore {self.name}, or use numbers as they are with --domain real",
-            numeric=True,
+            f"leave the column out with --ignore {self.name}, or let columns be numbers with --domain auto",
         )
 
     def note(self) -> str | None:
@@ -120,7 +133,9 @@ class ColumnSurvey:
             return f"{self.name}: strings of {column.length} bits, expanded into as many columns."
         if isinstance(column, OneHot):
             return f"{self.name}: {len(column.values)} categories, one bit each (one-hot)."
-        if isinstance(column, Real) or set(column.values) == {"0", "1"}:
+        if isinstance(column, Real):
+            return None  # one note for all of them: see `numbers_note`
+        if set(column.values) == {"0", "1"}:
             return None
         return f"{self.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
 
@@ -168,6 +183,16 @@ class TargetSurvey:
             value = f"{self.low:g}" if self.numeric else next(iter(self.classes))
             raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
         return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(self.classes)))
+
+
+def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
+    """A sentence for the columns of numbers, where there are some."""
+    names = [column.name for column in columns if isinstance(column, Real)]
+    if not names:
+        return []
+    shown = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
+    how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
+    return [f"columns of numbers, {how}: {shown}."]
 
 
 def two_values(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,21 +1,20 @@
-"""Tables on disk as batches of bits: a first pass decides the encoding, then batches stream."""
+"""Tables on disk as batches of bits or numbers: a first pass decides the encoding, then batches stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Classes, Points, Real
+from sparsact.datasets.columns import Classes, Points, as_number
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.sources import Source, one_line, open_source
-from sparsact.datasets.survey import ColumnSurvey, NumbersError, TargetSurvey, UnfitError
+from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
 
 BATCH_ROWS = 65536
 OnRows = Callable[[int], object]
@@ -85,8 +84,8 @@ def open_table(
     ignore : sequence of str
         Columns to leave out.
     domain : {"cube", "real", "auto"}
-        ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is; ``"auto"`` is
-        ``"real"`` for a table with such a column, and reads it once more.
+        ``"cube"`` refuses a column of numbers with more than two values; ``"real"`` uses it as it is; ``"auto"`` takes
+        its mean off and divides by its standard deviation.
     task : {"auto", "regression", "classification"}
         ``"auto"`` learns classes where a target is text or boolean, else a number.
     on_rows : callable
@@ -97,12 +96,6 @@ def open_table(
     ValueError
         If a column is missing, a value is missing or is not a bit, a target is constant, or there are no rows.
     """
-    if domain == "auto":
-        read = partial(open_table, path, target, columns, batch_rows, ignore=ignore, task=task, on_rows=on_rows)
-        try:
-            return read(domain="cube")
-        except NumbersError:
-            return read(domain="real")
     source = open_source(path)
     targets = _resolve([target] if isinstance(target, str) else target, source.names, "target")
     ignored = _resolve(ignore, source.names, "column")
@@ -149,15 +142,12 @@ def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encodin
     if unfit:
         others = ", ".join(repr(error.name) for error in unfit[1:])
         more = f" (The same holds for {others}.)" if others else ""
-        kind = NumbersError if all(error.numeric for error in unfit) else ValueError
-        raise kind(f"{unfit[0]}{more}")
+        raise ValueError(f"{unfit[0]}{more}")
     constant = [survey.name for survey in surveys if len(survey.values) == 1 and not survey.width]
-    numbers = [column.name for column in kept if isinstance(column, Real)]
-    notes = [f"numbers, used as they are: {', '.join(numbers)}."] if numbers else []
-    notes += [note for survey in surveys if survey.name not in (*constant, *numbers) and (note := survey.note())]
+    notes = [note for survey in surveys if survey.name not in constant and (note := survey.note())]
     if constant:
         notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
-    return Encoding(tuple(kept), targets, tuple(notes))
+    return Encoding(tuple(kept), targets, (*numbers_note(kept, surveys[0].domain), *notes))
 
 
 def _rows(source: Source, columns: Sequence[str], batch_rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -191,6 +181,8 @@ def _is_member(column: str, array: str) -> bool:
 
 
 def _close(name: str, names: Sequence[str]) -> str:
+    if all(as_number(column) is not None for column in names):
+        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"

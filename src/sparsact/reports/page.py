@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from sparsact.reports.display import Display
 from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
-from sparsact.reports.summary import FitSummary, TargetSummary
+from sparsact.reports.lsh_figures import lsh_figures
+from sparsact.reports.summary import FitSummary, Spread, TargetSummary
 
 SIGNS = (
     "A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and −1 where its bit is 1. "
@@ -42,6 +43,7 @@ def render(summary: FitSummary) -> str:
         summary=summary,
         overview=_overview(summary),
         sections=[_section(summary, target, f"t{i}") for i, target in enumerate(summary.targets)],
+        tables=lsh_figures(summary.lsh),
         signs=SIGNS if summary.domain == "cube" else NUMBERS,
     )
 
@@ -101,14 +103,19 @@ def size(n_bytes: int) -> str:
 
 def _overview(summary: FitSummary) -> list[Display]:
     """Figures of the whole fit."""
-    caption = "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation."
-    drawn = [
-        Display.of(degrees, "error-by-degree", "Error by degree", caption, degrees.frame(summary.candidates)),
-    ]
+    drawn = []
+    if summary.highest_tried > 1 or summary.lsh is None:
+        caption = "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation."
+        spread = degrees.frame(summary.candidates)
+        drawn.append(Display.of(degrees, "error-by-degree", "Error by degree", caption, spread))
     if summary.confusion is not None:
         matrix = confusion.frame(summary.confusion)
         caption = "Each row of the table was predicted by a model that had not seen it."
         drawn.insert(0, Display.of(confusion, "confusion", "Confusion of held-out rows", caption, matrix))
+        if len(summary.contenders) > 1:
+            models = scores.frame(_models(summary, summary.targets[0]))
+            caption = "Of the classes' indicators. Predicting the frequencies of the classes has R² = 0."
+            drawn.insert(0, Display.of(scores, "scores", "Held-out R² against the baselines", caption, models))
     return drawn
 
 
@@ -116,7 +123,7 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
     prediction: list[Display] = []
     if summary.confusion is None:
         caption = "Predicting the mean of the target has R² = 0; the linear model uses each column alone."
-        spread = scores.frame(target, summary.choice)
+        spread = scores.frame(_models(summary, target))
         prediction.append(Display.of(scores, f"{key}-scores", "Held-out R² against the baselines", caption, spread))
         if target.predicted is not None:
             caption = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
@@ -124,6 +131,8 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
             prediction.append(
                 Display.of(residuals, f"{key}-residuals", "Predicted, actual and residual", caption, rows)
             )
+    if summary.lsh is not None:
+        return Section(target, tuple(prediction), ())
     structure = [
         Display.of(
             interactions,
@@ -140,6 +149,13 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
         named = Display.of(influences, f"{key}-influences", "Influence of each column", caption, ranked)
         structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
     return Section(target, tuple(prediction), tuple(structure))
+
+
+def _models(summary: FitSummary, target: TargetSummary) -> dict[str, Spread]:
+    """Scores of one target to set side by side: of every contender, or where targets are several of these two."""
+    if summary.contenders and (len(summary.targets) == 1 or summary.confusion is not None):
+        return {f"chosen: {c.name}" if c.chosen else c.name: c.r2 for c in summary.contenders}
+    return {f"chosen: {summary.model}": target.r2, "degree 1 (linear)": target.linear_r2}
 
 
 def _interval_note(target: TargetSummary) -> str:

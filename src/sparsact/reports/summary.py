@@ -9,6 +9,8 @@ from statistics import fmean, stdev
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.reports.lsh_summary import LSHSummary
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -32,11 +34,25 @@ class Spread:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets)."""
+    """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets).
+
+    ``rmse`` is the root of the held-out mean squared error, averaged over the targets.
+    """
 
     degree: int
     alpha: float
     r2: Spread
+    rmse: Spread | None = None
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A kind of model, measured on held-out rows: R2 (mean over the targets) and, of one target, the RMSE."""
+
+    name: str
+    r2: Spread
+    rmse: Spread | None = None
+    chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +153,7 @@ class FitSummary:
     n_rows: int
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]
-    choice: Choice
+    choice: Choice | None  # of a polynomial
     candidates: tuple[Candidate, ...]
     targets: tuple[TargetSummary, ...]
     resources: Resources
@@ -146,6 +162,9 @@ class FitSummary:
     confusion: Confusion | None = None
     domain: str = "cube"
     target_columns: tuple[str, ...] = ()  # of the table; targets are named after classes where there are some
+    lsh: LSHSummary | None = None  # of a model of hash tables
+    contenders: tuple[Contender, ...] = ()  # the chosen model first
+    why: str = ""  # the chosen one was chosen
 
     @property
     def learned(self) -> bool:
@@ -157,6 +176,11 @@ class FitSummary:
         return (self.confusion is not None and self.confusion.learned) or any(target.learned for target in self.targets)
 
     @property
+    def model(self) -> str:
+        """The kind of model that was chosen."""
+        return f"degree {self.choice.degree}" if self.choice is not None else "hash tables (LSH)"
+
+    @property
     def highest_tried(self) -> int:
         """The highest degree among the candidates."""
         return max(candidate.degree for candidate in self.candidates)
@@ -165,14 +189,23 @@ class FitSummary:
     def verdict(self) -> str:
         """The finding in one or two sentences."""
         best = max(self.candidates, key=lambda candidate: candidate.r2.mean)
-        if not self.learned and best.degree != self.choice.degree and best.r2.mean > best.r2.deviation:
+        degree = None if self.choice is None else self.choice.degree
+        does, does_not, rows = (
+            ("Hash tables (LSH) predict", "Hash tables (LSH) do not predict", "rows that they have not seen")
+            if degree is None
+            else (f"Degree {degree} predicts", f"Degree {degree} does not predict", "rows that it has not seen")
+        )
+        if self.learned:
+            return f"{does} {rows}: {self._scores()}."
+        if best.degree != degree and best.r2.mean > best.r2.deviation:
+            remedy = "--model low-degree" if degree is None else f"--degree {best.degree}"
             return (
-                f"Degree {self.choice.degree} does not predict rows that it has not seen: {self._scores()}. "
-                f"Degree {best.degree} does, with held-out R² {best.r2}: choose --degree {best.degree}."
+                f"{does_not} {rows}: {self._scores()}. "
+                f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
-        if not self.learned:
-            return f"Nothing of degree ≤ {self.highest_tried} can be learned from these columns: {self._scores()}."
-        return f"Degree {self.choice.degree} predicts rows that it has not seen: {self._scores()}."
+        tables = any("LSH" in contender.name for contender in self.contenders)
+        also = ", nor by hash tables (LSH)," if tables else ""
+        return f"Nothing of degree ≤ {self.highest_tried}{also} can be learned from these columns: {self._scores()}."
 
     def _scores(self) -> str:
         if self.confusion is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets
 from sparsact.reports import Candidate, Spread
 
+if TYPE_CHECKING:
+    from sparsact.cli.fitting.rows import RowSample
+
 PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 HIGHEST_DEGREE = 4
 MAX_LISTED = 5_000_000
@@ -21,6 +25,7 @@ MAX_LISTED = 5_000_000
 MAX_MONOMIALS = 2500
 MAX_MONOMIALS_OF_PAIRS = 6000
 MAX_MONOMIALS_OF_FEW_ROWS = 20_000
+MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
 FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
 
 OnRows = Callable[[int], object]
@@ -35,6 +40,7 @@ class Wish:
     folds: int
     seed: int
     domain: str
+    model: str = "auto"
 
     @property
     def automatic(self) -> tuple[str, ...]:
@@ -42,24 +48,33 @@ class Wish:
         return tuple(name for name in ("degree", "alpha") if getattr(self, name) is None)
 
 
-def check_kind(kind: str, degree: str, alpha: str, domain: str) -> None:
-    """Refuse options that the kind of model asked for does not have."""
-    if kind != "lsh":
-        return
-    for option, value in (("--degree", degree), ("--alpha", alpha)):
-        if value != "auto":
-            raise ValueError(f"{option} {value} belongs to a polynomial; leave it out with --model lsh.")
-    if domain == "cube":
-        raise ValueError("--domain cube is for polynomials on bits; leave it out with --model lsh.")
-
-
-def wish(degree: str, alpha: str, folds: int, seed: int, domain: str) -> Wish:
-    """The options ``--degree`` and ``--alpha`` as values, checked."""
+def wish(degree: str, alpha: str, folds: int, seed: int, domain: str, model: str = "auto") -> Wish:
+    """The options as values, checked one by one and against each other."""
     if folds < 2:
         raise ValueError(f"--folds {folds}: held-out scores need at least 2.")
-    return Wish(
-        None if degree == "auto" else _whole(degree), None if alpha == "auto" else _penalty(alpha), folds, seed, domain
+    if domain not in ("auto", "cube", "real"):
+        raise ValueError(f"--domain {domain} is none of 'auto', 'cube', 'real'.")
+    asked = Wish(
+        None if degree == "auto" else _whole(degree),
+        None if alpha == "auto" else _penalty(alpha),
+        folds,
+        seed,
+        domain,
+        model,
     )
+    if model == "lsh":
+        for name, value in (("degree", asked.degree), ("alpha", asked.alpha)):
+            if value is not None:
+                raise ValueError(
+                    f"--{name} {value:g} is of low-degree models, and --model lsh asks for hash tables, which choose "
+                    "their own; leave one of the two out."
+                )
+    return asked
+
+
+def domain_of(table: Table, wish: Wish) -> str:
+    """What the learners are told of the points: ``"cube"`` where every column is bits."""
+    return "real" if wish.domain == "real" or table.encoding.real else "cube"
 
 
 def _whole(text: str) -> int:
@@ -78,7 +93,7 @@ def _penalty(text: str) -> float:
     return value
 
 
-def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
+def degrees_to_try(wish: Wish, n: int, n_rows: int, domain: str = "cube") -> tuple[int, ...]:
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
     Where the degree asked for is costly, it is tried beside the linear model alone.
@@ -90,12 +105,13 @@ def degrees_to_try(wish: Wish, n: int, n_rows: int) -> tuple[int, ...]:
     """
     if wish.degree is not None:
         if wish.degree > n:
-            raise ValueError(f"--degree {wish.degree} is above the number of columns of bits, {n}; choose at most {n}.")
+            raise ValueError(f"--degree {wish.degree} is above the number of columns, {n}; choose at most {n}.")
         _refuse_too_many(n, wish.degree)
-        if n_subsets(n, wish.degree, 1) > _limit(wish.degree, n_rows):
+        if n_subsets(n, wish.degree, 1) > _limit(wish.degree, n_rows, domain):
             return 1, wish.degree
         return tuple(range(1, wish.degree + 1))
-    affordable = [d for d in range(1, min(HIGHEST_DEGREE, n) + 1) if n_subsets(n, d, 1) <= _limit(d, n_rows)]
+    degrees = range(1, min(HIGHEST_DEGREE, n) + 1)
+    affordable = [d for d in degrees if n_subsets(n, d, 1) <= _limit(d, n_rows, domain)]
     return tuple(affordable) or (1,)
 
 
@@ -109,7 +125,9 @@ def _refuse_too_many(n: int, degree: int) -> None:
         raise ValueError(f"{fact} (most: {MAX_LISTED:,}); {remedy}.")
 
 
-def _limit(degree: int, n_rows: int) -> int:
+def _limit(degree: int, n_rows: int, domain: str) -> int:
+    if domain == "real":
+        return MAX_MONOMIALS_OF_NUMBERS
     if n_rows <= FEW_ROWS:
         return MAX_MONOMIALS_OF_FEW_ROWS
     return MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
@@ -128,22 +146,27 @@ class Chosen:
         return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
 
 
-def choose(table: Table, wish: Wish, on_rows: OnRows) -> Chosen:
-    """Cross-validate every candidate in one pass."""
+def choose(table: Table, wish: Wish, on_rows: OnRows, sample: RowSample | None = None) -> Chosen:
+    """Cross-validate every candidate in one pass, in which a sample may take its rows too."""
     from sparsact import LowDegreeRegressorCV
 
-    degrees = degrees_to_try(wish, len(table.feature_names), table.n_rows or 0)
+    domain = domain_of(table, wish)
+    linear_only = wish.model == "lsh"
+    degrees = (1,) if linear_only else degrees_to_try(wish, len(table.feature_names), table.n_rows or 0, domain)
     alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
-    search = LowDegreeRegressorCV(
-        degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=wish.domain
-    )
+    search = LowDegreeRegressorCV(degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=domain)
     for X, y in table.batches():
         search.partial_fit(X, as_numbers(table.encoding.targets[0], y))
+        if sample is not None:
+            sample.take(X, y)
         on_rows(len(X))
     _ = search.solver_  # solves every candidate
     results = search.cv_results_
-    scored = zip(results["degree"], results["alpha"], results["fold_r2"], strict=True)
-    candidates = tuple(Candidate(int(d), float(a), Spread(tuple(map(float, r2)))) for d, a, r2 in scored)
+    scored = zip(results["degree"], results["alpha"], results["fold_r2"], results["fold_mse"], strict=True)
+    candidates = tuple(
+        Candidate(int(d), float(a), Spread(tuple(map(float, r2))), Spread(tuple(np.sqrt(mse).tolist())))
+        for d, a, r2, mse in scored
+    )
     everything = Chosen(search.degree_, search.alpha_, candidates)
     return (
         everything if wish.degree is None else Chosen(wish.degree, everything.of_degree(wish.degree).alpha, candidates)

@@ -1,4 +1,4 @@
-"""What the fitted polynomial consists of, as the plain data of a report."""
+"""What a fitted model consists of and how well it does, as the plain data of a report."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.cli.fitting.choice import as_numbers
 from sparsact.cli.fitting.folds import Prediction, class_numbers
+from sparsact.cli.fitting.held_out import HeldOut
 from sparsact.datasets import Encoding
-from sparsact.datasets.columns import Classes
+from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import Subset
 from sparsact.reports import Confusion, Spread, TargetSummary, Term
 
@@ -79,6 +81,29 @@ def target_summary(
         influences=tuple(zip(names, by_column.tolist(), strict=True)) if bits else (),
         actual=actual,
         predicted=None if held_out.predicted is None else held_out.predicted[:, target],
+    )
+
+
+def measured_target(
+    name: str, place: int, held_out: HeldOut, linear_r2: Spread, target: Real | Classes
+) -> TargetSummary:
+    """One target (or class) of a model without coefficients: its scores, and its held-out rows.
+
+    Classes share the mean R2 of their indicators, as cross-validation of low-degree models has it.
+    """
+    rows = held_out.sample
+    actual = as_numbers(target, rows.actual[:, 0]).reshape(len(rows.actual), -1)
+    seen = (rows.actual if isinstance(target, Real) else actual)[:, place]
+    return TargetSummary(
+        name=name,
+        r2=held_out.r2[place] if isinstance(target, Real) else held_out.mean_r2,
+        linear_r2=linear_r2,
+        variance=float(seen.var()) or 1.0,
+        weights=(),
+        terms=(),
+        influences=(),
+        actual=seen,
+        predicted=None if rows.predicted is None else rows.predicted[:, place],
     )
 
 

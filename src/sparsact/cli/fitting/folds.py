@@ -53,7 +53,7 @@ def learn(estimator: Any, table: Table, n_folds: int, seed: int, on_rows: OnRows
         folds = dealt(first_row, len(X), n_folds, seed)
         for fold, model in enumerate(models):
             if (folds == fold).any():
-                _see(model, table, X[folds == fold], y[folds == fold])
+                see(model, table, X[folds == fold], y[folds == fold])
         kept = rng.random(len(X)) < share
         sample.points.append(X[kept])
         sample.answers.append(y[kept])
@@ -63,7 +63,8 @@ def learn(estimator: Any, table: Table, n_folds: int, seed: int, on_rows: OnRows
     return models, sample
 
 
-def _see(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+def see(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+    """Teach a model more rows; class numbers as labels."""
     target = table.encoding.targets[0]
     if isinstance(target, Classes):
         model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
@@ -100,21 +101,18 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     """Values of the fitted functions, (m, functions): targets, or what a classifier compares."""
     if not len(X):
         return np.empty((0, _n_functions(model)))
-    if hasattr(model, "decision_function"):
-        value = model.decision_function(X)
-    elif hasattr(model, "predict_proba"):
-        shares = model.predict_proba(X)
-        value = 2 * shares[:, 1] - 1 if shares.shape[1] == 2 else shares
-    else:
-        value = model.predict(X)
-    return np.asarray(value, dtype=np.float64).reshape(len(X), -1)
+    if hasattr(model, "predict_proba") and not hasattr(model, "decision_function"):
+        shares = np.asarray(model.predict_proba(X))
+        return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
+    value = model.decision_function if hasattr(model, "decision_function") else model.predict
+    return np.asarray(value(X), dtype=np.float64).reshape(len(X), -1)
 
 
 def _n_functions(model: Any) -> int:
     if hasattr(model, "coef_"):
         return len(np.atleast_2d(model.coef_))
-    classes = len(getattr(model, "classes_", ()))
-    return 1 if classes == 2 else classes or int(model.table_.layout.n_targets)
+    n_targets = int(model.table_.layout.n_targets)
+    return 1 if hasattr(model, "classes_") and n_targets == 2 else n_targets
 
 
 def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparsact.cli.fitting.choice import Chosen, OnRows, Wish, as_numbers, choose
-from sparsact.cli.fitting.findings import confusion, function_names, r2_by_fold, target_summary
+from sparsact.cli.fitting.choice import Chosen, OnRows, Wish, as_numbers, choose, domain_of
+from sparsact.cli.fitting.contest import Contest, contest, decided
+from sparsact.cli.fitting.findings import confusion, function_names, measured_target, r2_by_fold, target_summary
 from sparsact.cli.fitting.folds import Prediction, learn, merged, predictions
+from sparsact.cli.fitting.hash_tables import laid_out, learned, measured
+from sparsact.cli.fitting.layout_findings import lsh_summary, standardised_weights
+from sparsact.cli.fitting.rows import RowSample
 from sparsact.cli.progress import Stages
 from sparsact.cli.surroundings import command_line, peak_memory, versions
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.reports import Choice, FitSummary, Resources, Spread
+from sparsact.reports import Choice, FitSummary, LSHSummary, Resources, Spread, TargetSummary
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,17 @@ class Fitted:
 
     model: Any
     summary: FitSummary
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What one kind of model leads to."""
+
+    model: Any
+    targets: tuple[TargetSummary, ...]
+    held_out: Prediction
+    choice: Choice | None = None
+    lsh: LSHSummary | None = None
 
 
 def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequence[str], *, with_rows: bool) -> Fitted:
@@ -39,8 +54,71 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     if n_rows < wish.folds:
         remedy = f"choose --folds {n_rows}" if n_rows > 1 else "add rows"
         raise ValueError(f"{n_rows} rows are fewer than {wish.folds} folds; {remedy}.")
+    entered = contest(table, wish)
+    sample = RowSample(table, wish.folds, wish.seed) if entered.lsh else None
     with stages.stage("choosing", n_rows) as on_rows:
-        chosen = choose(table, wish, on_rows)
+        chosen = choose(table, wish, on_rows, sample)
+    if sample is None:
+        result, found = decided(entered, chosen, None), _low_degree(table, wish, stages, chosen, with_rows=with_rows)
+    else:
+        result, found = _with_hash_tables(table, wish, stages, chosen, entered, sample, with_rows=with_rows)
+    summary = FitSummary(
+        table=name,
+        task="classification" if _is_classes(table) else "regression",
+        n_rows=n_rows,
+        feature_names=table.feature_names,
+        notes=table.encoding.notes,
+        choice=found.choice,
+        candidates=chosen.candidates,
+        targets=found.targets,
+        resources=Resources(tuple(stages.seconds.items()), peak_memory()),
+        versions=versions(),
+        command=command_line(words),
+        confusion=confusion(found.held_out, table.encoding),
+        domain=domain_of(table, wish),
+        target_columns=table.encoding.target_names,
+        lsh=found.lsh,
+        contenders=result.contenders,
+        why=result.why,
+    )
+    return Fitted(found.model, summary)
+
+
+def _with_hash_tables(
+    table: Table,
+    wish: Wish,
+    stages: Stages,
+    chosen: Chosen,
+    entered: Contest,
+    sample: RowSample,
+    *,
+    with_rows: bool,
+) -> tuple[Contest, _Findings]:
+    """Measure an LSH model beside the low-degree one, and go on with the better, or with the one asked for."""
+    n_rows = table.n_rows or 0
+    with stages.stage("hashing"):
+        model = laid_out(table, wish, sample)
+    with stages.stage("measuring", n_rows) as on_rows:
+        held_out = measured(table, model, wish, sample, on_rows)
+    result = decided(entered, chosen, held_out)
+    if not result.lsh:
+        return result, _low_degree(table, wish, stages, chosen, with_rows=with_rows)
+    with stages.stage("learning", n_rows) as on_rows:
+        whole = learned(table, model, sample, on_rows)
+    with stages.stage("summing up"):
+        linear = _linear_scores(table, wish, chosen)
+        targets = tuple(
+            measured_target(name, i, held_out, linear[i], table.encoding.targets[0])
+            for i, name in enumerate(function_names(table.encoding))
+        )
+        weights = standardised_weights(whole, table, sample)
+        tables = lsh_summary(whole, weights, len(sample.rows()[0]), held_out)
+    return result, _Findings(whole, targets, held_out.sample, lsh=tables)
+
+
+def _low_degree(table: Table, wish: Wish, stages: Stages, chosen: Chosen, *, with_rows: bool) -> _Findings:
+    """Learn the polynomial that cross-validation has chosen."""
+    n_rows = table.n_rows or 0
     with stages.stage("learning", n_rows) as on_rows:
         n_folds = wish.folds if with_rows or _is_classes(table) or len(table.encoding.targets) > 1 else 1
         model, held_out = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows)
@@ -48,28 +126,12 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
         scores = _scores(table, wish, chosen, held_out)
         answers = as_numbers(table.encoding.targets[0], held_out.actual)
         seen = replace(held_out, actual=answers.reshape(len(answers), -1))
-        bits = wish.domain == "cube"
-        summaries = tuple(
+        bits = domain_of(table, wish) == "cube"
+        targets = tuple(
             target_summary(model, i, name, table.feature_names, seen, scores[i], bits=bits)
             for i, name in enumerate(function_names(table.encoding))
         )
-    summary = FitSummary(
-        table=name,
-        task="classification" if _is_classes(table) else "regression",
-        n_rows=n_rows,
-        feature_names=table.feature_names,
-        notes=table.encoding.notes,
-        choice=_choice(model, wish),
-        candidates=chosen.candidates,
-        targets=summaries,
-        resources=Resources(tuple(stages.seconds.items()), peak_memory()),
-        versions=versions(),
-        command=command_line(words),
-        confusion=confusion(held_out, table.encoding),
-        domain=wish.domain,
-        target_columns=table.encoding.target_names,
-    )
-    return Fitted(model, summary)
+    return _Findings(model, targets, held_out, _choice(model, wish))
 
 
 def _learned(
@@ -79,7 +141,7 @@ def _learned(
     from sparsact import LowDegreeClassifier, LowDegreeRegressor
 
     kind = LowDegreeClassifier if _is_classes(table) else LowDegreeRegressor
-    estimator = kind(degree=candidate[0], alpha=candidate[1], domain=wish.domain)
+    estimator = kind(degree=candidate[0], alpha=candidate[1], domain=domain_of(table, wish))
     models, sample = learn(estimator, table, n_folds, wish.seed, on_rows)
     return merged(models), predictions(models, sample)
 
@@ -89,12 +151,20 @@ def _scores(table: Table, wish: Wish, chosen: Chosen, held_out: Prediction) -> l
 
     Cross-validation has them for one target; of several it knows the mean, so they are measured on the held-out rows.
     """
-    best = (chosen.of_degree(chosen.degree), chosen.of_degree(1))
+    linear = _linear_scores(table, wish, chosen)
+    if len(table.encoding.targets) == 1:
+        return [(chosen.of_degree(chosen.degree).r2, score) for score in linear]
+    return [(r2_by_fold(held_out, i), score) for i, score in enumerate(linear)]
+
+
+def _linear_scores(table: Table, wish: Wish, chosen: Chosen) -> list[Spread]:
+    """R2 of the linear model, for each fitted function."""
+    best = chosen.of_degree(1)
     n_targets = len(table.encoding.targets)
     if n_targets == 1:
-        return [(best[0].r2, best[1].r2)] * len(function_names(table.encoding))
-    _, linear = _learned(table, wish, (1, best[1].alpha), wish.folds, lambda count: None)
-    return [(r2_by_fold(held_out, i), r2_by_fold(linear, i)) for i in range(n_targets)]
+        return [best.r2] * len(function_names(table.encoding))
+    _, linear = _learned(table, wish, (1, best.alpha), wish.folds, lambda count: None)
+    return [r2_by_fold(linear, i) for i in range(n_targets)]
 
 
 def _choice(model: Any, wish: Wish) -> Choice:

@@ -28,10 +28,10 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
         "trials": [vars(trial) for trial in learner.trials_],
         "single": bool(learner._single),
     }
+    if hasattr(learner, "table_encoding_"):  # how the command encoded the columns of a table
+        state["table_encoding"] = str(learner.table_encoding_)
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
-    if hasattr(learner, "table_encoding_"):
-        state["table_encoding"] = learner.table_encoding_
     arrays: Arrays = {f"layout.{name}": array for name, array in table.layout.arrays().items()}
     arrays["column_shares"] = learner.column_shares_
     arrays |= {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
@@ -50,10 +50,10 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     for name in _LEARNED:
         setattr(learner, name, state["learned"][name])
     learner.trials_ = tuple(Trial(**trial) for trial in state["trials"])
+    if "table_encoding" in state:
+        learner.table_encoding_ = str(state["table_encoding"])
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    if "table_encoding" in state:  # how the command encoded the columns of a table
-        learner.table_encoding_ = str(state["table_encoding"])
     learner.table_ = _table(arrays)
     learner.column_shares_ = expect(arrays, "column_shares", np.float64, (learner.table_.layout.n_columns,))
     if learner.table_.layout.n_columns != learner.n_features_in_:

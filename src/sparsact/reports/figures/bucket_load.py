@@ -1,43 +1,67 @@
-"""How many rows the buckets hold."""
+"""Bucket load: how many rows the buckets of an LSH model hold."""
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
+
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, figure, styled
+from sparsact.reports.lsh_summary import LSHSummary
+from sparsact.reports.style import BLUE, VERMILION, figure, styled
+
+MOST_TICKS = 7
 
 
-def frame(counts: NDArray[np.int64]) -> Frame:
-    """Buckets by rows, in classes that double: 1, 2-3, 4-7, ..."""
-    place = np.floor(np.log2(counts)).astype(np.int64)
-    most = int(place.max()) if len(place) else 0
-    buckets = np.bincount(place, minlength=most + 1)
-    rows = np.bincount(place, counts, minlength=most + 1)
+def frame(tables: LSHSummary) -> Frame:
+    """Buckets by load, in classes 1, 2-3, 4-7, 8-15, ... rows, and the share of all rows that lie in each class."""
+    most = max((rows for rows, _ in tables.load), default=1)
+    edges = [2**i for i in range(most.bit_length() + 1)]
+    total = sum(rows * buckets for rows, buckets in tables.load)
+    classes = [[(r, b) for r, b in tables.load if low <= r < high] for low, high in pairwise(edges)]
     return {
-        "least rows": [2**i for i in range(most + 1)],
-        "most rows": [2 ** (i + 1) - 1 for i in range(most + 1)],
-        "buckets": buckets.tolist(),
-        "share of rows": (rows / max(1.0, float(rows.sum()))).tolist(),
+        "rows from": edges[:-1],
+        "rows to": [edge - 1 for edge in edges[1:]],
+        "buckets": [sum(b for _, b in held) for held in classes],
+        "share of rows": [sum(r * b for r, b in held) / total for held in classes],
     }
+
+
+def short(count: float) -> str:
+    """A number of rows or buckets, short enough for an axis.
+
+    >>> short(512), short(4096), short(2**20)
+    ('512', '4.1k', '1M')
+    """
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.2g}{unit}"
+    return f"{count:.0f}"
 
 
 @styled
 def plot(frame: Frame) -> Figure:
-    """A bar a class of loads: how many buckets have it; above it, the share of all rows that lie there."""
-    drawing = figure(6.2, 3.4)
-    axes = drawing.subplots()
-    bars = axes.bar(range(len(frame["buckets"])), frame["buckets"], width=0.8, color=BLUE)
-    axes.bar_label(bars, [f"{share:.0%}" for share in frame["share of rows"]], padding=3, fontsize=9)
-    labels = [
-        str(low) if low == high else f"{low}–{high}"
-        for low, high in zip(frame["least rows"], frame["most rows"], strict=True)
-    ]
-    axes.set_xticks(range(len(labels)), labels, rotation=40 if len(labels) > 8 else 0)
-    axes.grid(visible=True, axis="y")
-    axes.margins(y=0.12)
-    axes.set_xlabel("rows in a bucket (percentages: share of all rows)")
-    axes.set_ylabel("buckets")
+    """Above, buckets of each load; below, the rows in them."""
+    drawing = figure(4.6, 4.2)
+    upper, lower = drawing.subplots(2, 1, sharex=True)
+    left = list(frame["rows from"])
+    width = [high + 1 - low for low, high in zip(left, frame["rows to"], strict=True)]
+    style = {"align": "edge", "edgecolor": "white", "linewidth": 0.8}
+    upper.bar(left, frame["buckets"], width, color=BLUE, **style)
+    lower.bar(left, frame["share of rows"], width, color=VERMILION, **style)
+    upper.set_yscale("log")
+    upper.set_ylim(bottom=0.7)
+    upper.set_ylabel("buckets")
+    lower.set_ylabel("share of all rows")
+    lower.set_xscale("log", base=2)
+    lower.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_TICKS))
+    for axis in (lower.xaxis, upper.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    upper.yaxis.set_minor_formatter(NullFormatter())
+    lower.xaxis.set_minor_formatter(NullFormatter())
+    lower.set_xlim(1, left[-1] + width[-1])
+    lower.set_xlabel("rows in a bucket")
+    for axes in (upper, lower):
+        axes.grid(visible=True, axis="y")
     return drawing

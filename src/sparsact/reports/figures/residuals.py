@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sparsact.reports.frame import Frame
-from sparsact.reports.hash_summary import HashedTarget
 from sparsact.reports.style import BLUE, GREY, PAPER_BLUES, VERMILION, figure, styled
 from sparsact.reports.summary import TargetSummary
 
 FEW_ROWS = 600  # below it each row is a dot
 
 
-def frame(target: TargetSummary | HashedTarget) -> Frame:
+def frame(target: TargetSummary) -> Frame:
     """Held-out rows; none where they were not predicted."""
     if target.predicted is None:
         return {"actual": [], "predicted": [], "residual": []}
@@ -38,6 +38,8 @@ def plot(frame: Frame) -> Figure:
     right.axvline(0, color=GREY, lw=1)
     right.axvline(residual.mean(), color=VERMILION, lw=1.4, ls="--")
     right.set_title(f"mean {residual.mean():.2g} (dashed), standard deviation {residual.std():.3g}", fontsize=9)
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(5))  # numbers may be long
     right.set_xlabel("residual, actual − predicted")
     right.set_ylabel("held-out rows")
     return drawing

@@ -1,17 +1,19 @@
-"""Held-out R2 of the chosen model against the linear model and the mean."""
+"""Held-out R2 of the chosen model against the others and the mean."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
 
 from matplotlib.figure import Figure
 
 from sparsact.reports.frame import Frame
 from sparsact.reports.style import BLUE, GREEN, GREY, VERMILION, figure, list_axis, styled
-from sparsact.reports.summary import Choice, TargetSummary
+from sparsact.reports.summary import Spread
 
 
-def frame(target: TargetSummary, choice: Choice) -> Frame:
-    """Mean, standard deviation and every fold of each model's R2."""
-    models = {f"chosen, degree {choice.degree}": target.r2, "linear, degree 1": target.linear_r2}
+def frame(models: Mapping[str, Spread]) -> Frame:
+    """Mean, standard deviation and every fold of each model's R2; the last line is the mean of the target."""
     columns: Frame = {
         "model": [*models, "mean"],
         "mean R2": [*(spread.mean for spread in models.values()), 0.0],
@@ -24,17 +26,17 @@ def frame(target: TargetSummary, choice: Choice) -> Frame:
 @styled
 def plot(frame: Frame) -> Figure:
     """One line a model: a dot a fold, the mean and its spread."""
-    n_models = len(frame["model"])
-    drawing = figure(6.8, 0.6 + 0.5 * n_models)
+    n = len(frame["model"])
+    drawing = figure(6.8, 0.6 + 0.5 * n)
     axes = drawing.subplots()
-    colours = [*(BLUE, VERMILION, GREEN)[: n_models - 1], GREY]  # the last is the mean
     folds = [values for name, values in frame.items() if name.startswith("fold ")]
-    for place, colour in zip(range(n_models), colours, strict=True):
+    colours = [BLUE, *(colour for _, colour in zip(range(n - 2), cycle((VERMILION, GREEN)), strict=False)), GREY]
+    for place, colour in enumerate(colours):
         mean, deviation = frame["mean R2"][place], frame["standard deviation"][place]
         axes.scatter([values[place] for values in folds], [place] * len(folds), s=26, color=colour, alpha=0.35, lw=0)
         axes.errorbar(mean, place, xerr=deviation, fmt="D", ms=6, color=colour, capsize=4, lw=1.6)
         axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=colour)
-    axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.28)
+    axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.84 / n)
     axes.margins(x=0.08)
     list_axis(axes, list(frame["model"]))
     axes.set_xlabel("R² on held-out rows (dots: folds; bar: ± one standard deviation)")

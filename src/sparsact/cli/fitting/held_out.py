@@ -1,0 +1,123 @@
+"""Scores of models on rows that they have not seen, summed as the rows pass by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sparsact.cli.fitting.choice import as_numbers
+from sparsact.cli.fitting.folds import Prediction, values
+from sparsact.datasets import Table
+from sparsact.reports import Spread
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What models that had not seen a row said of it: scores of each function (by fold), and some of the rows.
+
+    ``coverage`` is the share of targets inside their prediction intervals at each of :data:`LEVELS` (empty for
+    classes), ``missed`` the share of rows that fell into empty buckets in every table.
+    """
+
+    r2: tuple[Spread, ...]
+    rmse: tuple[Spread, ...]
+    sample: Prediction
+    coverage: tuple[float, ...]
+    missed: float
+
+    @property
+    def mean_r2(self) -> Spread:
+        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
+        folds = np.mean([spread.folds for spread in self.r2], axis=0)
+        return Spread(tuple(folds.tolist()))
+
+
+class _Fold:
+    """Sums over the held-out rows of one fold, for each function."""
+
+    def __init__(self, actual: NDArray[np.float64]) -> None:
+        self.origin, self.n = actual.mean(axis=0), 0
+        self.low, self.high = actual[0], actual[0]
+        self.away, self.squares, self.errors = (np.zeros(actual.shape[1]) for _ in range(3))
+
+    def add(self, actual: NDArray[np.float64], error: NDArray[np.float64]) -> None:
+        """More rows."""
+        away = actual - self.origin
+        self.n += len(actual)
+        self.low, self.high = np.minimum(self.low, actual.min(axis=0)), np.maximum(self.high, actual.max(axis=0))
+        self.away += away.sum(axis=0)
+        self.squares += (away**2).sum(axis=0)
+        self.errors += (error**2).sum(axis=0)
+
+    @property
+    def r2(self) -> NDArray[np.float64]:
+        """R2 of each function; where its target is constant 0, or 1 if there is no error, as for polynomials."""
+        about_mean = self.squares - self.away**2 / self.n
+        varies = (self.low < self.high) & (about_mean > 0)
+        constant = np.where(self.errors == 0, 1.0, 0.0)
+        return np.where(varies, 1.0 - self.errors / np.where(varies, about_mean, 1.0), constant)
+
+    @property
+    def rmse(self) -> NDArray[np.float64]:
+        """Root mean squared error of each function."""
+        return np.asarray(np.sqrt(self.errors / self.n))
+
+
+@dataclass
+class Tally:
+    """Sums over held-out rows, and a few of the rows themselves."""
+
+    rng: np.random.Generator
+    share: float
+    folds: dict[int, _Fold] = field(default_factory=dict)
+    within: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(LEVELS)))
+    judged: int = 0
+    missed: int = 0
+    rows: int = 0
+    kept: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]] = field(default_factory=list)
+
+    def add(self, model: Any, table: Table, fold: int, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+        """Held-out rows of a fold, and what its model says."""
+        if not len(X):
+            return
+        predicted = values(model, X)
+        actual = as_numbers(table.encoding.targets[0], y).reshape(predicted.shape)
+        error = actual - predicted
+        self.folds.setdefault(fold, _Fold(actual)).add(actual, error)
+        self.rows += len(X)
+        self._judge_intervals(model, X, error)
+        chosen = self.rng.random(len(X)) < self.share
+        raw = y.reshape(len(X), -1)[chosen]
+        self.kept.append((raw, predicted[chosen], np.full(len(raw), fold)))
+
+    def _judge_intervals(self, model: Any, X: NDArray[Any], error: NDArray[np.float64]) -> None:
+        if not hasattr(model, "predict_interval"):
+            self.missed += int((model.apply(X) < 0).all(axis=1).sum())
+            return
+        bounds = model.predict_interval(X, LEVELS[0]).reshape(len(X), -1, 2)
+        reach = (bounds[..., 1] - bounds[..., 0]) / 2 / ndtri((1 + LEVELS[0]) / 2)  # one standard deviation
+        known = np.isfinite(reach)
+        self.missed += int((~known[:, 0]).sum())
+        self.judged += int(known.sum())
+        size = np.abs(error[known])
+        for place, level in enumerate(LEVELS):
+            self.within[place] += int((size <= ndtri((1 + level) / 2) * reach[known]).sum())
+
+    def held_out(self) -> HeldOut:
+        """The scores."""
+        folds = [self.folds[fold] for fold in sorted(self.folds)]
+        r2, rmse = np.array([fold.r2 for fold in folds]), np.array([fold.rmse for fold in folds])
+        actual, predicted, fold = (np.concatenate(parts) for parts in zip(*self.kept, strict=True))
+        return HeldOut(
+            tuple(Spread(tuple(column.tolist())) for column in r2.T),
+            tuple(Spread(tuple(column.tolist())) for column in rmse.T),
+            Prediction(actual, predicted, fold),
+            tuple((self.within / self.judged).tolist()) if self.judged else (),
+            self.missed / self.rows,
+        )
