@@ -12,7 +12,7 @@ from sparsact.learners.lsh.layout import Array
 
 RANK = 1e-10  # of the largest variance: below it, a direction is rounding
 NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
-SHRINKAGE = 1e-3  # of the mean variance, in the linear trend
+SHRINKAGES = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
 ANCHORS, ROUNDS = 1500, 2
 ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
 SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
@@ -81,15 +81,28 @@ def column_shares(local: Array, units: Array) -> Array:
 
 
 def linear_trend(X: Array, Y: Array, weights: Array, moments: Moments) -> tuple[Array, Array]:
-    """Level (targets,) and slopes (d, targets) of a lightly penalised linear fit."""
+    """Level (targets,) and slopes (d, targets) of a ridge regression, its penalty by generalised cross-validation.
+
+    The widest penalty is no slope at all: with as many columns as rows, any other line may be noise.
+    """
     share = weights / weights.sum()
     level = share @ Y
-    units = moments.components / moments.scale
-    variances = (moments.deviations / moments.scale) ** 2
-    scores = (X - moments.centre) @ units
-    penalty = SHRINKAGE * variances.mean() + 1e-300
+    largest = np.abs(Y - level).max(axis=0)
+    unit = np.where(largest > SMALLEST, largest, 1.0)
+    centred = (Y - level) / unit
+    units, variances = moments.components / moments.scale, (moments.deviations / moments.scale) ** 2
+    products = ((X - moments.centre) @ units * share[:, None]).T @ centred
+    n_rows, total = 1.0 / (share @ share), share @ centred**2
+    best, slopes = np.full(len(level), np.inf), np.zeros(products.shape)
+    for penalty in (np.inf, *(SHRINKAGES * variances.mean() + 1e-300)):
+        shrunk = products / (variances + penalty)[:, None]
+        left = total - (shrunk * (2 * products - variances[:, None] * shrunk)).sum(axis=0)
+        free = 1.0 - (1.0 + (variances / (variances + penalty)).sum()) / n_rows
+        score = left / free**2 if free > 0 else np.full(len(level), np.inf)
+        better = score < best
+        best, slopes = np.where(better, score, best), np.where(better, shrunk, slopes)
     with np.errstate(over="ignore", invalid="ignore"):  # slopes too steep for a float are left to the buckets
-        slopes = units @ ((scores * share[:, None]).T @ (Y - level) / (variances + penalty)[:, None])
+        slopes = units @ slopes * unit
     return level, np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)
 
 
