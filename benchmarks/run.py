@@ -19,6 +19,7 @@ BENCHMARKS = (
     "large",
     "cross_validation",
     "enumeration",
+    "gather",
     "network_values",
     "bucket_kernels",
     "units",
@@ -27,6 +28,9 @@ BENCHMARKS = (
     "planted",
     "top_k",
     "dsm",
+    "lsh_regression",
+    "lsh_slopes",
+    "lsh_tables",
 )
 
 

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-TOP_K = "top-k d=8 t=4,096 k=1,024 m=1,024"
+from table_cells import line as _line
+from table_cells import spread as _spread
+from table_routed import routed_lines
 
 
 def newest(path: Path) -> dict[tuple[object, ...], dict]:
@@ -60,8 +62,7 @@ def lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
     yield _line(name, "GridSearchCV", "50x", measured)
     if ("Index_10 m=100,000", "times as fast") in rows:
         yield from network_lines(rows)
-    if (TOP_K, "select + dot: times as fast") in rows:
-        yield from top_k_lines(rows)
+    yield from routed_lines(rows)
 
 
 def network_lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
@@ -85,27 +86,6 @@ def network_lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
         yield _line(f"certificate by milp: {work}", "-", "60 s", _spread(row) + ("" if row["met"] else ", missed"))
     row = rows["Halfspace n=2,000 weights 1...10", "influences, fractions"]
     yield _line("all influences of a halfspace with 2,000 weights, as fractions", "-", "30 s", _spread(row))
-
-
-def top_k_lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
-    """The rows of exact top-k, which files of the second version lack."""
-    for name in ("select + dot", "product + select + dot"):
-        ratio = rows[TOP_K, f"{name}: times as fast"]
-        ours, theirs = (_spread(rows[TOP_K, f"{name}: {side}, seconds"]) for side in ("ours", "torch"))
-        verdict = "" if ratio["met"] else ", missed"
-        measured = f"{ratio['value']:.1f}x ({ours} against {theirs}){verdict}"
-        yield _line(
-            f"exact top-k, {name}, d = 8, t = 4,096, k = 1,024, batch 1,024", "torch.topk + gather", "2x", measured
-        )
-
-
-def _spread(row: dict) -> str:
-    samples = row["samples"]
-    return f"{row['value']:.3g} s [{min(samples):.3g} to {max(samples):.3g}]"
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

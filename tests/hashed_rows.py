@@ -28,7 +28,10 @@ def state(model):
 
 def same(ours, theirs, tolerance=0.0):
     """Whether two states are equal, sums up to a tolerance."""
-    return all(a.shape == b.shape and np.allclose(a, b, rtol=tolerance, atol=tolerance) for a, b in zip(ours, theirs))
+    return all(
+        a.shape == b.shape and np.allclose(a, b, rtol=tolerance, atol=tolerance)
+        for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 FAMILIES = [

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         LSHClassifier,
         LSHRegressor,
         SparselyActivatedRegressor,
+        TablePlan,
+        plan_table,
     )
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
@@ -64,8 +66,10 @@ _NAMES = {
     "LowDegreeRegressorCV": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedRegressor": "sparsact.learners",
+    "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "load": "sparsact.storage",
+    "plan_table": "sparsact.learners",
 }
 
 __all__ = [
@@ -79,6 +83,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
+    "TablePlan",
     "__version__",
     "bounds",
     "certificate",
@@ -93,6 +98,7 @@ __all__ = [
     "layers",
     "learners",
     "load",
+    "plan_table",
     "rademacher",
     "routing",
 ]

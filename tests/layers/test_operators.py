@@ -116,6 +116,15 @@ def test_any_layout():
     torch.testing.assert_close(gather_dot(x, weight, indices), expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("row", [-2, t, 2**62])
+@pytest.mark.parametrize("name", OPERATORS[:3])
+def test_a_row_that_does_not_exist_is_refused(name, row):
+    operator, operands = calls()[name]
+    operands[2][1, 2] = row
+    with pytest.raises(IndexError, match=r"range\(11\), or -1; got"):
+        operator(*operands)
+
+
 def test_no_input_is_changed_or_copied(monkeypatch):
     """The kernels see the memory of the tensors."""
     x, weight = (numbers(*shape, dtype=torch.bfloat16).detach() for shape in ((m, n), (t, n)))

@@ -232,7 +232,7 @@ def test_compiled_without_a_break(router):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("router", list(ROUTERS))
+@pytest.mark.parametrize("router", ["top_k", "random_hash", "hyperplanes", "gate"])
 @pytest.mark.parametrize("method", ["sparse", "dense"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own compiler
 def test_compiled_by_inductor(router, method):
@@ -352,3 +352,14 @@ def trained(units, x, y):
         optimizer.step()
         losses.append(loss.item())
     return losses[0], losses[-1]
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "whole"), [(1, 1, False), (1, 12, False), (1, 13, True), (4, 12, False), (5, 12, True), (600, 1, False)]
+)
+def test_the_rule_of_auto(m, k, whole):
+    """For float32, 24 units: at most half of them each, and two reads of each, or a sixteenth of them at large m."""
+    units, read = layer(TopK(k)), []
+    units.masked = lambda *arguments: read.append("whole") or torch.zeros(m, o)
+    units(inputs(m))
+    assert bool(read) == whole

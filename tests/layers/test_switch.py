@@ -113,14 +113,14 @@ def test_leading_dimensions(router, lead):
 
 def test_the_auxiliary_loss_balances():
     """Inputs that lie to one side of 0 crowd into few experts at first."""
-    moe, x = layer(), inputs(64) + 2
+    moe, x = layer(), inputs(64) + 1.3
     before = float(moe.route(x).auxiliary_loss.detach())
-    optimizer = torch.optim.SGD(moe.parameters(), lr=0.5)
-    for _ in range(200):
+    optimizer = torch.optim.SGD(moe.parameters(), lr=0.05)
+    for _ in range(300):
         optimizer.zero_grad()
         moe.forward_with_selection(x)[1].auxiliary_loss.backward()
         optimizer.step()
-    assert before > 1.2
+    assert before > 1.1
     assert float(moe.route(x).auxiliary_loss.detach()) < 1 + (before - 1) / 2
 
 

@@ -92,6 +92,27 @@ def test_compiles_without_graph_breaks(router, training):
     equal(compiled(x, state, training=training), router.select(x, state, training=training), 0)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # within inductor
+@routers
+def test_compiled_code_chooses_the_same(router):
+    """With inductor's C++: whole numbers that wrap must wrap there too."""
+    torch._dynamo.reset()
+    state = {name: torch.tensor(value) for name, value in state_of(router).items()}
+    x = torch.tensor(inputs())
+    equal(torch.compile(router.select, fullgraph=True)(x, state), router.select(x, state), 1e-12)
+
+
+@routers
+def test_compiles_for_batches_of_any_size(router):
+    torch._dynamo.reset()
+    state = {name: torch.tensor(value) for name, value in state_of(router).items()}
+    compiled = torch.compile(router.select, fullgraph=True, backend="eager", dynamic=True)
+    for m in (37, 2):
+        x = torch.tensor(inputs(m))
+        equal(compiled(x, state, training=True), router.select(x, state, training=True), 0)
+
+
 @routers
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_decides_as_single_precision_does(router, dtype):
@@ -270,7 +291,7 @@ def test_numpy_integers_are_recorded_as_integers():
         ({"router": "hyperplane_lsh", "n_hashes": 31}, "30"),
         ({"router": "hyperplane_lsh", "n_hashes": 3, "seed": -1}, "seed"),
         ({"router": "random_hash", "k": 3, "seed": 2**64}, "seed"),
-        ({"router": "random_hash", "k": 3, "n_units": 2}, "3 of 2"),
+        ({"router": "random_hash", "k": 3, "width": 2}, "3 of 2"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": 0}, "bucket_width"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": float("nan")}, "bucket_width"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": "wide"}, "bucket_width"),

@@ -19,9 +19,10 @@ class BlockSparseFeedForward(nn.Module):
     .. math:: g(x) = \sum_{b} \sigma(\langle w_{u_b}, x \rangle + c_{u_b})\, a_{u_b} + d, \qquad
               u_b = \arg\max_{u \in b}\ (U D x)_u.
 
-    In training Gumbel noise is added to the controller's scores, so that they are sampled, and the choice has the
-    gradient of a softmax over each block (a straight-through estimator): that needs every unit, and is computed by
-    whole matrices. Out of training only the weights of units that are on are read.
+    As a DSM of [2]_ it is :func:`sparsact.dsm.from_scaling`. In training Gumbel noise is added to the controller's
+    scores, so that they are sampled, and the choice has the gradient of a softmax over each block (a straight-
+    through estimator): that needs every unit, and is computed by whole matrices. Out of training only the weights
+    of units that are on are read.
 
     Parameters
     ----------
@@ -52,6 +53,12 @@ class BlockSparseFeedForward(nn.Module):
     ----------
     .. [1] S. Jaszczur et al., "Sparse is Enough in Scaling Transformers", 2021, Section 3.1.
     .. [2] "A Theoretical View on Sparsely Activated Networks", 2022, Section 3.1.
+
+    Examples
+    --------
+    >>> layer = BlockSparseFeedForward(8, 64, n_blocks=4).eval()
+    >>> (layer.route(torch.randn(3, 8)).indices // 16).tolist()
+    [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
     """
 
     def __init__(

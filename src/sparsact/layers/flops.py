@@ -12,7 +12,7 @@ class Flops:
     Attributes
     ----------
     routing : int
-        Choosing the units: the router, and pre-activations that only the choice needs.
+        Choosing the units: what the router counts, and pre-activations that only the choice needs.
     active : int
         The units that are on: the count of Table 1 of paper B, which leaves routing out.
     dense : int

@@ -24,7 +24,9 @@ NUMBERS_AT_ONCE = 2**24  # of selected rows, where they are copied side by side
 def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
     """Products (m, k) of inputs x (m, n) with the rows of weight (t, n) that indices (m, k) name; 0 where -1."""
     if _has_kernel(x):
-        return _tensor(kernels.gather_dot(_array(x), _array(weight), _array(indices), n_threads=_threads()), x)
+        return _tensor(
+            kernels.gather_dot(_array(x), _array(weight), _rows(indices, len(weight)), n_threads=_threads()), x
+        )
     dots = x.new_zeros(indices.shape)
     for rows in _blocks(indices, x.shape[1]):
         taken = indices[rows] >= 0
@@ -37,7 +39,9 @@ def gather_dot(x: Tensor, weight: Tensor, indices: Tensor) -> Tensor:
 def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
     """Sums (m, n) of the rows of values (t, n) that indices (m, k) name, each times its number in a (m, k)."""
     if _has_kernel(a):
-        return _tensor(kernels.gather_sum(_array(a), _array(values), _array(indices), n_threads=_threads()), a)
+        return _tensor(
+            kernels.gather_sum(_array(a), _array(values), _rows(indices, len(values)), n_threads=_threads()), a
+        )
     sums = a.new_zeros(a.shape[0], values.shape[1])
     for rows in _blocks(indices, values.shape[1]):
         taken = indices[rows] >= 0
@@ -50,7 +54,7 @@ def gather_sum(a: Tensor, values: Tensor, indices: Tensor) -> Tensor:
 def scatter_outer(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     """Sums (rows, n) of a[i, j] * x[i] (of a (m, k), x (m, n)) over the places of indices (m, k) that name each row."""
     if _has_kernel(a):
-        sums = kernels.scatter_outer(_array(a), _array(x), _array(indices), rows, n_threads=_threads())
+        sums = kernels.scatter_outer(_array(a), _array(x), _rows(indices, rows), rows, n_threads=_threads())
         return _tensor(sums, a)
     # Narrow numbers are added in float32, as the kernels do.
     total = x.new_zeros(rows, x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
@@ -126,6 +130,14 @@ def _array(tensor: Tensor) -> NDArray[Any]:
     """The tensor's memory, C-contiguous, as NumPy sees it: bfloat16 as uint16."""
     flat = tensor.detach().contiguous()
     return (flat.view(torch.uint16) if flat.dtype == torch.bfloat16 else flat).numpy(force=True)
+
+
+def _rows(indices: Tensor, t: int) -> NDArray[np.int64]:
+    """``indices`` as the kernels take them, who would read past the matrix where a router errs."""
+    rows = _array(indices)
+    if rows.size and not (rows.min() >= -1 and rows.max() < t):
+        raise IndexError(f"a selection must name units in range({t}), or -1; got {rows.min()} to {rows.max()}.")
+    return rows
 
 
 def _tensor(array: NDArray[Any], like: Tensor) -> Tensor:

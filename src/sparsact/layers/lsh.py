@@ -50,6 +50,15 @@ class LSHLayer(nn.Module):
     References
     ----------
     .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Sections 2.2 and 3.2.
+
+    Examples
+    --------
+    >>> from sparsact.routing import HyperplaneLSH
+    >>> layer = LSHLayer(6, 2, router=HyperplaneLSH(3, n_tables=2), degree=1)
+    >>> layer.values.shape, layer.slopes.shape
+    (torch.Size([16, 2]), torch.Size([16, 12]))
+    >>> layer(torch.ones(5, 6)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(

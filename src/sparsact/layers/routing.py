@@ -55,7 +55,7 @@ class Routing(nn.Module):
     @property
     def state(self) -> Mapping[str, Tensor]:
         """Arrays of the router by name, as :meth:`Router.select` takes them."""
-        return {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        return {**self._parameters, **self._buffers}  # type: ignore[dict-item] # none of them is None
 
     def forward(self, x: Tensor, **entries: Tensor) -> Selection:
         """Units for each row of ``x`` (m, in_features), chosen outside autocast.

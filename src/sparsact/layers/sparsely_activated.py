@@ -20,11 +20,12 @@ from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 
 METHODS = ("auto", "sparse", "dense")
-# "auto" takes whole matrices where an input switches on more than this share of the units, or where all inputs
-# together switch on more units than this many times the width: then products of whole matrices read less and compute
-# faster. Measured by benchmarks/gather.py, one thread; in bfloat16 processors have units for whole matrices.
-MOST_SHARE = 0.5
-MOST_READS = {torch.float32: 6.0, torch.float64: 6.0, torch.bfloat16: 1.0}
+# "auto" computes sparsely while a batch of m inputs selects at most max(a, m b) rows for each row that there is, and no
+# input more than half of them: whole matrices take the time of a such reads at any batch, and of m b at large ones.
+# Measured (benchmarks/gather.py) on one thread of a processor that multiplies whole bfloat16 matrices by units of its
+# own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
+SPARSE_READS = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
+COPIED_READS = (0.25, 0.0)
 
 
 class SparselyActivatedLayer(nn.Module):
@@ -69,6 +70,18 @@ class SparselyActivatedLayer(nn.Module):
     References
     ----------
     .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section 2.1.
+
+    Examples
+    --------
+    Table 1 of [B]_ counts the units that are on, and not the pre-activations that choose them:
+
+    >>> from sparsact.routing import TopK
+    >>> layer = SparselyActivatedLayer(8, 4096, 1, router=TopK(1024), bias=False)
+    >>> layer.flops()
+    Flops(routing=53248, active=18432, dense=73728)
+    >>> y, selection = layer.forward_with_selection(torch.zeros(5, 8))
+    >>> y.shape, selection.indices.shape
+    (torch.Size([5, 1]), torch.Size([5, 1024]))
     """
 
     def __init__(
@@ -153,8 +166,10 @@ class SparselyActivatedLayer(nn.Module):
     def _is_dense(self, selection: Selection) -> bool:
         if self.method != "auto":
             return self.method == "dense"
-        places, reads = selection.indices, MOST_READS.get(self.up_weight.dtype, 1.0)
-        return bool(places.shape[1] > MOST_SHARE * self.width or places.numel() > reads * self.width)
+        on_cpu = self.up_weight.device.type == "cpu"
+        any_batch, each_input = SPARSE_READS.get(self.up_weight.dtype, COPIED_READS) if on_cpu else COPIED_READS
+        m, k = selection.indices.shape
+        return bool(2 * k > self.width or m * k > max(any_batch, m * each_input) * self.width)
 
     @property
     def _routes_on_features(self) -> bool:

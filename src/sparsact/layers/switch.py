@@ -25,7 +25,8 @@ class SwitchLayer(nn.Module):
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x) \left( \sigma(x B_e + b_e)\, A_e + a_e \right),
 
     with the router's probabilities p: for ``Switch`` one expert a token, the most probable. A token whose expert is
-    full is dropped and gives 0: pass it around the layer by a residual connection, as the paper does.
+    full is dropped and gives 0: pass it around the layer by a residual connection, as [1]_ does. It is the DSM of [2]_
+    (:func:`sparsact.dsm.from_switch`).
 
     Parameters
     ----------
@@ -54,6 +55,18 @@ class SwitchLayer(nn.Module):
     ----------
     .. [1] W. Fedus et al., "Switch Transformers", 2021, Section 2.
     .. [2] "A Theoretical View on Sparsely Activated Networks", 2022, Section 3.1.
+
+    Examples
+    --------
+    Equal tokens go to one expert, which takes ``ceil(1.25 * 8 / 4)`` of them in training:
+
+    >>> from sparsact.routing import Switch
+    >>> layer = SwitchLayer(6, 16, 6, router=Switch(4, capacity_factor=1.25))
+    >>> y, selection = layer.forward_with_selection(torch.ones(8, 6))
+    >>> selection.dropped.tolist()
+    [False, False, False, True, True, True, True, True]
+    >>> (y != 0).any(dim=1).tolist()
+    [True, True, True, False, False, False, False, False]
     """
 
     def __init__(

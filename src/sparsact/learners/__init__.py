@@ -8,7 +8,14 @@ from sparsact.learners.dsm import DSMRegressor
 from sparsact.learners.dsm.storage import load_dsm
 from sparsact.learners.low_degree import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree.storage import load_learner
-from sparsact.learners.lsh import LSHClassifier, LSHRegressor, SupportEstimate, estimate_support
+from sparsact.learners.lsh import (
+    LSHClassifier,
+    LSHRegressor,
+    SupportEstimate,
+    TablePlan,
+    estimate_support,
+    plan_table,
+)
 from sparsact.learners.lsh.storage import load_learner as load_lsh
 from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
 from sparsact.learners.sparsely_activated.storage import load_regressor
@@ -34,5 +41,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "SparselyActivatedRegressor",
     "SupportEstimate",
+    "TablePlan",
     "estimate_support",
+    "plan_table",
 ]

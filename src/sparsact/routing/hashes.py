@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sparsact.routing.namespace import integers
+import numpy as np
+
+from sparsact.routing.namespace import namespace
 
 _STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -29,7 +31,20 @@ def mixed(h: Any, code: Any) -> Any:
 
 def numbered(n: int, salt: int, x: Any) -> Any:
     """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``; beside x."""
-    return finished(finished((integers(n, x) + 1) * _STEP) ^ finished_number(salt))
+    keys = _keys(range(n).stop, range(salt).stop)  # a range makes plain numbers of torch.compile's symbols
+    return namespace(x).asarray(keys, dtype=namespace(x).int64, device=x.device)
+
+
+def _keys(n: int, salt: int) -> list[int]:
+    with np.errstate(over="ignore"):
+        places = (np.arange(n, dtype=np.int64) + 1) * _STEP
+    keys: list[int] = finished(finished(places) ^ finished_number(salt)).tolist()
+    return keys
+
+
+# What torch._dynamo.assume_constant_result does, without loading torch: a compiled graph holds the keys themselves.
+# Traced, their products would be signed overflow of known numbers in C++, and inductor's code gave other keys.
+_keys._dynamo_marked_constant = True  # type: ignore[attr-defined] # a function takes any attribute
 
 
 def finished_number(value: int) -> int:

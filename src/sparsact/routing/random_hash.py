@@ -15,7 +15,7 @@ from sparsact.routing.selection import Selection
 from sparsact.routing.top_k import largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False)
 class RandomHash(Router):
     """k units by a hash of the input's bits: every set of k units is as likely, and near inputs have nothing in common.
 
@@ -28,7 +28,7 @@ class RandomHash(Router):
     ----------
     k : int
         Active units.
-    n_units : int, optional
+    width : int, optional
         Units to choose from; default: as many as inputs have columns.
     seed : int, default=0
         Of the hash.
@@ -42,15 +42,17 @@ class RandomHash(Router):
 
     name: ClassVar[str] = "random_hash"
     k: int
-    n_units: int | None = None
-    seed: int = 0
+    n_units: int | None
+    seed: int
 
-    def __post_init__(self) -> None:
+    def __init__(self, k: int, width: int | None = None, seed: int = 0) -> None:
+        for name, value in (("k", k), ("n_units", width), ("seed", seed)):
+            object.__setattr__(self, name, value)
         hyperparameters.sizes(self, "k")
         hyperparameters.sizes(self, "n_units", optional=True)
         hyperparameters.seed(self)
         if self.n_units is not None and self.k > self.n_units:
-            raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= n_units.")
+            raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= width.")
 
     def width(self, in_features: int) -> int:
         """``n_units``, or the number of columns."""
@@ -77,6 +79,13 @@ class RandomHash(Router):
     def flops(self, in_features: int) -> int:
         """About nine whole-number operations a column and ten a unit, with a comparison."""
         return 9 * in_features + 10 * self.width(in_features)
+
+    def to_dict(self) -> dict[str, Any]:
+        """``{"router": "random_hash", "k": ..., "width": ..., "seed": ...}``."""
+        return {"router": self.name, "k": self.k, "width": self.n_units, "seed": self.seed}
+
+    def __repr__(self) -> str:
+        return f"RandomHash(k={self.k}, width={self.n_units}, seed={self.seed})"
 
 
 def _words(x: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from inspect import signature
 from typing import Any
 
 from sparsact.routing.block_top1 import BlockTop1
@@ -44,7 +44,7 @@ def named(name: str, **hyperparameters: Any) -> Router:
     if name not in ROUTERS:
         raise ValueError(f"no router is called {name!r}; there are {', '.join(ROUTERS)}.")
     kind = ROUTERS[name]
-    known = [field.name for field in fields(kind)]
+    known = list(signature(kind).parameters)
     unknown = [key for key in hyperparameters if key not in known]
     if unknown:
         raise ValueError(f"{kind.__name__} has no hyperparameter {unknown[0]!r}; it has {', '.join(known)}.")

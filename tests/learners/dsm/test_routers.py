@@ -121,3 +121,19 @@ def test_every_registered_router_serves(tmp_path):
         assert loaded.router == router
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
         np.testing.assert_allclose(loaded.merge(model).predict(X), model.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh"])
+def test_every_router_that_has_a_name(tmp_path, name):
+    model = DSMRegressor(24, 6, router=name, random_state=1).fit(X, y)
+    assert model.layer_.router.name == name
+    assert (model.active_units(X).sum(axis=1) == 6).all()
+    assert model.flops() > model.flops(routing=False)
+    model.save(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "m.safetensors").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(("name", "width"), [("block_top1", 25), ("hyperplane_lsh", 18)])
+def test_blocks_and_tables_need_a_width_that_they_divide(name, width):
+    with pytest.raises(ValueError, match="multiple of `n_active`"):
+        DSMRegressor(width, 6, router=name).fit(X, y)

@@ -82,8 +82,8 @@ def test_all_rows_may_leave_and_come_back():
 
 
 WRONG = {
-    "never added": lambda X, Y: (X + [0, 0, 0, 0, 1e-9], Y, None),
-    "another target": lambda X, Y: (X, Y + [0, 1e-9, 0], None),
+    "never added": lambda X, Y: (X + np.array([0, 0, 0, 0, 1e-9]), Y, None),
+    "another target": lambda X, Y: (X, Y + np.array([0, 1e-9, 0]), None),
     "another weight": lambda X, Y: (X, Y, [1, 1, 1.5]),
     "too often": lambda X, Y: (X[[0, 1, 0]], Y[[0, 1, 0]], None),
 }

@@ -74,10 +74,10 @@ def test_inputs_and_the_global_generator_are_left_alone(options):
     held = X.copy(), Y.copy(), np.ones(len(X))
     for array in held:
         array.setflags(write=False)
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 - that it is not touched is the test
     learner = model(**options).fit(*held).partial_fit(*held).remove(*held)
     learner.predict(held[0])
-    np.testing.assert_array_equal(np.random.get_state()[1], before)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     np.testing.assert_array_equal(held[0], X)
     np.testing.assert_array_equal(held[1], Y)
 
@@ -104,6 +104,17 @@ def test_copies_and_clones():
     np.testing.assert_array_equal(copy.predict(QUERIES), model().fit(X, Y).predict(QUERIES))
     assert fresh.get_params() == learner.get_params()
     assert not hasattr(fresh, "table_")
+
+
+def test_parameters_of_prediction_may_be_set_later():
+    learner = model().fit(X, Y)
+    far = X[:2] + 1e6
+    assert np.isfinite(learner.predict(far)).all()
+    assert np.isnan(learner.set_params(fallback="nan").predict(far)).all()
+    np.testing.assert_allclose(learner.set_params(fallback="mean").predict(far), Y.mean())
+    np.testing.assert_array_equal(learner.set_params(n_tables=9).predict(X), model().fit(X, Y).predict(X))
+    with pytest.raises(ValueError, match="needs all rows"):
+        model().fit(X, Y).set_params(combine="joint").predict(X)
 
 
 def test_a_second_fit_begins_anew():
@@ -160,3 +171,37 @@ def test_the_classifier_shares_the_layout():
     learner = LSHClassifier(3, random_state=7).fit(X, labels)
     targets = model().fit(X, np.column_stack([labels == "high", labels == "low"]).astype(float))
     assert not learner.table_.layout.differences(targets.table_.layout)
+
+
+def test_a_stream_may_begin_with_a_single_row():
+    """The layout is chosen anew as rows double, and then stands: no row is lost, the model is as good as one fit."""
+    rng = np.random.default_rng(8)
+    points = rng.uniform(-1, 1, (3000, 2))
+    target = np.abs(points).sum(axis=1)
+    streamed = LSHRegressor(random_state=0)
+    for start, stop in zip([0, 1, 2, 5, 20, 100, 700, 2100], [1, 2, 5, 20, 100, 700, 2100, 3000], strict=True):
+        streamed.partial_fit(points[start:stop], target[start:stop])
+    whole = LSHRegressor(random_state=0).fit(points, target)
+    new = rng.uniform(-1, 1, (500, 2))
+    errors = [np.sqrt(np.mean((model.predict(new) - np.abs(new).sum(axis=1)) ** 2)) for model in (streamed, whole)]
+    assert streamed.n_samples_seen_ == 3000
+    assert errors[0] < 1.5 * errors[1] < 0.1
+    layout = streamed.table_.layout
+    streamed.partial_fit(points + 3, target)
+    assert streamed.table_.layout is layout
+
+
+def test_rows_of_a_young_stream_can_be_removed_and_merged():
+    rng = np.random.default_rng(9)
+    points = rng.normal(size=(60, 2))
+    target = points[:, 0] ** 2
+    model = LSHRegressor(random_state=0).partial_fit(points[:10], target[:10]).remove(points[:3], target[:3])
+    model.partial_fit(points[10:], target[10:])
+    assert model.n_samples_seen_ == 57
+    other = model.blank().partial_fit(points[:3], target[:3])
+    assert model.merge(other).n_samples_seen_ == 60
+    layout = model.table_.layout
+    model.partial_fit(points + 1, target).partial_fit(points + 2, target)
+    assert model.table_.layout is layout
+    with pytest.raises(ValueError, match="was not added"):
+        model.remove(points + 5, target)

@@ -66,6 +66,8 @@ def test_an_unseen_label_is_refused_and_changes_nothing():
     with pytest.raises(ValueError, match="'low'"):
         learner.remove(X, LABELS)
     np.testing.assert_array_equal(learner.predict_proba(QUERIES), before)
+    with pytest.raises(ValueError, match="`classes` is empty"):
+        classifier().partial_fit(X, LABELS, classes=[])
     with pytest.raises(ValueError, match="'high'"):
         classifier().partial_fit(X, LABELS, classes=["low", "middle"])
 

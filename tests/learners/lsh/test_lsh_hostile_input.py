@@ -93,23 +93,38 @@ def test_types_of_numbers(options):
 
 def test_sparse_complex_and_words():
     for learner in (LSHRegressor(), LSHClassifier()):
-        with pytest.raises(TypeError, match="[Ss]parse"):
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
             learner.fit(sp.csr_array(X), Y > 0)
-    with pytest.raises(ValueError, match="[Cc]omplex"):
+    with pytest.raises(ValueError, match=r"[Cc]omplex"):
         model().fit(X + 1j, Y)
     with pytest.raises(ValueError, match="could not convert"):
         model().fit([["a", "b"]] * 3, [1, 2, 3])
 
 
+@pytest.mark.parametrize("outlier", [-99999.0, 1e6, 1e12])
+def test_an_outlier_does_not_blind_the_model(outlier):
+    """A sentinel sets neither directions nor widths: the error at other rows stays what it was without it."""
+    whole, target = rows(m=600)
+    X, queries = whole[:300], whole[300:]
+    spoiled, rest = X.copy(), np.arange(300) != 3
+    spoiled[3, 1] = outlier
+    without = model(n_tables=8).fit(X[rest], target[:300][rest])
+    learner = model(n_tables=8).fit(spoiled, target[:300])
+    np.testing.assert_allclose(learner.predict(queries), without.predict(queries), rtol=1e-6, atol=1e-6)
+    assert np.isfinite(learner.predict(spoiled)).all()
+
+
 @families
 @pytest.mark.parametrize("outlier", [1e6, 1e12, 1e200, 1e304])
 def test_an_outlier_among_the_rows(options, outlier):
-    """The others are still told from each other by their target's mean; nothing overflows."""
+    """Whatever its size, nothing overflows, or it is refused as too far from the others."""
     spoiled, target = X.copy(), Y.copy()
     spoiled[3, 1] = outlier
-    predicted = model(**options).fit(spoiled, Y).predict(spoiled)
-    assert np.isfinite(predicted).all()
-    assert np.abs(np.delete(predicted, 3)).max() < 100
+    if outlier > 1e49:
+        with pytest.raises(ValueError, match="row 3 lies too far"):
+            model(**options).fit(spoiled, Y)
+    else:
+        assert np.isfinite(model(**options).fit(spoiled, Y).predict(spoiled)).all()
     target[3] = outlier
     assert np.isfinite(model(**options).fit(X, target).predict(X)).all()
 
@@ -166,8 +181,16 @@ def test_more_columns_than_rows_and_many_columns(options):
         assert np.isfinite(learner.predict(rng.normal(size=(7, d)))).all()
 
 
+def test_buckets_beyond_reason_are_refused():
+    wide = np.random.default_rng(0).normal(size=(50, 200))
+    with pytest.raises(ValueError, match="lower `degree` or `n_hashes`"):
+        model(n_hashes=100, degree=2).fit(wide, wide[:, 0])
+    assert np.isfinite(model(n_hashes=20).fit(wide, wide[:, 0]).predict(wide)).all()
+
+
 def test_more_hashes_than_columns():
-    assert model(n_hashes=40).fit(X, Y).n_hashes_ == 5
+    assert model(n_hashes=40).fit(X, Y).n_hashes_ == 3  # in as many dimensions do the rows lie
+    assert model(n_hashes=40).fit(X + np.random.default_rng(0).normal(size=X.shape), Y).n_hashes_ == 5
     for family in ("euclidean", "hyperplane"):
         assert model(family=family, n_hashes=40).fit(X, Y).n_hashes_ == 40
 
@@ -185,8 +208,13 @@ def test_weights_that_are_none():
 
 @pytest.mark.parametrize(
     "options",
-    [{"n_tables": 0}, {"n_hashes": 0}, {"width": 0.0}, {"width": -1.0}, {"width": "wide"}, {"degree": 3}]
-    + [
+    [
+        {"n_tables": 0},
+        {"n_hashes": 0},
+        {"width": 0.0},
+        {"width": -1.0},
+        {"width": "wide"},
+        {"degree": 3},
         {"degree": -1},
         {"family": "cubes"},
         {"fallback": "zero"},

@@ -65,6 +65,13 @@ def test_intervals_scale_with_the_quantile_and_the_target():
         np.testing.assert_allclose(np.diff(scaled, axis=1), half * scale, rtol=1e-6)
 
 
+def test_two_rows_tell_nothing_of_the_noise():
+    """Then the interval is as wide as targets vary about their trend; not of width zero."""
+    X, y = noisy(2, 0)
+    low, high = model(width=9.0, **FIXED | {"n_hashes": 2}).fit(X, y).predict_interval(X, 0.9).T
+    assert (high - low > 0).all()
+
+
 def test_intervals_of_several_targets_and_of_misses():
     X, y = noisy(400, 0)
     both = model(width=0.4, **FIXED | {"n_hashes": 2}).fit(X, np.column_stack([y, 10 * y]))

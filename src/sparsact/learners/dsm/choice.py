@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sparsact.learners.dsm.seeds import stream
-from sparsact.routing import ROUTERS, RandomHash, Router, TopK
+from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
 
-NAMES = ("top_k", "random_hash")
+NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 
 def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:
@@ -20,7 +20,20 @@ def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool
         raise ValueError(f"`n_active` is {n_active}, more than the {width} units of `width`; lower it or widen.")
     if router == TopK.name:
         return TopK(n_active, absolute)
-    return RandomHash(n_active, width, seed=int(stream(seed, "router").integers(2**62)))
+    drawn = int(stream(seed, "router").integers(2**62))
+    if router == RandomHash.name:
+        return RandomHash(n_active, width, seed=drawn)
+    if router == Nearest.name:
+        return Nearest(n_active, width, seed=drawn)
+    block = width // n_active
+    if block * n_active != width or (router == HyperplaneLSH.name and block & (block - 1)):
+        power = ", times a power of two" if router == HyperplaneLSH.name else ""
+        raise ValueError(
+            f'router="{router}" needs a `width` that is a multiple of `n_active`{power}; got {width}, {n_active}.'
+        )
+    if router == BlockTop1.name:
+        return BlockTop1(n_active, block, seed=drawn)
+    return HyperplaneLSH(max(1, block.bit_length() - 1), n_active, seed=drawn)
 
 
 def to_dict(router: Router) -> dict[str, Any]:

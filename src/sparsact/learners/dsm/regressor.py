@@ -49,8 +49,10 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         Units that an input switches on, s.
     router : str or Router, default="top_k"
         What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. ``"random_hash"``: a hash
-        of the input's bits. Or a :class:`sparsact.routing.Router` of that width, whose own parameters then count in
-        place of ``n_active`` and ``absolute``; what it would learn stays as drawn.
+        of the input's bits. ``"nearest"``: the nearest of random centres. ``"block_top1"``: one of each of ``n_active``
+        blocks. ``"hyperplane_lsh"``: a bucket in each of ``n_active`` tables. Or a :class:`sparsact.routing.Router` of
+        that width, whose own parameters then count in place of ``n_active`` and ``absolute``; what it would learn stays
+        as drawn.
     solver : {"ridge", "rmsprop"}, default="ridge"
         ``"ridge"``: the best top layer in closed form, from sums that are additive over rows. ``"rmsprop"``: mini-batch
         training, as in the paper's Appendix A.1.

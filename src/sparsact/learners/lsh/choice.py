@@ -11,6 +11,7 @@ import numpy as np
 from sparsact.kernels import buckets
 from sparsact.learners.lsh.directions import (
     Moments,
+    column_shares,
     gradient_directions,
     linear_trend,
     root_mean_square,
@@ -18,6 +19,7 @@ from sparsact.learners.lsh.directions import (
 )
 from sparsact.learners.lsh.layout import (
     MOST_LOCAL,
+    MOST_POSITIONS,
     Array,
     Layout,
     euclidean_hashes,
@@ -26,13 +28,15 @@ from sparsact.learners.lsh.layout import (
 )
 from sparsact.learners.lsh.table import BucketTable
 
-PENALTIES = (0.01, 0.1, 1.0)
+PENALTIES = (0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 4096
 STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
 MOST_STEPS, BISECTIONS = 12, 12
 MOST_HYPERPLANES = 40
 MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
+OUTLYING = 100.0  # interquartile ranges beyond the quartiles
+MOST_SUMS = 1 << 16  # of a bucket: half a megabyte
 LEAST_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
 
 
@@ -72,13 +76,14 @@ class Choice:
     width: float
     directions: str
     trials: tuple[Trial, ...]
+    column_shares: Array
 
 
 Rows = tuple[Array, Array, Array]
 
 
 def choose(X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> Choice:
-    """A layout for rows like these.
+    """A layout for rows like these; a ValueError if its buckets would be too large.
 
     Local coordinates are compared on a sample of the rows, then width and penalty are found on all of them. Every
     error is that of tables from which the row in question was taken away.
@@ -90,11 +95,11 @@ class _Search:
     """One choice: rows, their moments, what was tried."""
 
     def __init__(self, X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> None:
-        self.X, self.Y, self.weights = X, Y, weights = _distinct(X, Y, weights)
+        self.X, self.Y, self.weights = X, Y, weights = _without_outliers(*_distinct(X, Y, weights))
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
-        units = standard_units(X, weights)
+        self.units = units = standard_units(X, weights)
         self.standard = Moments.of(X, weights, units)
         present = units[units > 0]
         self.mixed_units = len(present) > 1 and present.max() > MIXED * present.min()
@@ -113,14 +118,16 @@ class _Search:
             name, local = min(candidates, key=lambda candidate: self._tuned(candidate[0], candidate[1], rows)[0])
         _, width, alpha = self._tuned(name, local, self._some(ROWS_FOR_WIDTH))
         width = self._for_all_rows(width, local.shape[1])
-        return Choice(self._layout(local, width), alpha, width, name, tuple(self.trials))
+        shares = column_shares(local, self.units)
+        return Choice(self._layout(local, width), alpha, width, name, tuple(self.trials), shares)
 
     def _candidates(self) -> Iterator[tuple[str, Array]]:
         """Local coordinates to compare, with their names."""
         wish, moments, d = self.wish, self.moments, self.X.shape[1]
         rank = len(moments.deviations)
         if wish.family != "pca_grid":
-            yield "principal", moments.leading(min(rank, MOST_LOCAL))
+            most = MOST_POSITIONS if wish.degree == 0 else MOST_LOCAL
+            yield "principal", moments.leading(min(rank, most))
             return
         asked = None if wish.n_hashes is None else min(d, wish.n_hashes)
         if wish.directions in ("auto", "principal"):
@@ -163,6 +170,10 @@ class _Search:
                 here = further
             if here != start:
                 break
+        if given is None and wish.family != "hyperplane":
+            _, best, _ = min(tried.values())
+            for power in (0.5, -0.5):
+                error(best * STEP**power)
         return min(tried.values())
 
     def _step(self, width: float, direction: int) -> float:
@@ -227,7 +238,13 @@ class _Search:
             hashes = euclidean_hashes(centre, local * self.moments.scale, width, n_hashes, n_tables, rng)
         else:
             hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)
-        return Layout(hashes, wish.degree, self.trend, self.level, self.unit)
+        layout = Layout(hashes, wish.degree, self.trend, self.level, self.unit)
+        if layout.n_sums > MOST_SUMS:
+            raise ValueError(
+                f"a bucket would hold {layout.n_sums:,} sums for degree {wish.degree} in {layout.n_local} local "
+                f"coordinates, beyond {MOST_SUMS:,}; lower `degree` or `n_hashes`."
+            )
+        return layout
 
 
 def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
@@ -241,3 +258,18 @@ def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
     keys = buckets.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
+
+
+def _without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
+    """Rows of which no column lies far outside its quartiles: a sentinel such as -99999 must not set all scales.
+
+    They are left out of the choice alone, if they are less than half. A column whose quartiles are equal, such as a
+    rare indicator, has no say.
+    """
+    low, high = np.quantile(X[:ROWS_FOR_DIRECTIONS], (0.25, 0.75), axis=0)
+    reach = np.where(high > low, OUTLYING * np.minimum(high - low, 1e300), np.inf)
+    inside = ((low - reach <= X) & (high + reach >= X)).all(axis=1)
+    enough = np.count_nonzero(inside) >= len(X) / 2  # else there is nothing special about the others
+    if inside.all() or not enough:
+        return X, Y, weights
+    return X[inside], Y[inside], weights[inside]

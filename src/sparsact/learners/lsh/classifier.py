@@ -37,7 +37,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the hash functions and learn the rows, with labels (m,) of any kind."""
         self._validate_params()
-        return self._learn(X, y, None, sample_weight, anew=True)
+        return self._learn(X, y, None, sample_weight, anew=True, streaming=False)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -46,7 +46,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        return self._learn(X, y, classes, sample_weight, anew=fresh)
+        return self._learn(X, y, classes, sample_weight, anew=fresh, streaming=True)
 
     def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Unlearn rows that were learned; a ValueError, and nothing removed, if one was not."""
@@ -83,24 +83,24 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool) -> Self:
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool, streaming: bool) -> Self:
         if not anew:
             self._check_rows_known()
         rows, labels, weights = self._checked(X, y, sample_weight, reset=anew)
         check_classification_targets(labels)
         if anew:
             self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
+            if not len(self.classes_):
+                raise ValueError("`classes` is empty; list every label that will come.")
         Y = self._indicators(labels)
-        if anew:
-            self._begin(rows, Y, weights)
-        self._take_in(rows, Y, weights)
+        self._receive(rows, Y, weights, anew=anew, streaming=streaming)
         return self
 
     def _indicators(self, labels: NDArray[Any]) -> Array:
         places = np.searchsorted(self.classes_, labels)
         known = self.classes_[np.minimum(places, len(self.classes_) - 1)] == labels
         if not known.all():
-            label = labels[np.argmin(known)]
+            label = labels[[np.argmin(known)]].tolist()[0]
             raise ValueError(f"label {label!r} is none of the classes {self.classes_.tolist()}; pass all in `classes`.")
         return np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
 

@@ -71,6 +71,15 @@ def standard_units(X: Array, weights: Array) -> Array:
     return units
 
 
+def column_shares(local: Array, units: Array) -> Array:
+    """How much each column (d,) takes part in local directions, each in its own standard deviation; they sum to 1."""
+    deviations = np.where(units > 0, 1.0 / np.where(units > 0, units, 1.0), 0.0)
+    steps = local * deviations[:, None]
+    squares = (steps / (np.abs(steps).max() or 1.0)) ** 2
+    shares: Array = squares.sum(axis=1) / (squares.sum() or 1.0)
+    return shares
+
+
 def linear_trend(X: Array, Y: Array, weights: Array, moments: Moments) -> tuple[Array, Array]:
     """Level (targets,) and slopes (d, targets) of a lightly penalised linear fit."""
     share = weights / weights.sum()
@@ -108,15 +117,17 @@ def gradient_directions(
     """
     standard = standard_units(X, weights)
     rows = (X - moments.centre) * standard
-    d = rows.shape[1]
-    metric = np.eye(d)
+    variances, basis = np.linalg.eigh(rows.T @ rows)
+    basis = basis[:, variances >= RANK * variances[-1]]  # gradients are looked for where rows lie
+    rows = rows @ basis
+    metric = np.eye(rows.shape[1])
     anchors = rng.choice(len(rows), min(ANCHORS, len(rows)), replace=False)
     for _ in range(ROUNDS):
         products = _gradient_products(rows, residual, metric, anchors)
         values, vectors = np.linalg.eigh(products)
         top = max(float(values[-1]), 1e-300)
         metric = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0) / top + LEAST_GRADIENT)
-    directions: Array = standard[:, None] * metric[:, :p]
+    directions: Array = standard[:, None] * (basis @ metric[:, :p])
     unit = float(root_mean_square((X - moments.centre) @ directions[:, :1], weights)[0])
     return directions / (unit or 1.0)
 

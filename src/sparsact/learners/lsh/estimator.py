@@ -91,9 +91,26 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         choice: Choice = choose(X, Y, weights, wish, hash_generator(seed))
         self.width_, self.alpha_, self.directions_ = choice.width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
+        self.column_shares_: Array = choice.column_shares
         self.table_ = BucketTable(choice.layout)
         self._rows: list[tuple[Array, Array, Array]] = []
         self._forget_solution()
+
+    def _receive(self, X: Array, Y: Array, weights: Array, *, anew: bool, streaming: bool) -> None:
+        """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
+        if anew:
+            self._begin(X, Y, weights)
+            self._first_rows = [(X, Y, weights)] if streaming and len(X) < ENOUGH_FOR_LAYOUT else []
+            self._n_laid_out = len(X)
+        elif self._first_rows:
+            self._first_rows.append((X, Y, weights))
+            n_rows = sum(len(rows) for rows, *_ in self._first_rows)
+            if n_rows >= 2 * self._n_laid_out:
+                X, Y, weights = (np.concatenate(part) for part in zip(*self._first_rows, strict=True))
+                self._begin(X, Y, weights)
+                self._first_rows = [(X, Y, weights)] if n_rows < ENOUGH_FOR_LAYOUT else []
+                self._n_laid_out = n_rows
+        self._take_in(X, Y, weights)
 
     def _take_in(self, X: Array, Y: Array, weights: Array) -> None:
         kept = weights > 0
@@ -110,6 +127,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self.table_.remove(X, Y, weights)
         if self.combine == "joint":
             self._rows = [_without(self._rows, X, Y, weights)]
+        if self._first_rows:
+            self._first_rows = [_without(self._first_rows, X, Y, weights)]
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
@@ -146,6 +165,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
     def _absorb(self, other: Self) -> None:
         self.table_.merge(other.table_)
         self._rows += other._rows
+        self._first_rows = []  # the other's are not all here: the layout stands
         self._forget_solution()
 
     def blank(self) -> Self:
@@ -161,7 +181,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         check_is_fitted(self)
         empty = copy(self)
         empty.table_ = BucketTable(self.table_.layout)
-        empty._rows = []
+        empty._rows, empty._first_rows = [], []
         empty._forget_solution()
         return empty
 
@@ -175,10 +195,13 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             if not self.table_.n_rows:
                 raise ValueError("the model holds no rows; call fit or partial_fit with some.")
             if self.combine == "joint":
+                if sum(len(X) for X, *_ in self._rows) != self.table_.n_rows:
+                    raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit anew.")
                 solution = joint_solution(self.table_, self._rows, self.alpha_, self.min_count)
             else:
                 solution = self.table_.solution(self.alpha_, self.min_count)
             self._compiled.append(Predictor(self.table_, solution, self.fallback, self._single))
+        self._compiled[0].fallback = self.fallback  # which may be set anew between two questions
         return self._compiled[0]
 
     @property
@@ -223,7 +246,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
     @property
     def bucket_counts_(self) -> NDArray[np.int64]:
-        """Rows in each bucket, (n_buckets_,)."""
+        """Rows in each bucket; as many numbers as there are buckets."""
         return self.table_.counts.copy()
 
     @property
@@ -255,6 +278,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         save_learner(self, path, statistic=statistic)
 
 
+ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
 _NUMBERS = ("n_hashes", "width", "alpha")
 MOST, LEAST_WEIGHT = 1e305, 1e-100
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsact.kernels.buckets import Hashes, n_features, n_sums
 
 Array = NDArray[np.float64]
+MOST_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
 MOST_LOCAL = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
 
 

@@ -33,7 +33,7 @@ class Predictor:
 
     def __init__(self, table: BucketTable, solution: Solution, fallback: str, single: bool) -> None:
         self.table, self.solution = table, solution
-        self._fallback, self._single = fallback, single
+        self.fallback, self._single = fallback, single
         self._layout = table.layout
         self._index: NearestIndex | None = None
         self._kernel: Any = None
@@ -61,7 +61,7 @@ class Predictor:
         """Values (m, targets) at rows that have been checked."""
         values, behind = self._values_and_weights(X, n_threads)
         values += self._layout.level
-        if not behind.all():
+        if behind[0] == 0 if len(behind) == 1 else not behind.all():
             missed = np.flatnonzero(behind == 0)
             values[missed] = self._of_missed(X[missed], missed, values[missed])
         return values
@@ -103,11 +103,11 @@ class Predictor:
         """Values of rows whose buckets are all empty; ``lines`` are those of level and trend."""
         _check_finite(X)
         layout, present = self._layout, self.solution.weights > 0
-        if self._fallback == "nan":
+        if self.fallback == "nan":
             return np.full((len(X), layout.n_targets), np.nan)
-        if self._fallback == "mean":
+        if self.fallback == "mean":
             return np.tile(self.table.mean(), (len(X), 1))
-        if self._fallback == "raise" or not present.any():
+        if self.fallback == "raise" or not present.any():
             remedy = 'pass fallback="nearest" or "mean"' if present.any() else "lower `min_count`, or fallback='mean'"
             raise ValueError(
                 f"row {int(rows[0])} and {len(rows) - 1} others fall into empty buckets; learn rows like them, or "

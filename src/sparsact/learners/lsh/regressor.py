@@ -41,8 +41,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         ``degree=0, n_tables=1``. ``"hyperplane"``: sign patterns, Section 2.2.
     fallback : {"nearest", "mean", "nan", "raise"}, default="nearest"
         For inputs whose buckets are all empty: the mean of the nearest bucket, by the mean position of its rows in
-        local coordinates (Theorem 4.1 asks the nearest row, which a table of sums does not hold); the mean of all; NaN;
-        an error.
+        local coordinates, with degree 0 in up to 64 principal ones (Theorem 4.1 asks the nearest row, which a table of
+        sums does not hold); the mean of all; NaN; an error.
     random_state : int, RandomState or None, default=None
         Of the hash functions; never the same stream as ``numpy.random.default_rng`` of the same number.
     alpha : float or "auto", default="auto"
@@ -63,6 +63,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         What was chosen.
     trials_ : tuple of Trial
         What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.
+    column_shares_ : ndarray of shape (d,)
+        How much each column takes part in the local directions, in its own standard deviation; they sum to 1.
     n_buckets_, bucket_counts_, miss_rate_, n_samples_seen_ : int, ndarray, float, int
         Buckets that hold rows, rows in each, estimated share of new inputs that meet an empty one, rows held.
     n_features_in_ : int
@@ -70,9 +72,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     Notes
     -----
-    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or of the first
-    ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up each; a bucket of degree 1 holds
-    about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding.
+    The hash functions, a linear trend, and the units of the target are chosen from the rows of ``fit``, or the first
+    2,048 of ``partial_fit``, and then kept. A row costs T hashes of p projections and a look-up; a bucket of degree
+    1 holds about :math:`p^2/2` sums. Removing takes back what adding gave, up to rounding. Rows with a column more than
+    100 interquartile ranges off have no say in the choice; rows more than 2^50 cells off are refused.
 
     References
     ----------
@@ -100,14 +103,18 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Weights of the rows, not negative; rows of weight zero are left out.
         """
         self._validate_params()
-        return self._learn(X, y, sample_weight, anew=True)
+        return self._learn(X, y, sample_weight, anew=True, streaming=False)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn more rows, by the hash functions there are; the first call chooses them."""
+        """Learn more rows, by the hash functions there are.
+
+        Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
+        there are 2,048 of them: a stream may begin with a single row.
+        """
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        return self._learn(X, y, sample_weight, anew=fresh)
+        return self._learn(X, y, sample_weight, anew=fresh, streaming=True)
 
     def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Unlearn rows that were learned, with the same targets and weights.
@@ -161,13 +168,13 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
         return tags
 
-    def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool) -> Self:
+    def _learn(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool, streaming: bool
+    ) -> Self:
         if not anew:
             self._check_rows_known()
         rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
-        if anew:
-            self._begin(rows, Y, weights)
-        self._take_in(rows, Y, weights)
+        self._receive(rows, Y, weights, anew=anew, streaming=streaming)
         return self
 
     def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:

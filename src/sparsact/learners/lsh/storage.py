@@ -33,6 +33,7 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
     arrays: Arrays = {f"layout.{name}": array for name, array in table.layout.arrays().items()}
+    arrays["column_shares"] = learner.column_shares_
     arrays |= {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
     if statistic or learner.combine == "joint":
         arrays |= {"rows.keys": table.rows.keys, "rows.copies": table.copies}
@@ -54,10 +55,12 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
     learner.table_ = _table(arrays)
+    learner.column_shares_ = expect(arrays, "column_shares", np.float64, (learner.table_.layout.n_columns,))
     if learner.table_.layout.n_columns != learner.n_features_in_:
         raise ValueError("the layout has other columns")
     kept = [arrays[f"kept.{name}"] for name in _KEPT if f"kept.{name}" in arrays]
     learner._rows = [tuple(kept)] if kept else []
+    learner._first_rows = []
     learner._set_targets(state, arrays)
     learner._forget_solution()
     return learner

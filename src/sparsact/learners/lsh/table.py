@@ -150,7 +150,8 @@ class BucketTable:
         weight = self.sums[:, self.layout.n_local]
         D = self.layout.n_features
         free = np.maximum(self.counts - D, 0) * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 0.0)
-        pooled = residual[self.counts > D].sum(axis=0) / max(float(free.sum()), 1e-300)
+        # Where no bucket has more rows than coefficients, the variance about the trend has to do.
+        pooled = residual[self.counts > D].sum(axis=0) / free.sum() if free.any() else np.ones(self.layout.n_targets)
         prior = D * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 1.0)
         variances: Array = (np.where((self.counts > D)[:, None], residual, 0.0) + prior[:, None] * pooled) / (
             free + prior

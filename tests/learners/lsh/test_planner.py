@@ -1,0 +1,101 @@
+"""The plan keeps its promise: the uniform error of Theorem 4.1, with every constant written out."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from sparsact import bounds, plan_table
+from sparsact.datasets import lower_envelope, random_subspace
+
+
+def planned_error(plan, seed):
+    """Largest error at 20,000 new points of a random subspace, and the learner, for a random 1-Lipschitz function."""
+    rng = np.random.default_rng([seed, plan.intrinsic])
+    domain = random_subspace(plan.ambient, plan.intrinsic, rng=rng)
+    centres = domain.coordinates(domain.sample(7, rng=rng))
+    f = lower_envelope(centres, rng.uniform(0, 0.5, 7))
+    X, queries = domain.sample(int(plan.samples), rng=rng), domain.sample(20_000, rng=rng)
+    learner = plan.estimator(random_state=seed).fit(X, plan.lipschitz * f(domain.coordinates(X)))
+    truth = plan.lipschitz * f(domain.coordinates(queries))
+    return np.abs(learner.predict(queries) - truth).max(), learner
+
+
+@pytest.mark.parametrize(("intrinsic", "epsilon", "lipschitz"), [(1, 0.2, 1.0), (1, 3.0, 10.0), (2, 1.2, 1.0)])
+def test_the_planned_table_reaches_the_promised_error(intrinsic, epsilon, lipschitz):
+    """Each of 3 draws may fail with probability 0.01 by the theorem; seeds are fixed."""
+    plan = plan_table(intrinsic, epsilon, ambient=5, lipschitz=lipschitz, confidence=0.99)
+    assert plan.samples < 100_000
+    for seed in range(3):
+        error, learner = planned_error(plan, seed)
+        assert error <= epsilon
+        assert learner.n_buckets_ <= plan.n_buckets
+        assert (learner.n_hashes_, learner.width_, learner.n_tables) == (plan.n_hashes, plan.width, 1)
+
+
+def test_buckets_are_as_small_as_promised():
+    """Diameters of all buckets of 3,000 rows, at a confidence of 0.99 for each of 5 draws."""
+    plan = plan_table(2, 0.9, ambient=5, confidence=0.99)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = random_subspace(5, 2, rng=rng).sample(3000, rng=rng)
+        numbers = plan.estimator(random_state=seed).fit(X, X[:, 0]).apply(X)[:, 0]
+        order = np.argsort(numbers)
+        for bucket in np.split(X[order], np.flatnonzero(np.diff(numbers[order])) + 1):
+            assert np.linalg.norm(bucket[:, None] - bucket[None], axis=2).max() <= 0.9 / 3
+
+
+def test_the_memory_is_about_that_of_the_table():
+    plan = plan_table(1, 0.2, ambient=5)
+    table = planned_error(plan, 0)[1].table_
+    per_bucket = (table.index.slots.nbytes + table.index.keys.nbytes + table.counts.nbytes + table.sums.nbytes) / len(
+        table.index
+    )
+    per_row = (table.rows.slots.nbytes + table.rows.keys.nbytes + table.copies.nbytes) / plan.samples
+    assert 0.5 < plan.bytes / (plan.n_buckets * per_bucket + plan.samples * per_row) < 2
+
+
+@pytest.mark.parametrize("theorem", ["4.1", "C.1"])
+def test_plans_scale_as_the_theorems_say(theorem):
+    for k in (1, 2, 3):
+        coarse, fine = (plan_table(k, epsilon, ambient=12, theorem=theorem) for epsilon in (0.02, 0.01))
+        assert coarse.width == pytest.approx(2 * fine.width)
+        assert 2**k <= fine.samples / coarse.samples < 2**k * 1.4
+        assert fine.n_hashes == coarse.n_hashes
+        scaled = plan_table(k, 0.2, ambient=12, theorem=theorem, lipschitz=10.0)
+        assert (scaled.width, scaled.samples) == pytest.approx((coarse.width, coarse.samples))
+
+
+def test_the_paper_stands_beside():
+    plan = plan_table(2, 0.5, ambient=9, theorem="C.1")
+    assert plan.paper_buckets == bounds.manifold_table_size(9, 2, 0.5)
+    assert plan.n_tables == np.ceil(bounds.manifold_tables(9, 2, 0.5))
+    assert plan.n_hashes >= 9
+    assert plan.estimator().n_tables == plan.n_tables
+    plan = plan_table(2, 0.5, ambient=9)
+    assert plan.paper_buckets == bounds.table_size(9, 2, 1.0, 0.5)
+    assert plan.paper_samples == bounds.table_samples(9, 2, 1.0, 0.5) < plan.samples
+
+
+def test_plans_beyond_the_floats():
+    plan = plan_table(8, 1e-300, ambient=1000)
+    assert plan.samples == plan.bytes == plan.n_buckets == inf
+    assert plan_table(8, 1e-300, ambient=1000, theorem="C.1").samples == inf
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"intrinsic": 0}, "intrinsic"),
+        ({"intrinsic": 6}, "must not exceed"),
+        ({"intrinsic": 9, "ambient": 20}, "at most 8"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": np.nan}, "epsilon"),
+        ({"lipschitz": -1.0}, "L"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"theorem": "4.2"}, "4.2"),
+    ],
+)
+def test_what_means_nothing(change, message):
+    with pytest.raises(ValueError, match=message):
+        plan_table(**{"intrinsic": 2, "epsilon": 0.5, "ambient": 5, **change})
