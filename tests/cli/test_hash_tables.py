@@ -209,6 +209,9 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, folder, tmp_path):
     assert (told["kind"], told["rows"], told["targets"]) == ("LSHRegressor", N, ["y"])
     ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
     assert {column["column"] for column in ranked[:2]} == {"x", "weight"}
+    shares = {column["column"]: sum(column["shares"]) for column in told["lsh"]["columns"]}
+    fitted = fit_json(capsys, folder / "bent.csv", "--target", "y")["lsh"]["columns"]
+    assert shares == pytest.approx({column["column"]: sum(column["shares"]) for column in fitted})
     status, _, err = run(capsys, "inspect", model, "--report", tmp_path / "r.html")
     assert (status, err.count("\n")) == (2, 1)
 
