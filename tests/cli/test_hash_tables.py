@@ -137,7 +137,7 @@ def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_r
     for X, y in table.batches():
         sample.take(X, y)
     assert not sample.is_whole
-    assert 500 < len(sample.rows()[0]) < 700  # binomial: five standard deviations are 96
+    assert 490 < len(sample.rows()[0]) < 690  # 588 and five standard deviations, which are 94
     model = laid_out(table, asked, sample)
     whole = learned(table, model, sample, nothing)
     X = np.concatenate([X for X, _ in table.batches()])
@@ -209,6 +209,9 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, folder, tmp_path):
     assert (told["kind"], told["rows"], told["targets"]) == ("LSHRegressor", N, ["y"])
     ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
     assert {column["column"] for column in ranked[:2]} == {"x", "weight"}
+    shares = {column["column"]: sum(column["shares"]) for column in told["lsh"]["columns"]}
+    fitted = fit_json(capsys, folder / "bent.csv", "--target", "y")["lsh"]["columns"]
+    assert shares == pytest.approx({column["column"]: sum(column["shares"]) for column in fitted})
     status, _, err = run(capsys, "inspect", model, "--report", tmp_path / "r.html")
     assert (status, err.count("\n")) == (2, 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,9 +33,9 @@ def inspect_model(
     Of a learned polynomial: its strongest interactions with 95 % intervals, its weight by degree and its influences. A
     coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
 
-    Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter. Slopes of the linear
-    trend and shares in the distance that makes rows neighbours are for columns as the model sees them: numbers
-    standardised, bits as signs.
+    Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
+    linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
+    column in the distance that makes rows neighbours.
 
     Of a sparsely activated network: its size, scale and certificate, how many units are on at once, and its weight by
     degree, exact or estimated.
@@ -74,8 +75,10 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
 
     n_functions = int(model.table_.layout.n_targets)
     names = encoding.feature_names
-    weights = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
-    tables = lsh_summary(model, weights)
+    slopes = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
+    shares = model.column_shares_.tolist()  # in the deviations of the rows, which only the fit knew
+    weights = [replace(slope, shares=(share,)) for slope, share in zip(slopes, shares, strict=True)]
+    tables = lsh_summary(model, tuple(weights))
     return {
         "kind": type(model).__name__,
         "rows": int(model.n_samples_seen_),

@@ -13,6 +13,7 @@ from sparsact.learners.low_degree.folds import dealt
 from sparsact.learners.lsh.choice import ROWS_FOR_WIDTH
 
 MOST_ROWS = ROWS_FOR_WIDTH  # an LSH model looks at no more to lay itself out
+ROOM = 0.98  # of the most rows, drawn on average: of 131,072 more are then drawn once in 10^12 tables
 MOST_NUMBERS = 1 << 25  # a quarter of a gigabyte
 Rows = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]
 
@@ -26,7 +27,8 @@ class RowSample:
     def __init__(self, table: Table, n_folds: int, seed: int, most: int = MOST_ROWS) -> None:
         self.table, self.n_folds, self.seed = table, n_folds, seed
         most = min(most, MOST_NUMBERS // len(table.feature_names))
-        self._share = min(1.0, most / max(1, table.n_rows or 1))
+        n_rows = table.n_rows or 0
+        self._share = 1.0 if n_rows <= most else ROOM * most / n_rows
         self._rng = np.random.default_rng([seed, 1])
         self._passed = 0
         self._taken: list[Rows] = []

@@ -10,6 +10,7 @@ from sparsact.reports.lsh_summary import LSHSummary
 from sparsact.reports.style import BLUE, GREY, PALE, SKY, VERMILION, figure, list_axis, styled, width_for
 
 SHOWN = 30
+LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small
 LEADING = 2  # directions with a colour of their own
 
 
@@ -43,9 +44,10 @@ def plot(frame: Frame) -> Figure:
         rest = np.sum(directions[LEADING:], axis=0)
         label = f"directions {LEADING + 1} to {len(directions)}" if len(directions) > LEADING + 1 else "direction 3"
         left.barh(places, rest, 0.66, start, color=PALE, edgecolor=GREY, lw=0.5, hatch="////", label=label)
-    right.barh(places, frame["slope of the trend"][:SHOWN], 0.5, color=VERMILION)
+    right.barh(places, list(frame["slope of the trend"][:SHOWN]), 0.5, color=VERMILION)
     right.axvline(0, color=GREY, lw=1)
-    right.margins(x=0.12)
+    slopes = frame["slope of the trend"][:SHOWN]
+    right.set_xlim(1.12 * min(-LEAST_REACH, *slopes), 1.12 * max(LEAST_REACH, *slopes))
     list_axis(left, names)
     left.set_xlim(left=0)
     right.grid(visible=True, axis="x")

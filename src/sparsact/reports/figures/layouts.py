@@ -11,6 +11,7 @@ from sparsact.reports.style import BLUE, GREEN, GREY, INK, VERMILION, figure, st
 
 COLOURS = {"gradients": BLUE, "standard": VERMILION, "principal": GREEN}
 NEAR_TREND = 0.7  # errors from which on the trend's own is worth a line
+WIDE = 8.0  # range of costs with fewer labels
 MARKERS = {"gradients": "o", "standard": "s", "principal": "^"}
 
 
@@ -51,7 +52,8 @@ def plot(frame: Frame) -> Figure:
     if max(row[6] for row in tried) > NEAR_TREND:
         axes.axhline(1, color=GREY, lw=1, ls="--", label="linear trend alone")
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7), numticks=8))
+    wide = max(row[5] for row in tried) > WIDE * min(row[5] for row in tried)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if wide else (1, 1.5, 2, 3, 5, 7), numticks=8))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_locator(MaxNLocator(6))
