@@ -79,7 +79,8 @@ def test_duplicated_rows_are_not_left_in_where_one_is_left_out():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=len(X))
     once, twice = model().fit(X, noise), model().fit(np.repeat(X, 2, axis=0), np.repeat(noise, 2))
-    assert twice.width_ == pytest.approx(once.width_)
+    assert twice.width_ > once.width_ / 1.5
+    assert min(trial.error for trial in twice.trials_) > 0.9  # of the deviation: a copy left in would explain all
 
 
 @families
