@@ -43,19 +43,18 @@ class _Faiss:
 
 class _Usearch:
     def __init__(self, points: Array) -> None:
-        index: Any = import_module("usearch.index")
-        self._index = index.Index(ndim=points.shape[1], metric="l2sq", dtype="f32")
-        self._index.add(np.arange(len(points)), points.astype(np.float32))
+        self._points = points.astype(np.float32)
 
     def nearest(self, Z: Array) -> NDArray[np.int64]:
-        matches = self._index.search(Z.astype(np.float32), 1)
+        usearch: Any = import_module("usearch.index")
+        matches = usearch.search(self._points, Z.astype(np.float32), 1, usearch.MetricKind.L2sq, exact=True)
         return np.asarray(matches.keys, dtype=np.int64).reshape(len(Z))
 
 
 def nearest_index(points: Array) -> NearestIndex:
     """An index of points (N, p): a kd-tree, or in high dimension faiss or usearch where one is installed.
 
-    faiss searches exactly, usearch approximately; both in float32.
+    Both compare all points, in float32, as a kd-tree of so many coordinates nearly does, but with vector instructions.
     """
     if points.shape[1] > HIGH_DIMENSION:
         for module, kind in (("faiss", _Faiss), ("usearch", _Usearch)):
