@@ -19,7 +19,7 @@ from rich.table import Table
 from sparsact import SparselyActivatedRegressor
 from sparsact.cli import main
 from sparsact.constructions import indexing, uniform
-from sparsact.datasets import data_folder
+from sparsact.datasets import data_folder, lower_envelope, random_subspace
 
 LANDSCAPES = {
     "protein": ("landscapes/poelwijk2019_eqfp611_2e13.csv.gz", "brightness_combined", "2^13 fluorescent proteins"),
@@ -63,6 +63,19 @@ def fit(title: str, *words: str) -> Path:
     return Path(report)
 
 
+def numbers(folder: Path) -> Path:
+    """Thirty columns of numbers that fill four dimensions, and a kinked function of them: a table for hash tables."""
+    rng = np.random.default_rng(0)
+    domain = random_subspace(30, 4, rng=rng)
+    X = domain.sample(20_000, rng=rng)
+    centres = domain.coordinates(domain.sample(16, rng=rng))
+    y = lower_envelope(centres, rng.uniform(0, 0.5, 16))(domain.coordinates(X)) + 0.02 * rng.normal(size=len(X))
+    np.savez(folder / "numbers.npz", x=X, y=y)
+    out = ["--report", str(folder / "numbers.html"), "--out", str(folder / "numbers.sparsact")]
+    title = "20,000 rows of 30 numbers that fill 4 dimensions"
+    return fit(title, str(folder / "numbers.npz"), "--target", "y", *out)
+
+
 def network(folder: Path) -> Path:
     """Learn the indexing function from rows, prove what the network switches on, and give the path of its report."""
     console.rule("A network of 16 units, learned from 2,000 rows, of which one at a time is on")
@@ -97,7 +110,7 @@ def run(folder: Path) -> None:
             continue
         out = ["--report", str(folder / f"{name}.html"), "--out", str(folder / f"{name}.sparsact")]
         reports.append(fit(title, str(table), "--target", target, "--columns", "genotype", *out))
-    reports.append(network(folder))
+    reports += [numbers(folder), network(folder)]
     console.rule("Done")
     for report in reports:
         console.print(f"Open [bold]{report}[/bold] in a browser.", soft_wrap=True)
