@@ -40,6 +40,9 @@ MAY_IMPORT = {
     "layers": GROUND | {"routing"},
     "dsm": GROUND | {"routing", "learners"},
     "datasets": GROUND | {"fourier"},
+    "experiments": GROUND
+    | {"network", "fourier", "certificate", "constructions", "bounds", "rademacher", "learners", "hardness"}
+    | {"routing", "layers", "dsm", "datasets"},
     "tables": GROUND | {"datasets"},
 }
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
+
+from matplotlib.figure import Figure
 
 from sparsact.reports.frame import Frame, n_rows, rows, to_csv
 from sparsact.reports.style import to_svg, with_own_names
 
 ROWS_SHOWN = 25
+
+
+class Drawing(Protocol):
+    """A figure's module, or anything else that draws a frame."""
+
+    @property
+    def plot(self) -> Callable[[Frame], Figure]:
+        """Draw the numbers."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Display:
     svg: str
 
     @classmethod
-    def of(cls, figure: ModuleType, name: str, title: str, caption: str, frame: Frame) -> Display:
+    def of(cls, figure: Drawing, name: str, title: str, caption: str, frame: Frame) -> Display:
         """Draw a frame with the ``plot`` of its figure's module."""
         return cls(name, title, caption, frame, to_svg(figure.plot(frame)))
 

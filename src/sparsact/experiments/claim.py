@@ -1,0 +1,122 @@
+"""A claim of a paper, the rule by which rows decide it, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sparsact.experiments.interval import Interval
+from sparsact.experiments.rows import Rows
+
+
+class Outcome(StrEnum):
+    """What the rows say of a claim."""
+
+    HOLDS = "holds"
+    HOLDS_ONLY_IF = "holds only if"
+    DOES_NOT_HOLD = "does not hold"
+    UNDECIDED = "undecided"  # the interval lies on both sides of the limit, or rows are missing
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome and the figures behind it.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    measured : str
+        The deciding figures with their uncertainty.
+    condition : str
+        Under what the claim holds, for ``HOLDS_ONLY_IF``.
+    """
+
+    outcome: Outcome
+    measured: str
+    condition: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that rows can decide.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the experiment.
+    place : str
+        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
+    statement : str
+        The claim, in a sentence.
+    printed : str
+        What the paper printed, or nothing.
+    rule : str
+        The rule of :attr:`judge` in words, with its limits.
+    judge : callable
+        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
+    """
+
+    name: str
+    place: str
+    statement: str
+    printed: str
+    rule: str
+    judge: Callable[[Rows], Verdict]
+
+    def verdict(self, rows: Rows) -> Verdict:
+        """The verdict of the rows there are."""
+        try:
+            return self.judge(rows)
+        except MissingRowsError as missing:
+            return Verdict(Outcome.UNDECIDED, f"not enough rows: {missing}")
+
+
+class MissingRowsError(Exception):
+    """The rows that a rule needs are not there (yet)."""
+
+
+def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
+    """The rows themselves, when there are enough of them.
+
+    Raises
+    ------
+    MissingRowsError
+        If there are fewer than ``at_least``.
+    """
+    if len(rows) < at_least:
+        raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")
+    return rows
+
+
+def within(interval: Interval, *, least: float = float("-inf"), most: float = float("inf"), what: str = "") -> Verdict:
+    """*Holds* if the whole interval lies within the limits, *does not hold* if all of it lies outside.
+
+    >>> within(Interval(0.5, 0.4, 0.6, 5, ""), most=0.65).outcome
+    <Outcome.HOLDS: 'holds'>
+    """
+    if least <= interval.low and interval.high <= most:
+        outcome = Outcome.HOLDS
+    elif interval.high < least or interval.low > most:
+        outcome = Outcome.DOES_NOT_HOLD
+    else:
+        outcome = Outcome.UNDECIDED
+    seeds = f"{interval.kind}, {interval.n} repetitions" if interval.n > 1 else "one repetition"
+    return Verdict(outcome, f"{what + ' ' if what else ''}{interval} ({seeds})")
+
+
+def every(*verdicts: Verdict) -> Verdict:
+    """Of several parts of one claim: it holds if all do, and fails if one does."""
+    outcomes = {verdict.outcome for verdict in verdicts}
+    order = (Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF, Outcome.HOLDS)
+    worst = next(outcome for outcome in order if outcome in outcomes)
+    conditions = "; ".join(verdict.condition for verdict in verdicts if verdict.condition)
+    return Verdict(worst, "; ".join(verdict.measured for verdict in verdicts), conditions)
+
+
+def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
+    """Of a claim judged under a condition and without it: both, one or neither."""
+    told = f"{under.measured}; otherwise {otherwise.measured}"
+    if under.outcome is Outcome.HOLDS and otherwise.outcome is Outcome.DOES_NOT_HOLD:
+        return Verdict(Outcome.HOLDS_ONLY_IF, told, condition)
+    return Verdict(every(under, otherwise).outcome, told)

@@ -1,0 +1,93 @@
+"""An estimate with its uncertainty, from a few independent repetitions (seeds)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and the interval that it lies in.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        The estimate and its limits.
+    n : int
+        Repetitions behind it.
+    kind : str
+        What the limits are, in words.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]".replace("-", "−")
+
+
+def mean_of(values: ArrayLike) -> Interval:
+    """The mean of independent repetitions with Student's 95 % interval; infinite with fewer than two.
+
+    >>> mean_of([1.0, 2.0, 3.0]).estimate
+    2.0
+    """
+    sample = _sample(values)
+    mean = float(sample.mean())
+    if len(sample) < 2:
+        return Interval(mean, -np.inf, np.inf, len(sample), "95 % interval of the mean")
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(sample) - 1) * stats.sem(sample))
+    return Interval(mean, mean - half, mean + half, len(sample), "95 % interval of the mean")
+
+
+def median_of(values: ArrayLike) -> Interval:
+    """The median with its order-statistic interval, of at least 95 % where there are 6 values or more.
+
+    With fewer the limits are the least and the greatest value, whose confidence is 1 - 2^(1-n) only.
+
+    >>> median_of(range(9))
+    Interval(estimate=4.0, low=1.0, high=7.0, n=9, kind='interval of the median (96 %)')
+    """
+    sample = np.sort(_sample(values))
+    n = len(sample)
+    below = max(int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)), 1)  # how many order statistics may be left out
+    if n and stats.binom.cdf(below - 1, n, 0.5) > (1 - CONFIDENCE) / 2:
+        below = max(below - 1, 1)
+    sure = 1 - 2 * stats.binom.cdf(below - 1, n, 0.5)
+    kind = f"interval of the median ({100 * sure:.0f} %)"
+    return Interval(float(np.median(sample)), float(sample[below - 1]), float(sample[n - below]), n, kind)
+
+
+def range_of(values: ArrayLike) -> Interval:
+    """The median with the least and the greatest value: for claims about *every* repetition."""
+    sample = _sample(values)
+    return Interval(
+        float(np.median(sample)), float(sample.min()), float(sample.max()), len(sample), "least and greatest"
+    )
+
+
+def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:
+    """Slope of log y in log x, fitted to the curve of each repetition alone; the mean of these with its 95 % interval.
+
+    >>> slope_of([([1, 2, 4], [1, 4, 16]), ([1, 2, 4], [3, 12, 48])]).estimate
+    2.0
+    """
+    slopes = [float(np.polyfit(np.log(x), np.log(y), 1)[0]) for x, y in curves]
+    return mean_of(np.round(slopes, 12))
+
+
+def _sample(values: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    sample = np.asarray(values, dtype=np.float64).ravel()
+    if not len(sample):
+        raise ValueError("an interval needs at least one value; there is none.")
+    return sample

@@ -1,0 +1,1 @@
+"""Experiments of paper B, *A Theoretical View on Sparsely Activated Networks*: one a module."""

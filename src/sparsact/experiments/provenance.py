@@ -1,0 +1,69 @@
+"""Where a row comes from: processor, system, versions, commit."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from sparsact._version import __version__
+from sparsact.kernels import description
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """Processor, cores, memory, system, kernels in use."""
+    return {
+        "processor": _processor(),
+        "cores": psutil.cpu_count(),
+        "memory_gb": round(psutil.virtual_memory().total / 1e9),
+        "system": f"{platform.system()} {platform.machine()}",
+        "kernels": description(),
+    }
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python, of this library and of those that it computes with."""
+    found = {"python": platform.python_version(), "sparsact": __version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def commit() -> str:
+    """Short hash of the source's commit, with + where files were changed since; empty outside a repository."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():  # an installed copy may lie inside somebody else's repository
+        return ""
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
+    return _git(root, "rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=root, check=False)  # noqa: S603, S607 - fixed words
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )

@@ -1,0 +1,40 @@
+"""Every experiment, by name: each module of ``paper_a`` and ``paper_b`` holds one."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from sparsact.experiments.experiment import Experiment
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """All experiments, paper A's first, in the order of the page."""
+    found: list[Experiment] = []
+    for paper in ("paper_a", "paper_b"):
+        package = import_module(f"sparsact.experiments.{paper}")
+        modules = (import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__))
+        found += sorted((m.EXPERIMENT for m in modules if hasattr(m, "EXPERIMENT")), key=lambda e: e.order)
+    return {experiment.name: experiment for experiment in found}
+
+
+def chosen(only: list[str]) -> list[Experiment]:
+    """Experiments whose name, paper ("A", "B") or beginning of a name is among ``only``; all if that is empty.
+
+    Raises
+    ------
+    ValueError
+        If a word names none.
+    """
+    every = list(experiments().values())
+    if not only:
+        return every
+    kept: list[Experiment] = []
+    for word in only:
+        matching = [e for e in every if e.name.startswith(word) or e.paper == word]
+        if not matching:
+            raise ValueError(f"no experiment is named {word!r}; there are {', '.join(e.name for e in every)}.")
+        kept += [e for e in matching if e not in kept]
+    return [e for e in every if e in kept]
