@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sparsact.experiments import Interval, Row, Rows, median_of
 from sparsact.reports.frame import Frame, rows
@@ -139,7 +139,6 @@ def scale(axes: Axes, *, log_x: float, log_y: float) -> None:
             continue
         axes.set_xscale("log", base=base) if axis is axes.xaxis else axes.set_yscale("log", base=base)
         low, high = limits()
-        if base == 2:
-            axis.set_major_formatter(ScalarFormatter())
-        elif low > 0 and high / low < FEW:
-            axis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 1)))
+        plain = FuncFormatter(lambda value, _: f"{value:g}")  # the style has no mathematical text
+        axis.set_major_formatter(plain)
+        axis.set_minor_formatter(plain if base != 2 and low > 0 and high / low < FEW else NullFormatter())
