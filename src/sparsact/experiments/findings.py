@@ -35,10 +35,12 @@ class Findings:
     @classmethod
     def of(cls, experiment: Experiment, store: Store, scale: Scale | None = None) -> Findings:
         """Findings at a scale, or else at the one that has the most rows; a smaller scale that has as many is whole."""
-        tried = [scale] if scale else [Scale.QUICK, Scale.SMOKE, Scale.FULL]
-        tasks = {one: experiment.tasks(one) for one in tried}
-        best = max(tried, key=lambda one: len(store.of(tasks[one])))
-        return cls(experiment, best, Rows(store.of(tasks[best])), len(tasks[best]))
+        tasks = {one: experiment.tasks(one) for one in ([scale] if scale else Scale)}
+        rows = {one: Rows(store.of(tasks[one])) for one in tasks}
+        best = max(tasks, key=lambda one: len(rows[one]))
+        if not rows[best]:
+            best = scale or Scale.QUICK
+        return cls(experiment, best, rows[best], len(tasks[best]))
 
     @cached_property
     def verdicts(self) -> list[tuple[Claim, Verdict]]:

@@ -20,7 +20,7 @@ function filter() {
   }
   const all = count === rows.length;
   for (const section of sections) section.hidden = !all && !shown.has(section.id);
-  document.getElementById("filter-count").textContent = all ? `${count} claims` : `${count} of ${rows.length} claims`;
+  document.getElementById("filter-count").textContent = all ? `${count} claim${count === 1 ? "" : "s"}` : `${count} of ${rows.length} claims`;
 }
 
 for (const control of [paper, outcome, text]) control.addEventListener("input", filter);
