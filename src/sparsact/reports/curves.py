@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from sparsact.experiments import Interval, Row, Rows, median_of
 from sparsact.reports.frame import Frame, rows
@@ -17,7 +18,7 @@ from sparsact.reports.style import BLUE, GREEN, GREY, INK, SKY, VERMILION, figur
 ORANGE, PURPLE = "#E69F00", "#CC79A7"
 COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-FEW = 3.0  # a logarithmic axis that spans less than this many times its least value is labelled at every tick
+FEW, SOME = 3.0, 30.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
 
 
 def curves(
@@ -141,6 +142,11 @@ def scale(axes: Axes, *, log_x: float, log_y: float) -> None:
             continue
         axes.set_xscale("log", base=base) if axis is axes.xaxis else axes.set_yscale("log", base=base)
         low, high = limits()
-        plain = FuncFormatter(lambda value, _: f"{value:g}")  # the style has no mathematical text
-        axis.set_major_formatter(plain)
-        axis.set_minor_formatter(plain if base != 2 and low > 0 and high / low < FEW else NullFormatter())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # the style has no mathematical text
+        span = high / low if low > 0 else float("inf")
+        digits = "" if base == 2 or span > SOME else "123456789" if span < FEW else "25"
+        axis.set_minor_formatter(FuncFormatter(partial(_if_it_begins_with, digits)))
+
+
+def _if_it_begins_with(digits: str, value: float, _: int | None) -> str:
+    return f"{value:g}" if f"{value:e}"[0] in digits else ""

@@ -72,14 +72,14 @@ def operations_plot(frame: Frame) -> Figure:
 def error_frame(rows: Rows) -> Frame:
     """Largest error over eps against width, for the least eps of each dimension."""
     found = rows.where(part="width")
-    hardest = [min(group.column("epsilon")) for group in found.groups("k").values()]
+    hard = Rows(
+        row for group in found.groups("k").values() for row in group.where(epsilon=min(group.column("epsilon")))
+    )
     unfolded = Rows(
         Row(**(row.as_dict() | {"values": {"width": width, "share": error / row["epsilon"]}}))
-        for row in found
-        if row["epsilon"] in hardest
+        for row in hard
         for width, error in zip(row["widths"], row["sup_errors"], strict=True)
     )
-    hard = Rows(row for row in found if row["epsilon"] in hardest)
     frame = curves(unfolded, series=lambda row: f"k = {row['k']}, eps = {row['epsilon']}", x="width", y="share")
     return joined(frame, _level(DEVIATION, hard, "deviation", frame), _level(LINEAR, hard, "linear_rmse", frame))
 
