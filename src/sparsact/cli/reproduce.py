@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +40,8 @@ def reproduce(
 
     Example: sparsact reproduce --quick --report report.html
     """
+    from joblib import cpu_count
+
     from sparsact.cli.outputs import check_writable
     from sparsact.experiments import Findings, Scale, Store, chosen
 
@@ -54,7 +55,7 @@ def reproduce(
         return
     check_writable(report, (".html", ".htm"))
     work, unmet = _work(experiments, rows, scale)
-    failures = _collect(work, rows, jobs or len(os.sched_getaffinity(0)), store)
+    failures = _collect(work, rows, jobs or cpu_count(), store)
     found = [Findings.of(experiment, rows, scale) for experiment in experiments]
     _write(found, report, only, scale)
     _tell(found, failures, unmet, rows, report, as_json)

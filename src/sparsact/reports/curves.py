@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from sparsact.experiments import Interval, Row, Rows, median_of
 from sparsact.reports.frame import Frame, rows
@@ -99,6 +99,8 @@ def plot_curves(
     axes = drawing.subplots()
     draw_curves(axes, frame, lines=lines, levels=levels or {})
     scale(axes, log_x=log_x, log_y=log_y)
+    if not log_x and all(isinstance(at, int) for at in list(frame.values())[1]):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
