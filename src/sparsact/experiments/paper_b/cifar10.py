@@ -62,14 +62,14 @@ def measure(
     """Accuracy in percent and training loss after every epoch; ``model`` is a name for ``n_active`` of ``width``."""
     import torch
 
-    data = _images()
+    data = _images(n_train, n_test)
     convolutional = network(width=width, n_active=n_active, activation=activation, seed=seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     history = list(
         trained(
             convolutional,
-            (data.train_images[:n_train], data.train_labels[:n_train]),
-            (data.test_images[:n_test], data.test_labels[:n_test]),
+            (data.train_images, data.train_labels),
+            (data.test_images, data.test_labels),
             epochs=epochs,
             batch=batch,
             learning_rate=learning_rate,
@@ -91,9 +91,9 @@ def measure(
 
 
 @cache
-def _images() -> Images:
-    """The set, read once a process."""
-    return load_cifar10()
+def _images(n_train: int, n_test: int) -> Images:
+    """The first images of the set, read once a process."""
+    return load_cifar10(n_train=n_train, n_test=n_test)
 
 
 def unmet() -> str | None:
