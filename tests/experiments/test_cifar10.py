@@ -6,7 +6,8 @@ import pytest
 from sparsact.datasets import Images
 from sparsact.experiments import Claim, Outcome, Rows, Scale
 from sparsact.experiments.paper_b import cifar10
-from sparsact.experiments.paper_b.cifar10 import DENSE, EXPERIMENT, FIGURE, HALF, PRINTED, QUARTER, TABLE, TIMES
+from sparsact.experiments.paper_b.cifar10 import EXPERIMENT, FIGURE
+from sparsact.experiments.paper_b.cifar10_verdicts import DENSE, HALF, PRINTED, QUARTER, TABLE, TIMES
 from sparsact.experiments.rows import Row
 from sparsact.reports.paper_b.cifar10 import CHARTS
 

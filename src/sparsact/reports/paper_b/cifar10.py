@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparsact.experiments import Row, Rows, range_of
-from sparsact.experiments.paper_b.cifar10 import PRINTED, TABLE
+from sparsact.experiments.paper_b.cifar10_verdicts import PRINTED, TABLE
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import COLOURS, MARKERS, curves, draw_curves, joined, plot_curves
 from sparsact.reports.frame import Frame, rows
