@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,12 @@ PIXELS = 3 * 32 * 32
 AT_ONCE = 1000  # images decoded together: a row of them stays in the cache
 TRAIN = tuple(f"data_batch_{i}" for i in range(1, 6))
 TEST = "test_batch"
+
+# What readers raise at bytes that are not what they should be.
+DAMAGED = (
+    *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
+)
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
@@ -47,7 +54,7 @@ class Images:
     licence: str
 
 
-def load_cifar10(folder: str | Path | None = None) -> Images:
+def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None, n_test: int | None = None) -> Images:
     """CIFAR-10, 50,000 images for training and 10,000 for testing.
 
     Parameters
@@ -57,6 +64,8 @@ def load_cifar10(folder: str | Path | None = None) -> Images:
         ``cifar10``, ``cifar-10-batches-py`` or ``cifar-10-batches-bin``; default
         :func:`~sparsact.datasets.data_folder`. The files are the original pickles (no ending), the original binary
         version (``.bin``) or this project's compressed one (``.npz``).
+    n_train, n_test : int, optional
+        The first so many images only, from the files that they need; None for all.
 
     Returns
     -------
@@ -67,7 +76,7 @@ def load_cifar10(folder: str | Path | None = None) -> Images:
     FileNotFoundError
         If not all six files are there in one form.
     ValueError
-        If a file is not what it should be.
+        If a file is not what it should be, or holds fewer images than are wanted.
 
     Notes
     -----
@@ -83,13 +92,9 @@ def load_cifar10(folder: str | Path | None = None) -> Images:
     """
     home = data_folder() if folder is None else Path(folder).expanduser()
     place, ending = _found(home)
-    parts = [_batch(place / (name + ending), _READERS[ending]) for name in (*TRAIN, TEST)]
-    images, labels = zip(*parts, strict=True)
     return Images(
-        np.concatenate(images[:-1]),
-        np.concatenate(labels[:-1]),
-        images[-1],
-        labels[-1],
+        *_first(n_train, [place / (name + ending) for name in TRAIN]),
+        *_first(n_test, [place / (TEST + ending)]),
         CLASSES,
         "Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009)",
         "none stated",
@@ -119,11 +124,24 @@ def _found(home: Path) -> tuple[Path, str]:
     )
 
 
-def _batch(path: Path, read: Callable[[Path], Batch]) -> Batch:
+def _first(wanted: int | None, paths: list[Path]) -> Batch:
+    """Images and labels of files, one after the other, until there are as many as are wanted."""
+    batches: list[Batch] = []
+    for path in paths:
+        batches.append(_batch(path))
+        if wanted is not None and sum(len(labels) for _, labels in batches) >= wanted:
+            break
+    images, labels = (np.concatenate(parts)[:wanted] for parts in zip(*batches, strict=True))
+    if wanted is not None and not 0 < wanted <= len(labels):
+        raise ValueError(f"{wanted} images are wanted; {paths[0].name} and so on hold 1 to {len(labels)}.")
+    return images, labels
+
+
+def _batch(path: Path) -> Batch:
     """Images and labels of one file."""
     try:
-        images, labels = read(path)
-    except (ValueError, KeyError, TypeError, EOFError, IndexError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        images, labels = _READERS[path.suffix](path)
+    except DAMAGED as error:
         raise ValueError(f"{path} is not a batch of CIFAR-10 ({error}); fetch it anew.") from error
     if not len(labels) or images.shape != (len(labels), *SHAPE) or labels.max() >= len(CLASSES):
         raise ValueError(
@@ -139,15 +157,18 @@ def _read_bin(path: Path) -> Batch:
 
 
 def _read_npz(path: Path) -> Batch:
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return decoded(archive["residual"]), archive["labels"].astype(np.uint8)
 
 
 def _read_pickle(path: Path) -> Batch:
     with path.open("rb") as file:
-        batch = _Plain(file, encoding="bytes").load()
-    images = np.asarray(batch[b"data"], dtype=np.uint8)
-    return images.reshape(-1, *SHAPE), np.asarray(batch[b"labels"], dtype=np.uint8)
+        read = _Plain(file, encoding="bytes").load()  # texts of Python 2 become bytes, those of Python 3 stay texts
+    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in read.items()}
+    data = batch["data"]
+    if not isinstance(data, np.ndarray) or data.dtype != np.uint8:
+        raise TypeError(f"its data are of {type(data).__name__}, not an array of bytes")
+    return data.reshape(-1, *SHAPE), np.array(batch["labels"], dtype=np.uint8)
 
 
 _READERS: dict[str, Callable[[Path], Batch]] = {"": _read_pickle, ".bin": _read_bin, ".npz": _read_npz}
@@ -164,13 +185,9 @@ class _Plain(pickle.Unpickler):
             return np.dtype
         if name == "_reconstruct" and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
             return np.empty(0).__reduce__()[0]
-        if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes in the pickles of Python 2
-            return _latin1
+        if (module, name) == ("_codecs", "encode"):  # how the second protocol writes bytes of Python 3
+            return str.encode
         raise pickle.UnpicklingError(f"it wants to call {module}.{name}, which no batch of CIFAR-10 needs")
-
-
-def _latin1(text: str, encoding: str) -> bytes:
-    return text.encode(encoding)
 
 
 def decoded(residual: NDArray[np.uint8]) -> NDArray[np.uint8]:
