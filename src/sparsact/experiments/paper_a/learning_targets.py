@@ -1,13 +1,15 @@
-"""The networks that the learning experiments plant, and the exact error of a learner over the whole cube."""
+"""The networks that the learning experiments plant, the exact error of a learner over the cube, shares of successes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from sparsact.constructions import gated, random_network
+from sparsact.experiments.interval import CONFIDENCE, Interval
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 
@@ -36,3 +38,17 @@ def squared_error(model: Any, values: NDArray[np.float64]) -> float:
     """Exact mean squared error of a fitted model over the cube, against a table of values."""
     cube = points(int(np.log2(len(values))))
     return float(np.mean((model.predict(cube) - values) ** 2))
+
+
+def share_of(successes: ArrayLike) -> Interval:
+    """Share of successes among independent repetitions, with the exact (Clopper-Pearson) 95 % interval.
+
+    >>> print(share_of([True] * 9 + [False]))
+    0.9 [0.555, 0.997]
+    """
+    found = np.asarray(successes, dtype=bool)
+    if not len(found):
+        raise ValueError("a share needs at least one repetition; there is none.")
+    share = stats.binomtest(int(found.sum()), len(found))
+    limits = share.proportion_ci(CONFIDENCE)
+    return Interval(float(found.mean()), float(limits.low), float(limits.high), len(found), "95 % interval of a share")
