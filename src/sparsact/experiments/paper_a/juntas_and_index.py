@@ -138,7 +138,7 @@ EXPERIMENT = Experiment(
     title="Juntas and Index_b: represented and recovered",
     summary=(
         "Random +-1 functions of 2 to 4 of 12 signs and Index_b are built as one-sparse networks, compared with the "
-        "function at every point, and certified. The low-degree algorithm, by least squares and by plain averages, then "
+        "function at every point, and certified. The low-degree algorithm, by least squares and by averages, then "
         "estimates their coefficients from uniform samples; rounded to the step of which all are multiples, they must "
         "be the function's."
     ),
