@@ -52,8 +52,8 @@ def zigzag(subset: NDArray[np.intp], n: int) -> SparselyActivatedNetwork:
     p = len(subset)
     W = np.zeros((p + 1, n))
     W[:, subset] = 1
-    u: NDArray[np.float64] = 2 - 4.0 * ((p + np.arange(p + 1)) % 2)
-    u[0] /= 2
+    signs = [(-1.0) ** (p + j) for j in range(p + 1)]
+    u = np.array([signs[0], *(2 * sign for sign in signs[1:])])
     return SparselyActivatedNetwork(u, W, np.array([-p - 1, *range(-p, p, 2)], dtype=np.float64))
 
 
