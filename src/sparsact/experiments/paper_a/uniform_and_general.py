@@ -161,9 +161,9 @@ EXPERIMENT = Experiment(
     summary=(
         "Random one-sparse networks of 8 units on 12 signs are learned by polynomials (least squares; averages of "
         "y times a character) and by empirical risk minimisation in the class (a search: exact in membership, "
-        "heuristic in the minimum). Points are uniform; or signs biased (+1 with probability 0.8); or each sign equal to the one "
-        "before with probability 0.8; or uniform on a random eighth of the cube. Errors are exact, under the same "
-        "distribution."
+        "heuristic in the minimum). Points are uniform; or signs biased (+1 with probability 0.8); or each sign equal "
+        "to the one before with probability 0.8; or uniform on a random eighth of the cube. Errors are exact, under "
+        "the same distribution."
     ),
     version=1,
     parameters=parameters,
