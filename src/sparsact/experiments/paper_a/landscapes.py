@@ -17,20 +17,16 @@ from numpy.typing import NDArray
 from sparsact.experiments import (
     Claim,
     Experiment,
-    Interval,
-    MissingRowsError,
-    Outcome,
     Row,
     Rows,
     Scale,
     Verdict,
-    every,
-    mean_of,
     needed,
     only_if,
     range_of,
     within,
 )
+from sparsact.experiments.paper_a.predicted import near_one, ratios
 from sparsact.experiments.real_data import absent
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets
@@ -45,8 +41,6 @@ DEGREES = (1, 2, 3, 4)
 LEAST_SIZE, LEAST_ROWS_EACH = 128, 1.25  # rows; rows for each coefficient
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 12}
 STEP = {Scale.SMOKE: 16, Scale.QUICK: 4, Scale.FULL: 2}  # from each size to the next
-AMPLE = 2  # rows for each coefficient from which the prediction is held to its word
-TOLERANCE = 0.1
 FEW = 0.05  # of the points of a table: so few coefficients cost half the tolerance for being drawn without replacement
 LOW, MOST = 3, 0.9  # "low degree": most of the variance up to this degree
 
@@ -112,39 +106,14 @@ def predictions(tail: float, n: int, degree: int, m: int) -> tuple[float, float]
     return tail * (1 + n_coefficients / (m - n_coefficients)), n_points / (n_points - n_coefficients)
 
 
-def ratios(rows: Rows, prediction: str) -> dict[tuple[str, int, int], Interval]:
-    """Achieved over predicted error, over seeds, of each table, degree and size with 2 rows or more a coefficient."""
-    return {
-        key: mean_of([row["mse"] / row[prediction] for row in group])
-        for key, group in rows.groups("table", "degree", "n_train").items()
-        if key[2] >= AMPLE * group[0]["n_coefficients"]
-    }
-
-
 def few_coefficients(table: str, degree: int) -> bool:
     """Whether a polynomial's coefficients are few beside the points of a table."""
     return bool(n_subsets(BITS[table], degree) <= FEW * 2 ** BITS[table])
 
 
-def near_one(found: dict[tuple[str, int, int], Interval], what: str) -> Verdict:
-    """Whether every ratio is 1 within the tolerance; told are their number and the one farthest off."""
-    if not found:
-        raise MissingRowsError(what)
-    judged = {key: within(ratio, least=1 - TOLERANCE, most=1 + TOLERANCE) for key, ratio in found.items()}
-    n_held = sum(verdict.outcome is Outcome.HOLDS for verdict in judged.values())
-    n_failed = sum(verdict.outcome is Outcome.DOES_NOT_HOLD for verdict in judged.values())
-    farthest = max(found, key=lambda key: abs(found[key].estimate - 1))
-    table, degree, m = farthest
-    told = (
-        f"{what}: {n_held} of {len(judged)} ratios lie within, {n_failed} outside; the farthest is "
-        f"{judged[farthest].measured}: {table}, degree {degree}, {m} rows"
-    )
-    return Verdict(every(*judged.values()).outcome, told)
-
-
 def judge_prediction(rows: Rows) -> Verdict:
     """The prediction for rows drawn from an infinite population, where few rows of the table count and elsewhere."""
-    found = ratios(rows, "predicted")
+    found = ratios(rows, "table")
     few = {key: ratio for key, ratio in found.items() if few_coefficients(key[0], key[1])}
     many = {key: ratio for key, ratio in found.items() if key not in few}
     condition = f"coefficients are at most {FEW:.0%} of the table's points"
@@ -153,7 +122,7 @@ def judge_prediction(rows: Rows) -> Verdict:
 
 def judge_finite(rows: Rows) -> Verdict:
     """The prediction for rows drawn without replacement from a finite table."""
-    return near_one(ratios(rows, "predicted_finite"), "all")
+    return near_one(ratios(rows, "table", "predicted_finite"), "all")
 
 
 def one_row_each(rows: Rows) -> dict[str, Row]:

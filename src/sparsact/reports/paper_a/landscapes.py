@@ -5,7 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sparsact.experiments import Rows, mean_of
-from sparsact.experiments.paper_a.landscapes import AMPLE, BITS, one_row_each
+from sparsact.experiments.paper_a.landscapes import BITS, one_row_each
+from sparsact.experiments.paper_a.predicted import AMPLE
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import COLOURS, MARKERS, curves, joined, plot_curves, scale
 from sparsact.reports.frame import Frame
