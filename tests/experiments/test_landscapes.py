@@ -1,0 +1,128 @@
+import os
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sparsact.experiments import Outcome, Row, Rows, Scale
+from sparsact.experiments.paper_a import landscapes
+from sparsact.hypercube import bits_to_signs, characters, n_subsets, subset_masks, subsets_of
+from sparsact.reports.paper_a.landscapes import CHARTS
+
+needs_data = pytest.mark.skipif(
+    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+)
+
+
+def made_up(ratio, ratio_finite, weights=(0, 0.5, 0.3, 0.15, 0.05), degrees=(1, 4)):
+    """Rows of LLVM: at degree 1 as predicted, at degree 4 (38 % of the table) off by the ratios."""
+    return Rows(
+        Row(
+            f"{degree}-{seed}",
+            "landscapes",
+            1,
+            {"table": "LLVM", "degree": degree, "n_train": 800, "seed": seed},
+            {
+                "mse": 1 + 0.001 * seed,
+                "predicted": 1.0 if degree == 1 else 1 / ratio,
+                "predicted_finite": 1.0 if degree == 1 else 1 / ratio_finite,
+                "n_coefficients": {1: 11, 4: 386}[degree],
+                "share_of_table": {1: 11, 4: 386}[degree] / 1024,
+                "weights": list(weights),
+                "average_sensitivity": float(np.arange(len(weights)) @ np.asarray(weights)),
+            },
+            0.0,
+            "",
+            {},
+            {},
+            "",
+        )
+        for degree in degrees
+        for seed in range(4)
+    )
+
+
+@needs_data
+def test_the_weights_are_the_squared_averages_of_the_characters_by_the_table_itself():
+    X, y = landscapes.complete_table("LLVM")
+    chi = characters(bits_to_signs(X), subsets_of(subset_masks(10, 2)))
+    means = (chi * y[:, None]).mean(axis=0)
+    measured = landscapes.measure(table="LLVM", degree=2, n_train=512, seed=0)
+    assert measured["weights"][1] == pytest.approx((means[1:11] ** 2).sum())
+    assert measured["tail"] == pytest.approx(1 - (means**2).sum())
+    assert sum(measured["weights"]) == pytest.approx(1)
+
+
+@needs_data
+def test_the_error_is_that_of_least_squares_on_the_characters():
+    X, y = landscapes.complete_table("LLVM")
+    chi = characters(bits_to_signs(X), subsets_of(subset_masks(10, 2)))
+    order = np.random.default_rng([3, 1]).permutation(1024)
+    coefficients = np.linalg.lstsq(chi[order[:300]], y[order[:300]])[0]
+    expected = np.mean((chi[order[300:]] @ coefficients - y[order[300:]]) ** 2)
+    assert landscapes.measure(table="LLVM", degree=2, n_train=300, seed=3)["mse"] == pytest.approx(expected)
+
+
+def test_both_predictions_together_give_the_leave_one_out_error_of_a_complete_table():
+    rng = np.random.default_rng(0)
+    n, degree = 7, 3
+    chi = characters(bits_to_signs(np.arange(2**n)[:, None] >> np.arange(n) & 1), subsets_of(subset_masks(n, degree)))
+    y = rng.normal(size=2**n)
+    residual = y - chi @ (chi.T @ y) / 2**n
+    errors = []
+    for left_out in range(2**n):
+        kept = np.arange(2**n) != left_out
+        coefficients = np.linalg.lstsq(chi[kept], y[kept])[0]
+        errors.append((chi[left_out] @ coefficients - y[left_out]) ** 2)
+    predicted, price = landscapes.predictions(float(np.mean(residual**2)), n, degree, 2**n)
+    assert np.mean(errors) == pytest.approx(predicted * price, rel=1e-9)
+
+
+def test_sizes_hold_more_rows_than_coefficients_and_every_claim_has_tasks():
+    for scale, smaller in pairwise((Scale.FULL, Scale.QUICK)):
+        assert len(landscapes.EXPERIMENT.tasks(scale)) > len(landscapes.EXPERIMENT.tasks(smaller))
+    for task in landscapes.EXPERIMENT.tasks(Scale.FULL):
+        table, degree = task.parameters["table"], task.parameters["degree"]
+        assert task.parameters["n_train"] > n_subsets(landscapes.BITS[table], degree)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "outcome"),
+    [(1.02, Outcome.HOLDS), (1.1, Outcome.UNDECIDED), (1.3, Outcome.HOLDS_ONLY_IF)],
+)
+def test_the_prediction_is_judged_where_coefficients_are_few_and_elsewhere(ratio, outcome):
+    verdict = landscapes.judge_prediction(made_up(ratio, 1.0))
+    assert verdict.outcome is outcome
+    assert ("5%" in verdict.condition) == (outcome is Outcome.HOLDS_ONLY_IF)
+
+
+def test_the_finite_prediction_fails_at_one_ratio_far_off_and_names_it():
+    verdict = landscapes.judge_finite(made_up(1.0, 1.3))
+    assert verdict.outcome is Outcome.DOES_NOT_HOLD
+    assert "LLVM, degree 4, 800 rows" in verdict.measured
+    assert landscapes.judge_finite(made_up(1.3, 1.0)).outcome is Outcome.HOLDS
+
+
+def test_no_rows_leave_every_claim_undecided():
+    for claim in landscapes.EXPERIMENT.claims:
+        assert claim.verdict(Rows([])).outcome is Outcome.UNDECIDED
+
+
+def test_low_degree_and_sensitivity_follow_the_weights():
+    low, high = made_up(1, 1), made_up(1, 1, weights=(0, 0, 0, 0.2, 0.8))
+    assert landscapes.judge_low_degree(low).outcome is Outcome.HOLDS
+    assert landscapes.judge_low_degree(high).outcome is Outcome.DOES_NOT_HOLD
+    assert landscapes.judge_sensitivity(high).outcome is Outcome.HOLDS  # Markov's inequality knows no exception
+    parity = made_up(1, 1, weights=(0, 0, 0, 0, 1.0))
+    assert "LLVM 1.00" in landscapes.judge_sensitivity(parity).measured  # AS = 4 = 4 k^2 W^2
+
+
+def test_charts_draw_the_numbers_of_their_frames():
+    weights, errors, ratios = (chart.frame(made_up(1.3, 1.0)) for chart in CHARTS)
+    assert weights["share"] == [0.5, 0.3, 0.15, 0.05]
+    assert errors["series"] == ["degree 1", "degree 4"]
+    assert ratios["ratio"][1] == pytest.approx(1.3 * 1.0015)
+    for chart, frame in zip(CHARTS, (weights, errors, ratios), strict=True):
+        assert len({len(column) for column in frame.values()}) == 1
+        assert chart.plot(frame).axes
+        assert not any(chart.frame(Rows([])).values())
