@@ -39,7 +39,7 @@ def test_an_experiment_says_what_it_is(experiment):
         assert text.strip()
     for claim in experiment.claims:
         assert claim.place.strip()
-        assert claim.statement.strip().endswith(".")
+        assert claim.statement.strip().endswith((".", "?", ".)"))
         assert claim.rule.strip()
 
 
