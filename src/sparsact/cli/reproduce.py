@@ -130,12 +130,14 @@ def _list(experiments: list[Experiment], rows: Store, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(told))
         return
-    grid = Grid("name", "paper", "place", "what is measured")
+    grid = Grid()
+    grid.add_column("name", no_wrap=True)
+    grid.add_column("what is measured")
     for scale in (Scale.QUICK, Scale.FULL):
-        grid.add_column(f"{scale.value} rows", justify="right")
+        grid.add_column(f"{scale.value} rows", justify="right", no_wrap=True)
     for line in told:
         counts = [f"{line[scale]['rows']}/{line[scale]['tasks']}" for scale in ("quick", "full")]  # type: ignore[index]
-        grid.add_row(*(str(line[name]) for name in ("name", "paper", "place", "title")), *counts)
+        grid.add_row(str(line["name"]), f"{line['title']} ({line['paper']}, {line['place']})", *counts)
     Console(highlight=False).print(grid)
 
 
