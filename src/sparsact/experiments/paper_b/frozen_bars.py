@@ -131,8 +131,8 @@ def _of_target(target: str, ceiling: float) -> tuple[Claim, ...]:
             f"{target}-solved",
             f"With the best top layer too, DSM beats a dense layer at equal active units ({kind}).",
             (
-                "for each kind of dense layer: holds if for both DSMs, at every number of active units, the 95 % interval "
-                "of the mean ratio of errors lies below 1"
+                "for each kind of dense layer: holds if for both DSMs, at every number of active units, the 95 % "
+                "interval of the mean ratio of errors lies below 1"
             ),
             judge_solved(target),
         ),

@@ -228,7 +228,7 @@ CLAIMS = (
         place="Table 1",
         statement="Models of one row of Table 1 use the same FLOPs.",
         printed="18432, 36864, 73728 = 18 per active unit",
-        rule="holds if a DSM's count is within 5 % of the dense model's, without and with what choosing the units costs",
+        rule="holds if a DSM's count is within 5 % of the dense one's, without and with what choosing the units costs",
         judge=judge_flops,
     ),
 )

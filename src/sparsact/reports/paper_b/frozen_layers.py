@@ -95,7 +95,7 @@ def plot_table(frame: Frame) -> Figure:
     """Errors against active units."""
     return plot_curves(
         frame,
-        x_label="active units (each 18 operations, as the paper counts)",
+        x_label="active units",
         y_label="mean squared error",
         log_x=2,
         log_y=10,
@@ -122,9 +122,7 @@ def flops(rows: Rows) -> Frame:
 
 def plot_flops(frame: Frame) -> Figure:
     """Operations against active units."""
-    return plot_curves(
-        frame, x_label="active units", y_label="operations a prediction (additions and products)", log_x=2, log_y=2
-    )
+    return plot_curves(frame, x_label="active units", y_label="operations a prediction", log_x=2, log_y=2)
 
 
 def routing(rows: Rows) -> Frame:
@@ -142,7 +140,7 @@ def routing(rows: Rows) -> Frame:
 
 def plot_routing(frame: Frame) -> Figure:
     """Per cent against active units."""
-    return plot_curves(frame, x_label="active units", y_label="share of the choice of units (% of operations)", log_x=2)
+    return plot_curves(frame, x_label="active units", y_label="% of the operations", log_x=2)
 
 
 def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame], x_label: str) -> Chart:
