@@ -8,6 +8,7 @@ namespace sparsact {
 void bind_bucket_index(nanobind::module_& module);
 void bind_bucket_statistics(nanobind::module_& module);
 void bind_bucket_values(nanobind::module_& module);
+void bind_descent(nanobind::module_& module);
 void bind_enumeration(nanobind::module_& module);
 void bind_exact(nanobind::module_& module);
 void bind_walsh_hadamard(nanobind::module_& module);

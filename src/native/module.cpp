@@ -53,6 +53,7 @@ NB_MODULE(_native, module) {
     sparsact::bind_bucket_index(module);
     sparsact::bind_bucket_statistics(module);
     sparsact::bind_bucket_values(module);
+    sparsact::bind_descent(module);
     sparsact::bind_enumeration(module);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);

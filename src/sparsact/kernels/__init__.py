@@ -4,6 +4,7 @@
 Arrays are trusted here: the public doors (estimators, :mod:`sparsact.fourier`) have checked them.
 """
 
+from sparsact.kernels.descent import descend
 from sparsact.kernels.dispatch import (
     add_products,
     backend,
@@ -38,6 +39,7 @@ __all__ = [
     "add_products",
     "backend",
     "count_active",
+    "descend",
     "description",
     "evaluate",
     "evaluate_packed",

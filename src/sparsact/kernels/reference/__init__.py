@@ -3,6 +3,7 @@
 from sparsact.kernels.reference.bucket_index import fill, find, insert
 from sparsact.kernels.reference.bucket_statistics import accumulate, leave_one_out, solve
 from sparsact.kernels.reference.bucket_values import BucketPredictor, bucket_values
+from sparsact.kernels.reference.descent import descend_compact, descend_dense
 from sparsact.kernels.reference.differences import symmetric_differences
 from sparsact.kernels.reference.enumeration import count_active
 from sparsact.kernels.reference.exact import add_products, exponent_range
@@ -22,6 +23,8 @@ __all__ = [
     "add_products",
     "bucket_values",
     "count_active",
+    "descend_compact",
+    "descend_dense",
     "evaluate",
     "evaluate_packed",
     "exponent_range",
