@@ -31,6 +31,16 @@ def _sums(bucket: Places, values: Array, n_buckets: int) -> Array:
     return np.bincount(bucket, values, minlength=n_buckets).astype(np.float64, copy=False)
 
 
+def bucket_lines(bucket: Places, x: Array, y: Array, n_buckets: int) -> tuple[Array, Array]:
+    """The least-squares line of each bucket: height at x = 0, and slope; flat where x takes one value only."""
+    counts = np.maximum(np.bincount(bucket, minlength=n_buckets), 1)
+    middle, height = _sums(bucket, x, n_buckets) / counts, _sums(bucket, y, n_buckets) / counts
+    apart = x - middle[bucket]
+    spread, rise = _sums(bucket, apart**2, n_buckets), _sums(bucket, apart * (y - height[bucket]), n_buckets)
+    slopes = rise / np.where(spread > 0, spread, 1.0)
+    return height - slopes * middle, slopes
+
+
 def shrunken_means(bucket: Places, y: Array, n_buckets: int) -> tuple[Array, float]:
     r"""Bucket means drawn towards the mean of all rows, and by how much.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from matplotlib.figure import Figure
@@ -64,70 +65,52 @@ def plot_error(frame: Frame) -> Figure:
     )
 
 
-def training_frame(rows: Rows) -> Frame:
-    """Median over draws of the trained error over the closed form's of the same draw."""
-    best = {(row["target"], row["n_units"], row["seed"]): row["mse"] for row in hashed(rows)}
-    trained = Rows(row for row in hashed(rows, trained=True) if (row["target"], row["n_units"], row["seed"]) in best)
+def training_frame(rows: Rows, target: str) -> Frame:
+    """The trained error beside the closed form's, of those draws that were trained on."""
+    trained = hashed(rows, target=target, trained=True)
+    drawn = set(trained.column("seed"))
+    closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)
 
-    def ratio(row: Row) -> float:
-        return float(row["mse"] / best[row["target"], row["n_units"], row["seed"]])
-
-    def least(row: Row) -> float:
-        return float(row["variance"] / best[row["target"], row["n_units"], row["seed"]])
+    def linear(row: Row) -> float:
+        return float(row["linear_mse"] / row["variance"])
 
     return joined(
-        curves(trained, series=lambda row: f"RMSProp, {row['target']}", x="n_units", y=ratio, y_name="ratio"),
-        curves(trained, series=lambda row: f"variance, {row['target']}", x="n_units", y=least, y_name="ratio"),
+        curves(closed, series=lambda _: "LSH, closed form", x="n_units", y=_share, y_name="share"),
         curves(
             trained,
-            series=lambda row: f"{LINEAR}, {row['target']}",
+            series=lambda row: f"LSH, RMSProp, {row['epochs']} epochs",
             x="n_units",
-            y=lambda row: row["linear_mse"] / row["mse"] * ratio(row),
-            y_name="ratio",
+            y=_share,
+            y_name="share",
         ),
+        curves(closed, series=lambda _: LINEAR, x="n_units", y=linear, y_name="share"),
     )
 
 
-def plot_training(frame: Frame) -> Figure:
-    """Ratios to the closed form, with what predicting the mean and a line reach."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if not name.startswith("RMSProp")]
-    return plot_curves(
-        frame,
-        x_label=BUCKETS,
-        y_label="error / error of the closed form",
-        log_x=2,
-        lines=lines,
-        levels={"closed form": 1.0},
-        size=(5.6, 4.8),
+def share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
+    """Median over draws of a share in percent."""
+    return curves(
+        solved(rows),
+        series=lambda row: f"hyperplanes {THROUGH[row['offset']]}",
+        x="n_units",
+        y=lambda row: 100 * share(row),
+        y_name="percent",
     )
 
 
-def missed_frame(rows: Rows) -> Frame:
-    """Median over draws: test points whose bucket no row met; and patterns that no point met."""
-
-    def missed(row: Row) -> float:
-        return float(100 * row["missed"])
-
-    def unmet(row: Row) -> float:
-        return float(100 * (1 - row["n_non_empty"] / row["n_units"]))
-
-    return joined(
-        *(
-            curves(
-                solved(rows),
-                series=lambda row, what=what: f"{what}, {THROUGH[row['offset']]}",  # type: ignore[misc]
-                x="n_units",
-                y=share,
-                y_name="percent",
-            )
-            for what, share in (("points missed", missed), ("patterns unmet", unmet))
-        )
-    )
+def missed(row: Row) -> float:
+    """Test points whose bucket no training row met."""
+    return float(row["missed"])
 
 
-def plot_missed(frame: Frame) -> Figure:
+def unmet(row: Row) -> float:
+    """Patterns that no point has, of training or test."""
+    return float(1 - row["n_non_empty"] / row["n_units"])
+
+
+def plot_share(frame: Frame, y_label: str) -> Figure:
     """Shares on a linear axis."""
-    return plot_curves(frame, x_label=BUCKETS, y_label="share / %", log_x=2, size=(5.6, 4.4))
+    return plot_curves(frame, x_label=BUCKETS, y_label=y_label, log_x=2, size=(5.2, 4.0))
 
 
 def choices_frame(rows: Rows) -> Frame:
@@ -161,10 +144,11 @@ def plot_choices(frame: Frame) -> Figure:
         y_label="error / error of bucket means",
         log_x=2,
         levels={"bucket means, empty ones the overall mean": 1.0},
-        size=(5.6, 4.6),
+        size=(6.4, 4.6),
     )
 
 
+NAMES = dict(zip(TARGETS, ("random polynomial", "hypercube function"), strict=True))
 BARS = "Points: median over draws of target, points and hyperplanes; bars: its interval."
 CHARTS = (
     *(
@@ -176,23 +160,32 @@ CHARTS = (
             partial(error_frame, target=target),
             plot_error,
         )
-        for target, name in zip(TARGETS, ("random polynomial", "hypercube function"), strict=True)
+        for target, name in NAMES.items()
     ),
-    Chart(
-        "training",
-        "The paper's training against the closed form",
-        f"{BARS} Hyperplanes through the origin; ratios of errors of the same draw. Above its line of the variance a "
-        "model is worse than the mean.",
-        training_frame,
-        plot_training,
+    *(
+        Chart(
+            f"training-{target}",
+            f"The paper's training against the closed form ({name})",
+            f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
+            partial(training_frame, target=target),
+            plot_error,
+        )
+        for target, name in NAMES.items()
     ),
     Chart(
         "missed",
-        "Empty buckets",
-        f"{BARS} Both targets. Points missed: test points in buckets without a training row. Patterns unmet: sign "
-        "patterns of no point at all.",
-        missed_frame,
-        plot_missed,
+        "Test points in empty buckets",
+        f"{BARS} Both targets together. No training row fell into these buckets.",
+        partial(share_frame, share=missed),
+        partial(plot_share, y_label="test points in empty buckets / %"),
+    ),
+    Chart(
+        "unmet",
+        "Sign patterns of no point",
+        f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie in "
+        "most of the cells that there are.",
+        partial(share_frame, share=unmet),
+        partial(plot_share, y_label="patterns of no point / %"),
     ),
     Chart(
         "choices",
