@@ -115,6 +115,12 @@ def test_wins_against_all_layers_and_none():
     assert "1.8" in verdict.measured  # 0.9 / 0.5
 
 
+def test_threshold_tells_where_it_is():
+    assert "first below 1 at 2048 buckets" in claims.judge_threshold(made_up(GOOD)).measured
+    assert "first below 1 at 1024 buckets" in claims.judge_threshold(made_up(BAD)).measured
+    assert "no median" in claims.judge_threshold(made_up({1024: 1.5, 2048: 1.1})).measured
+
+
 def test_training_and_offsets():
     fine = made_up(GOOD, trained=0.9, offset=0.9)
     assert claims.judge_training(fine, "polynomial").outcome is Outcome.HOLDS
@@ -139,3 +145,9 @@ def test_medians_on_both_sides_are_undecided():
     low, high = made_up(GOOD), made_up({2048: 1.0, 16384: 0.7})
     mixed = Rows([*(row for row in low if row["seed"] % 2), *(row for row in high if not row["seed"] % 2)])
     assert claims.judge_bars(mixed).outcome is Outcome.UNDECIDED
+
+
+def test_forward_pass_costs():
+    task = {"model": "LSH", "target": "polynomial", "n_units": 64, "epochs": 0, **SIZES}
+    costs = [measure(**task, offset=offset)["flops"] for offset in ("none", "uniform")]
+    assert costs == [6 * 16, 6 * 17]

@@ -103,7 +103,7 @@ def _hashed(data: Data, n_buckets: int, seed: int, *, offset: str, epochs: int) 
         "n_trained": int(np.count_nonzero(counts)),
         "n_cells": cells(m, DIMENSION, through_origin=offset == "none"),
         "missed": float(np.mean(counts[met] == 0)),
-        "flops": m * 2 * (DIMENSION + (offset == "uniform")),
+        "flops": HyperplaneLSH(m).flops(DIMENSION) + m * (offset == "uniform"),
     }
     if epochs:
         rng = np.random.default_rng([seed, 5])

@@ -98,6 +98,36 @@ def share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
     )
 
 
+def flops_frame(rows: Rows) -> Frame:
+    """Median over draws of the error as a share of the variance, by operations of a forward pass."""
+    dense = (rows.where(model="dense ReLU", offset=offset) for offset in LAYERS)
+    return joined(
+        curves(hashed(rows), series=lambda row: f"LSH, {row['target']}", x="flops", y=_share, y_name="share"),
+        *(
+            curves(
+                part,
+                series=lambda row: f"{LAYERS[row['offset']]}, {row['target']}",
+                x="flops",
+                y=_share,
+                y_name="share",
+            )
+            for part in dense
+        ),
+    )
+
+
+def plot_flops(frame: Frame) -> Figure:
+    """Error against operations."""
+    return plot_curves(
+        frame,
+        x_label="operations of a forward pass, hashing included / FLOPs",
+        y_label="mean squared error / variance",
+        log_x=10,
+        levels={"variance of the target": 1.0},
+        size=(6.0, 4.6),
+    )
+
+
 def missed(row: Row) -> float:
     """Test points whose bucket no training row met."""
     return float(row["missed"])
@@ -171,6 +201,14 @@ CHARTS = (
             plot_error,
         )
         for target, name in NAMES.items()
+    ),
+    Chart(
+        "flops",
+        "Error against the cost of a forward pass",
+        f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however many "
+        "buckets; a dense layer pays for each unit.",
+        flops_frame,
+        plot_flops,
     ),
     Chart(
         "missed",
