@@ -11,6 +11,7 @@ from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect_model import inspect_model
 from sparsact.cli.predict import predict
+from sparsact.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="sparsact",
@@ -47,3 +48,4 @@ app.command("predict")(predict)
 app.command("inspect")(inspect_model)
 app.command("certify")(certify)
 app.command("bounds")(bounds)
+app.command("reproduce")(reproduce)

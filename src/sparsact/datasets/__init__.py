@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sparsact.datasets.encoding import Encoding
+from sparsact.datasets.images import Images, load_cifar10
 from sparsact.datasets.landscapes import (
     Landscape,
     config_performance,
@@ -102,6 +103,7 @@ __all__ = [
     "Description",
     "Domain",
     "Encoding",
+    "Images",
     "Landscape",
     "LowerEnvelope",
     "Manifold",
@@ -122,6 +124,7 @@ __all__ = [
     "diagonal_subspace",
     "encoded_table",
     "iwls2020",
+    "load_cifar10",
     "load_tabular",
     "lower_envelope",
     "moulana_s309",

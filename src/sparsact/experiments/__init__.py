@@ -5,12 +5,13 @@ An :class:`Experiment` lists :class:`Task` objects for a :class:`Scale`; :func:`
 all of this, and :mod:`sparsact.reports` draws the page.
 """
 
-from sparsact.experiments.claim import Claim, MissingRowsError, Outcome, Verdict, every, needed, only_if, within
+from sparsact.experiments.claim import Claim, Outcome, Verdict, every, needed, only_if, within
 from sparsact.experiments.collect import Failure, collect, measure
 from sparsact.experiments.experiment import Experiment
+from sparsact.experiments.findings import Findings
 from sparsact.experiments.interval import Interval, mean_of, median_of, range_of, slope_of
 from sparsact.experiments.registry import chosen, experiments
-from sparsact.experiments.rows import Row, Rows
+from sparsact.experiments.rows import MissingRowsError, Row, Rows
 from sparsact.experiments.store import Store
 from sparsact.experiments.task import Scale, Task
 
@@ -18,6 +19,7 @@ __all__ = [
     "Claim",
     "Experiment",
     "Failure",
+    "Findings",
     "Interval",
     "MissingRowsError",
     "Outcome",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sparsact.experiments.interval import Interval
-from sparsact.experiments.rows import Rows
+from sparsact.experiments.rows import MissingRowsError, Rows
 
 
 class Outcome(StrEnum):
@@ -66,14 +66,12 @@ class Claim:
 
     def verdict(self, rows: Rows) -> Verdict:
         """The verdict of the rows there are."""
+        if not rows:
+            return Verdict(Outcome.UNDECIDED, "not measured yet")
         try:
             return self.judge(rows)
         except MissingRowsError as missing:
             return Verdict(Outcome.UNDECIDED, f"not enough rows: {missing}")
-
-
-class MissingRowsError(Exception):
-    """The rows that a rule needs are not there (yet)."""
 
 
 def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:

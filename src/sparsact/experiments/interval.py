@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from sparsact.experiments.rows import MissingRowsError
+
 CONFIDENCE = 0.95
 
 
@@ -89,5 +91,5 @@ def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Inter
 def _sample(values: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     sample = np.asarray(values, dtype=np.float64).ravel()
     if not len(sample):
-        raise ValueError("an interval needs at least one value; there is none.")
+        raise MissingRowsError("an interval needs at least one value, there is none")
     return sample

@@ -9,6 +9,10 @@ from typing import Any, Self, overload
 import numpy as np
 
 
+class MissingRowsError(IndexError):
+    """The rows that a rule needs are not there (yet)."""
+
+
 @dataclass(frozen=True)
 class Row:
     """What one task gave, and where.
@@ -73,7 +77,11 @@ class Rows(Sequence[Row]):
     @overload
     def __getitem__(self, index: slice) -> Rows: ...
     def __getitem__(self, index: int | slice) -> Row | Rows:
-        return Rows(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+        if isinstance(index, slice):
+            return Rows(self._rows[index])
+        if not -len(self) <= index < len(self):
+            raise MissingRowsError(f"row {index} of {len(self)}")
+        return self._rows[index]
 
     def where(self, **equal: Any) -> Self:
         """Rows whose parameters (or values) are the given ones; a row without such a parameter is left out."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from sparsact.experiments import Interval, Row, Rows, median_of
 from sparsact.reports.frame import Frame, rows
@@ -17,7 +18,7 @@ from sparsact.reports.style import BLUE, GREEN, GREY, INK, SKY, VERMILION, figur
 ORANGE, PURPLE = "#E69F00", "#CC79A7"
 COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-FEW = 3.0  # a logarithmic axis that spans less than this many times its least value is labelled at every tick
+FEW, SOME = 3.0, 30.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
 
 
 def curves(
@@ -99,6 +100,8 @@ def plot_curves(
     axes = drawing.subplots()
     draw_curves(axes, frame, lines=lines, levels=levels or {})
     scale(axes, log_x=log_x, log_y=log_y)
+    if not log_x and all(isinstance(at, int) for at in list(frame.values())[1]):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
@@ -139,7 +142,11 @@ def scale(axes: Axes, *, log_x: float, log_y: float) -> None:
             continue
         axes.set_xscale("log", base=base) if axis is axes.xaxis else axes.set_yscale("log", base=base)
         low, high = limits()
-        if base == 2:
-            axis.set_major_formatter(ScalarFormatter())
-        elif low > 0 and high / low < FEW:
-            axis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 1)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # the style has no mathematical text
+        span = high / low if low > 0 else float("inf")
+        digits = "" if base == 2 or span > SOME else "123456789" if span < FEW else "25"
+        axis.set_minor_formatter(FuncFormatter(partial(_if_it_begins_with, digits)))
+
+
+def _if_it_begins_with(digits: str, value: float, _: int | None) -> str:
+    return f"{value:g}" if f"{value:e}"[0] in digits else ""

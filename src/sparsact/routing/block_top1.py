@@ -17,10 +17,11 @@ from sparsact.routing.selection import Selection
 
 @dataclass(frozen=True)
 class BlockTop1(Router):
-    r"""In each of s blocks of t' units, the one that a controller scores highest [1]_ (Section 3.1 of the paper).
+    r"""In each of s blocks of t' units, the one that a controller scores highest (Section 3.1 of the paper).
 
-    The scores are :math:`U (D x)`, of rank r. In training a unit's weight is 1 with the gradient of its probability
-    within the block (a straight-through estimator); a layer may add Gumbel noise to the scores as the state ``noise``.
+    The scores of [1]_ are :math:`U (D x)`, of rank r. In training a unit's weight is 1 with the gradient of its
+    probability within the block (a straight-through estimator); a layer may add Gumbel noise to the scores as the state
+    ``noise``.
 
     Parameters
     ----------

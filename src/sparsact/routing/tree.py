@@ -19,11 +19,11 @@ MOST_LEVELS = 24
 
 @dataclass(frozen=True)
 class Tree(Router):
-    r"""The leaf at the end of a walk down a binary tree of learned hyperplanes: fast feedforward networks [1]_.
+    r"""The leaf at the end of a walk down a binary tree of learned hyperplanes: fast feedforward networks.
 
     Node v sends the input to the right with probability :math:`\sigma(\langle a_v, x \rangle + b_v)`. In training all
     :math:`2^D` leaves are on, each with the product of the probabilities on its path, and these add up to 1; else the
-    more probable way is taken at each node, D products instead of :math:`2^D`.
+    more probable way is taken at each node, D products instead of :math:`2^D` [1]_.
 
     Parameters
     ----------

@@ -1,0 +1,27 @@
+"use strict";
+const rows = [...document.querySelectorAll(".claims tbody tr")];
+const sections = [...document.querySelectorAll("section.experiment")];
+const [paper, outcome, text] = ["paper", "outcome", "text"].map((name) => document.getElementById("filter-" + name));
+
+function filter() {
+  const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = new Set();
+  let count = 0;
+  for (const row of rows) {
+    const fits =
+      (!paper.value || row.dataset.paper === paper.value) &&
+      (!outcome.value || row.dataset.outcome === outcome.value) &&
+      words.every((word) => row.textContent.toLowerCase().includes(word));
+    row.hidden = !fits;
+    if (fits) {
+      count += 1;
+      shown.add(row.querySelector("a").hash.slice(1));
+    }
+  }
+  const all = count === rows.length;
+  for (const section of sections) section.hidden = !all && !shown.has(section.id);
+  document.getElementById("filter-count").textContent = all ? `${count} claim${count === 1 ? "" : "s"}` : `${count} of ${rows.length} claims`;
+}
+
+for (const control of [paper, outcome, text]) control.addEventListener("input", filter);
+filter();

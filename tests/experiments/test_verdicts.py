@@ -1,0 +1,115 @@
+"""Intervals cover what they promise; verdicts follow from them."""
+
+import numpy as np
+import pytest
+from reproduced import LINE, made_up
+from scipy import stats
+
+from sparsact.experiments import (
+    Claim,
+    Interval,
+    MissingRowsError,
+    Outcome,
+    Rows,
+    Verdict,
+    every,
+    mean_of,
+    median_of,
+    needed,
+    only_if,
+    range_of,
+    slope_of,
+    within,
+)
+
+HOLDS, FAILS, OPEN, IF = Outcome.HOLDS, Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF
+
+
+def interval(low, high):
+    return Interval((low + high) / 2, low, high, 5, "made up")
+
+
+@pytest.mark.parametrize(("of", "truth"), [(mean_of, 1.0), (median_of, 1.0)])
+@pytest.mark.parametrize("n", [6, 9, 25])
+def test_intervals_cover_the_truth(of, truth, n):
+    """4,000 normal samples: coverage below 93.5 % has probability under 1e-4 where it is truly 95 %."""
+    rng = np.random.default_rng([n, 1])
+    found = [of(rng.normal(truth, 2.0, n)) for _ in range(4000)]
+    covered = np.mean([one.low <= truth <= one.high for one in found])
+    assert covered > 0.935
+    assert all(one.low <= one.estimate <= one.high and one.n == n for one in found)
+
+
+def test_the_mean_interval_is_that_of_students_test():
+    sample = np.random.default_rng(0).normal(size=7)
+    low, high = stats.ttest_1samp(sample, 0).confidence_interval(0.95)
+    assert (mean_of(sample).low, mean_of(sample).high) == pytest.approx((low, high))
+
+
+@pytest.mark.parametrize("n", range(1, 40))
+def test_the_median_interval_is_the_shortest_of_order_statistics_that_suffices(n):
+    found = median_of(np.arange(1, n + 1))
+    below = int(found.low)
+    assert found.high == n + 1 - below
+
+    def sure(j):
+        return 1 - 2 * stats.binom.cdf(j - 1, n, 0.5)
+
+    assert sure(below) >= 0.95 or below == 1
+    assert below + 1 > (n + 1) // 2 or sure(below + 1) < 0.95
+    assert f"{100 * sure(below):.0f} %" in found.kind
+
+
+def test_one_repetition_decides_nothing_about_a_mean():
+    assert within(mean_of([0.1]), most=1).outcome is OPEN
+    assert "one repetition" in within(mean_of([0.1]), most=1).measured
+
+
+def test_a_slope_is_that_of_the_power_law():
+    x = np.array([1.0, 3.0, 10.0])
+    found = slope_of((x, c * x**-0.5) for c in (1.0, 2.0, 5.0))
+    assert found.estimate == pytest.approx(-0.5)
+    assert found.high - found.low < 1e-9
+
+
+def test_nothing_has_no_interval():
+    for of in (mean_of, median_of, range_of):
+        with pytest.raises(MissingRowsError):
+            of([])
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome"), [((0, 1), HOLDS), ((1, 2), HOLDS), ((-1, 1.5), OPEN), ((2.5, 3), FAILS), ((-3, -1), FAILS)]
+)
+def test_within(limits, outcome):
+    assert within(interval(*limits), least=0, most=2).outcome is outcome
+
+
+def test_every_takes_the_worst():
+    verdicts = {outcome: Verdict(outcome, outcome.value, "c" if outcome is IF else "") for outcome in Outcome}
+    assert every(verdicts[HOLDS], verdicts[HOLDS]).outcome is HOLDS
+    assert every(verdicts[HOLDS], verdicts[IF]).outcome is IF
+    assert every(verdicts[HOLDS], verdicts[IF]).condition == "c"
+    assert every(verdicts[IF], verdicts[OPEN]).outcome is OPEN
+    assert every(*verdicts.values()).outcome is FAILS
+
+
+@pytest.mark.parametrize(
+    ("under", "otherwise", "outcome"),
+    [(HOLDS, FAILS, IF), (HOLDS, HOLDS, HOLDS), (FAILS, FAILS, FAILS), (HOLDS, OPEN, OPEN)],
+)
+def test_only_if_needs_both_sides(under, otherwise, outcome):
+    found = only_if("warm", Verdict(under, "with"), Verdict(otherwise, "without"))
+    assert found.outcome is outcome
+    assert found.measured == "with; otherwise without"
+    assert found.condition == ("warm" if outcome is IF else "")
+
+
+def test_a_rule_that_lacks_rows_is_undecided():
+    def judge(rows):
+        return Verdict(HOLDS, str(len(needed(rows.where(model="none"), "the model none", 2))))
+
+    claim = Claim("c", "p", "s.", "", "r", judge)
+    row = made_up(LINE, {"model": "some"}, {"error": 1.0})
+    assert claim.verdict(Rows([row])) == Verdict(OPEN, "not enough rows: the model none wants 2, there are 0")
+    assert claim.verdict(Rows([])).outcome is OPEN

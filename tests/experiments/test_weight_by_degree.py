@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments.paper_a.spectral_networks import network_of, pairs, parity_of_all, spectrum_of
+from sparsact.experiments.paper_a.weight_by_degree import (
+    EXPERIMENT,
+    judge_against_dense,
+    judge_bound,
+    judge_concentration,
+    measure,
+)
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import points
+
+
+def row(model, seed, tail, over_bound=0.5):
+    values = {"tail_share": tail, "tail_over_bound": over_bound}
+    return Row(
+        f"{model}{seed}",
+        EXPERIMENT.name,
+        1,
+        {"model": model, "n": 4, "s": 8, "k": 1, "seed": seed},
+        values,
+        0,
+        "",
+        {},
+        {},
+        "",
+    )
+
+
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_the_zigzag_is_the_parity_of_all_inputs(n):
+    X = points(n)
+    np.testing.assert_allclose(parity_of_all(n)(X), (-1.0) ** n * X.prod(axis=1), atol=1e-12)
+
+
+def test_the_pair_is_twice_the_first_input_with_k_active_units():
+    X = points(4)
+    np.testing.assert_array_equal(pairs(4, 3)(X), 6.0 * X[:, 0])
+    assert set(pairs(4, 3).n_active(X)) == {3}
+
+
+@pytest.mark.parametrize("model", ["sparse", "dense", "parity", "copies"])
+def test_every_network_has_unit_scale_and_the_spectrum_of_the_library(model):
+    network = network_of(model, 6, 11, 2, seed=5)
+    np.testing.assert_allclose(network.scale().W, 1)
+    np.testing.assert_allclose(
+        spectrum_of(network).coefficients, Spectrum.of(network(points(6))).coefficients, atol=1e-12
+    )
+
+
+def test_the_dense_network_has_the_b_of_the_sparse_one():
+    sparse, dense = (network_of(model, 7, 13, 2, seed=1) for model in ("sparse", "dense"))
+    np.testing.assert_allclose(dense.scale().B, sparse.scale().B)
+    assert dense.n_active(points(7)).max() > sparse.n_active(points(7)).max() == 2
+
+
+def test_an_unknown_model_is_refused():
+    with pytest.raises(ValueError, match="must be sparse"):
+        network_of("deep", 5, 4, 1, 0)
+
+
+def test_a_measurement_is_repeatable_and_its_tail_falls_to_nothing():
+    task = {"model": "sparse", "n": 7, "s": 9, "k": 2, "seed": 3}
+    found = measure(**task)
+    assert found == measure(**task)
+    assert found["tail_share"][0] == 1
+    assert found["tail_share"][-1] == 0
+    assert np.all(np.diff(found["tail_share"]) <= 0)
+    assert 0 < found["tail_over_bound"] <= 1
+
+
+def test_parity_has_all_of_its_weight_at_the_top():
+    assert measure(model="parity", n=6, s=7, k=1, seed=0)["tail_share"][5] == pytest.approx(1)
+
+
+def test_the_bound_is_judged_on_every_row():
+    assert judge_bound(Rows([row("sparse", 0, [1], 0.9)])).outcome is Outcome.HOLDS
+    assert judge_bound(Rows([row("sparse", 0, [1], 0.9), row("sparse", 1, [1], 1.1)])).outcome is Outcome.UNDECIDED
+    assert judge_bound(Rows([row("sparse", 0, [1], 1.1)])).outcome is Outcome.DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize(("share", "outcome"), [(0.02, Outcome.HOLDS), (0.4, Outcome.DOES_NOT_HOLD)])
+def test_concentration(share, outcome):
+    rows = Rows([row("sparse", seed, [1, share + seed / 1000]) for seed in range(3)])
+    assert judge_concentration(rows).outcome is outcome
+
+
+@pytest.mark.parametrize(("dense", "outcome"), [(0.9, Outcome.HOLDS), (0.1, Outcome.HOLDS_ONLY_IF)])
+def test_sparse_against_dense(dense, outcome):
+    rows = [row("parity", 0, [1, 1, 1, 1, 0])]
+    rows += [row("sparse", seed, [1, 0.6, 0.4 + seed / 1000]) for seed in range(3)]
+    rows += [row("dense", seed, [1, 0.6, dense]) for seed in range(3)]
+    assert judge_against_dense(Rows(rows)).outcome is outcome
+
+
+def test_without_pairs_there_is_no_verdict():
+    claim = EXPERIMENT.claims[2]
+    assert claim.verdict(Rows([row("sparse", 0, [1, 0.5, 0.4])])).outcome is Outcome.UNDECIDED

@@ -1,0 +1,102 @@
+"""The page of both papers in a real browser: nothing fails, filters filter, downloads are files, nothing overflows."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from reproduced import PAGE_PARTS
+
+from sparsact.reports.reproduction import write
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: on Debian, apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write(PAGE_PARTS, "sparsact reproduce", path)
+    return path.as_uri()
+
+
+@pytest.fixture(params=[400, 1600])
+def page(browser, address, request):
+    shown = browser.new_page(viewport={"width": request.param, "height": 900})
+    errors = []
+    shown.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    shown.on("pageerror", lambda error: errors.append(str(error)))
+    shown.on("request", lambda asked: errors.append(asked.url) if asked.url.startswith("http") else None)
+    shown.goto(address)
+    yield shown
+    assert errors == []
+    shown.close()
+
+
+def visible(page, selector):
+    return [element for element in page.query_selector_all(selector) if element.is_visible()]
+
+
+def test_every_claim_and_figure_is_shown(page):
+    claims = sum(len(part.verdicts) for part in PAGE_PARTS)
+    assert len(visible(page, ".claims tbody tr")) == claims
+    assert len(visible(page, "section.experiment")) == len(PAGE_PARTS)
+    assert visible(page, "figure svg")
+    assert page.text_content("#filter-count") == f"{claims} claims"
+
+
+def test_nothing_is_wider_than_the_window(page):
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_filters_leave_what_fits(page):
+    page.select_option("#filter-outcome", "does not hold")
+    rows = visible(page, ".claims tbody tr")
+    wanted = [v for part in PAGE_PARTS for _, v in part.verdicts if v.outcome.value == "does not hold"]
+    assert 0 < len(rows) == len(wanted) < sum(len(part.verdicts) for part in PAGE_PARTS)
+    assert all("does not hold" in row.text_content() for row in rows)
+    page.select_option("#filter-outcome", "")
+    page.fill("#filter-text", "no such words")
+    assert visible(page, ".claims tbody tr") == []
+    assert visible(page, "section.experiment") == []
+
+
+def test_the_numbers_of_a_figure_can_be_saved(page, tmp_path):
+    for kind, start in (("CSV", "series,"), ("SVG", "<?xml")):
+        with page.expect_download() as saving:
+            page.click(f"figure a:has-text('{kind}')")
+        target = tmp_path / saving.value.suggested_filename
+        saving.value.save_as(target)
+        assert Path(target).suffix == f".{kind.lower()}"
+        assert target.read_text(encoding="utf-8").startswith(start)
+
+
+def test_the_keyboard_reaches_the_verdicts_first(page):
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#claims")
+
+
+def test_every_control_and_figure_has_a_name(page):
+    assert page.evaluate("""[...document.querySelectorAll("select, input")].every(c => c.labels.length === 1)""")
+    named = """[...document.querySelectorAll("figure > svg")].every(
+        s => s.getAttribute("role") === "img" && document.getElementById(s.getAttribute("aria-labelledby")))"""
+    assert page.evaluate(named)
+
+
+def test_dark_and_printed_pages_can_be_read(page):
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(media="print", color_scheme="light")
+    assert dark != page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert not visible(page, ".links")
+    assert visible(page, "figure svg")

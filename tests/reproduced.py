@@ -1,0 +1,34 @@
+"""Findings that tests of the page share: real experiments on rows that are made up or measured at tiny size."""
+
+from dataclasses import replace
+
+from sparsact.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Task, Verdict, experiments, measure
+
+LINE = experiments()["one-dimension"]
+HOSTILE = '<script>alert(1)</script> & "quotes"'
+
+
+def rows_of(experiment, scale=Scale.SMOKE):
+    return Rows(measure(experiment.measure, task) for task in experiment.tasks(scale))
+
+
+def told(outcome):
+    """An experiment with one claim that was found so."""
+    claim = Claim("claim", "Lemma 0", f"{HOSTILE} {outcome.value}", "0", "none", lambda rows: Verdict(outcome, HOSTILE))
+    return replace(LINE, name=f"told-{outcome.value.replace(' ', '-')}", paper="A", claims=(claim,), title=HOSTILE)
+
+
+MEASURED = Findings(LINE, Scale.SMOKE, rows_of(LINE), 99)
+PAGE_PARTS = [
+    *(Findings(told(outcome), Scale.QUICK, MEASURED.rows, 5) for outcome in Outcome),
+    Findings(replace(LINE, name="never", claims=(), unmet=lambda: "no data: fetch them."), Scale.QUICK, Rows([]), 7),
+    MEASURED,
+]
+
+
+def made_up(experiment, parameters, values):
+    """A row that nobody measured."""
+    task = Task(experiment.name, experiment.version, parameters)
+    return Row(
+        task.name, **task.definition, values=values, seconds=1.0, finished="", machine={}, versions={}, commit=""
+    )
