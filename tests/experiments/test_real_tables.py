@@ -2,9 +2,10 @@ import os
 
 import numpy as np
 import pytest
+from reproduced import made_up
 
 from sparsact.datasets import config_performance
-from sparsact.experiments import Outcome, Row, Rows, Scale
+from sparsact.experiments import Outcome, Rows, Scale
 from sparsact.experiments.paper_a import real_tables
 from sparsact.experiments.paper_a.real_tables import DENSE, LOW_DEGREE, MODELS, SPARSE
 from sparsact.reports.paper_a.real_tables import CHARTS
@@ -20,11 +21,11 @@ FIRING = {
 
 
 def row(table, model, mse, fold=0, share=1.0, **values):
-    parameters = {"table": table, "model": model, "share": share, "fold": fold, "seed": 0}
+    parameters = {"table": table, "model": model, "share": share, "fold": fold}
     values = {"mse": mse, "n_train": round(100 * share), "n": 8} | values
     if model in SPARSE:
         values = FIRING | {"n_units": 5} | values
-    return Row(f"{table}{model}{fold}{share}", "real-tables", 1, parameters, values, 0.0, "", {}, {}, "")
+    return made_up(real_tables.EXPERIMENT, parameters, values)
 
 
 def errors(model, other, ratios):
@@ -63,14 +64,14 @@ def test_the_error_of_degree_one_is_that_of_ridge_on_the_signs_by_the_same_folds
     coefficients = np.linalg.solve(gram, centred.T @ (data.y[train] - data.y[train].mean()))
     values = (signs[test] - signs[train].mean(axis=0)) @ coefficients + data.y[train].mean()
     expected = np.mean((values - data.y[test]) ** 2) / data.y[test].var()
-    measured = real_tables.measure(table="Apache", model="degree 1", share=1.0, fold=2, seed=0)
+    measured = real_tables.measure(table="Apache", model="degree 1", share=1.0, fold=2)
     assert measured["mse"] == pytest.approx(expected, rel=1e-6)
     assert measured["n_train"] == len(train)
 
 
 @needs_data
 def test_sparse_networks_keep_their_bound_on_the_rows_fitted_and_measure_alike_twice():
-    task = {"table": "BDBJ", "model": "sparse, k = 1", "share": 0.25, "fold": 1, "seed": 0}
+    task = {"table": "BDBJ", "model": "sparse, k = 1", "share": 0.25, "fold": 1}
     measured = real_tables.measure(**task)
     assert measured["most_train"] <= 1
     assert measured["above_k_train"] == 0.0

@@ -18,7 +18,6 @@ from sparsact.experiments import (
     Claim,
     Experiment,
     Interval,
-    MissingRowsError,
     Rows,
     Scale,
     Verdict,
@@ -35,6 +34,7 @@ LOW_DEGREE, DENSE, FOREST = "low degree", "dense network", "forest"
 SPARSE = {"sparse, k = 1": 1, "sparse, k = 4": 4}
 MODELS = ("degree 1", "degree 2", LOW_DEGREE, *SPARSE, DENSE, FOREST)
 FOLDS = 5
+SPLIT = 0  # seed of the folds, which share no rows; a fold is the seed of what learns and of the uniform points
 WIDTH = 32  # units of the sparse networks and of the dense one
 N_UNIFORM = 4096
 SHARES = {Scale.SMOKE: (0.125,), Scale.QUICK: (0.125, 0.25), Scale.FULL: (0.125, 0.25, 0.5, 1.0)}
@@ -50,21 +50,21 @@ def parameters(scale: Scale) -> Iterator[dict[str, str | float | int]]:
         for share in SHARES[scale]:
             for fold in range(MEASURED_FOLDS[scale]):
                 for model in MODELS:
-                    yield {"table": table, "model": model, "share": share, "fold": fold, "seed": 0}
+                    yield {"table": table, "model": model, "share": share, "fold": fold}
 
 
-def measure(*, table: str, model: str, share: float, fold: int, seed: int) -> dict[str, Any]:
+def measure(*, table: str, model: str, share: float, fold: int) -> dict[str, Any]:
     """Error on the test fold as a share of its variance; of sparse networks also how many units fire, and where."""
     from sparsact.datasets import config_performance
 
     data = config_performance(table)
-    order = np.random.default_rng([seed, 1]).permutation(len(data.y))
+    order = np.random.default_rng([SPLIT, 1]).permutation(len(data.y))
     folds = np.array_split(order, FOLDS)
     train = np.concatenate([part for i, part in enumerate(folds) if i != fold])
     train, test = np.sort(train[: round(share * len(train))]), folds[fold]
     signs = bits_to_signs(data.X).astype(np.float64)
     centre, spread = data.y[train].mean(), data.y[train].std()
-    learner = estimator(model, seed).fit(signs[train], (data.y[train] - centre) / spread)
+    learner = estimator(model, fold).fit(signs[train], (data.y[train] - centre) / spread)
     errors = centre + spread * learner.predict(signs[test]) - data.y[test]
     measured: dict[str, Any] = {
         "mse": float(np.mean(errors**2) / data.y[test].var()),
@@ -72,7 +72,7 @@ def measure(*, table: str, model: str, share: float, fold: int, seed: int) -> di
         "n": signs.shape[1],
     }
     if model in SPARSE:
-        uniform = bits_to_signs(np.random.default_rng([seed, 2]).integers(0, 2, (N_UNIFORM, signs.shape[1])))
+        uniform = bits_to_signs(np.random.default_rng([fold, 2]).integers(0, 2, (N_UNIFORM, signs.shape[1])))
         for where, points in (("train", signs[train]), ("test", signs[test]), ("uniform", uniform)):
             found = firing(learner.network_.active(points), SPARSE[model])
             measured |= {f"{name}_{where}": value for name, value in found.items()}
@@ -152,8 +152,6 @@ def no_more(rows: Rows, model: str, other: str, pick: Callable[[list[float]], fl
     """
     share = pick(needed(rows, "an error").column("share"))
     ratios = error_ratios(rows, model, other, share)
-    if not ratios:
-        raise MissingRowsError(f"an error of {model} and of {other} on the same fold wants 1, there are 0")
     mean = mean_of(np.log(list(ratios.values())))
     estimate, low, high = (float(np.exp(value)) for value in (mean.estimate, mean.low, mean.high))
     interval = Interval(estimate, low, high, mean.n, "95 % interval of the geometric mean over tables")
@@ -182,8 +180,6 @@ def of_tables(rows: Rows, name: str, model: str | None = None) -> Interval:
     groups = needed(sparse, "a sparse network").groups("table").values()
     found = [[row[name] for row in group if row[name] is not None] for group in groups]
     means = [float(np.mean(values)) for values in found if values]
-    if not means:
-        raise MissingRowsError(f"a table with {name} wants 1, there are 0")
     return mean_of(means)
 
 
