@@ -3,10 +3,11 @@ from math import isqrt
 
 import numpy as np
 import pytest
+from reproduced import made_up
 
 from sparsact.bounds.unexplained import krawtchouk
 from sparsact.datasets import iwls2020
-from sparsact.experiments import Outcome, Row, Rows, Scale
+from sparsact.experiments import Outcome, Rows, Scale
 from sparsact.experiments.paper_a import circuits
 from sparsact.hypercube import bits_to_signs, characters, subset_masks, subsets_of
 from sparsact.reports.paper_a.circuits import CHARTS
@@ -30,7 +31,7 @@ def row(function, degree, seed, mse, predicted, n_train=1600, n_coefficients=17,
         "up_to_2": 0.6,
         "up_to_2_error": 0.01,
     } | values
-    return Row(f"{function}{degree}{seed}{n_train}", "circuits", 1, parameters, values, 0.0, "", {}, {}, "")
+    return made_up(circuits.EXPERIMENT, parameters, values)
 
 
 def whole(bits):

@@ -3,8 +3,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from reproduced import made_up
 
-from sparsact.experiments import Outcome, Row, Rows, Scale
+from sparsact.experiments import Outcome, Rows, Scale
 from sparsact.experiments.paper_a import landscapes
 from sparsact.hypercube import bits_to_signs, characters, n_subsets, subset_masks, subsets_of
 from sparsact.reports.paper_a.landscapes import CHARTS
@@ -14,13 +15,11 @@ needs_data = pytest.mark.skipif(
 )
 
 
-def made_up(ratio, ratio_finite, weights=(0, 0.5, 0.3, 0.15, 0.05), degrees=(1, 4)):
+def llvm(ratio, ratio_finite, weights=(0, 0.5, 0.3, 0.15, 0.05)):
     """Rows of LLVM: at degree 1 as predicted, at degree 4 (38 % of the table) off by the ratios."""
     return Rows(
-        Row(
-            f"{degree}-{seed}",
-            "landscapes",
-            1,
+        made_up(
+            landscapes.EXPERIMENT,
             {"table": "LLVM", "degree": degree, "n_train": 800, "seed": seed},
             {
                 "mse": 1 + 0.001 * seed,
@@ -31,13 +30,8 @@ def made_up(ratio, ratio_finite, weights=(0, 0.5, 0.3, 0.15, 0.05), degrees=(1, 
                 "weights": list(weights),
                 "average_sensitivity": float(np.arange(len(weights)) @ np.asarray(weights)),
             },
-            0.0,
-            "",
-            {},
-            {},
-            "",
         )
-        for degree in degrees
+        for degree in (1, 4)
         for seed in range(4)
     )
 
@@ -91,16 +85,16 @@ def test_sizes_hold_more_rows_than_coefficients_and_every_claim_has_tasks():
     [(1.02, Outcome.HOLDS), (1.1, Outcome.UNDECIDED), (1.3, Outcome.HOLDS_ONLY_IF)],
 )
 def test_the_prediction_is_judged_where_coefficients_are_few_and_elsewhere(ratio, outcome):
-    verdict = landscapes.judge_prediction(made_up(ratio, 1.0))
+    verdict = landscapes.judge_prediction(llvm(ratio, 1.0))
     assert verdict.outcome is outcome
     assert ("5%" in verdict.condition) == (outcome is Outcome.HOLDS_ONLY_IF)
 
 
 def test_the_finite_prediction_fails_at_one_ratio_far_off_and_names_it():
-    verdict = landscapes.judge_finite(made_up(1.0, 1.3))
+    verdict = landscapes.judge_finite(llvm(1.0, 1.3))
     assert verdict.outcome is Outcome.DOES_NOT_HOLD
     assert "LLVM, degree 4, 800 rows" in verdict.measured
-    assert landscapes.judge_finite(made_up(1.3, 1.0)).outcome is Outcome.HOLDS
+    assert landscapes.judge_finite(llvm(1.3, 1.0)).outcome is Outcome.HOLDS
 
 
 def test_no_rows_leave_every_claim_undecided():
@@ -109,16 +103,16 @@ def test_no_rows_leave_every_claim_undecided():
 
 
 def test_low_degree_and_sensitivity_follow_the_weights():
-    low, high = made_up(1, 1), made_up(1, 1, weights=(0, 0, 0, 0.2, 0.8))
+    low, high = llvm(1, 1), llvm(1, 1, weights=(0, 0, 0, 0.2, 0.8))
     assert landscapes.judge_low_degree(low).outcome is Outcome.HOLDS
     assert landscapes.judge_low_degree(high).outcome is Outcome.DOES_NOT_HOLD
     assert landscapes.judge_sensitivity(high).outcome is Outcome.HOLDS  # Markov's inequality knows no exception
-    parity = made_up(1, 1, weights=(0, 0, 0, 0, 1.0))
+    parity = llvm(1, 1, weights=(0, 0, 0, 0, 1.0))
     assert "LLVM 1.00" in landscapes.judge_sensitivity(parity).measured  # AS = 4 = 4 k^2 W^2
 
 
 def test_charts_draw_the_numbers_of_their_frames():
-    weights, errors, ratios = (chart.frame(made_up(1.3, 1.0)) for chart in CHARTS)
+    weights, errors, ratios = (chart.frame(llvm(1.3, 1.0)) for chart in CHARTS)
     assert weights["share"] == [0.5, 0.3, 0.15, 0.05]
     assert errors["series"] == ["degree 1", "degree 4"]
     assert ratios["ratio"][1] == pytest.approx(1.3 * 1.0015)

@@ -1,0 +1,163 @@
+import os
+
+import numpy as np
+import pytest
+from reproduced import made_up
+
+from sparsact.datasets import config_performance
+from sparsact.experiments import Outcome, Rows, Scale
+from sparsact.experiments.paper_a import real_tables
+from sparsact.experiments.paper_a.real_tables import DENSE, LOW_DEGREE, MODELS, SPARSE
+from sparsact.reports.paper_a.real_tables import CHARTS
+
+needs_data = pytest.mark.skipif(
+    "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
+)
+FIRING = {
+    f"{name}_{where}": value
+    for where in ("train", "test", "uniform")
+    for name, value in {"most": 2, "mean": 1.5, "above_k": 0.0, "dispersion": 0.5}.items()
+}
+
+
+def row(table, model, mse, fold=0, share=1.0, **values):
+    parameters = {"table": table, "model": model, "share": share, "fold": fold}
+    values = {"mse": mse, "n_train": round(100 * share), "n": 8} | values
+    if model in SPARSE:
+        values = FIRING | {"n_units": 5} | values
+    return made_up(real_tables.EXPERIMENT, parameters, values)
+
+
+def errors(model, other, ratios):
+    """Two folds of a table a ratio; the second fold is ten times as hard."""
+    return Rows(
+        row(f"t{i}", name, error * 10**fold, fold)
+        for i, ratio in enumerate(ratios)
+        for fold in range(2)
+        for name, error in ((model, 0.01 * ratio), (other, 0.01))
+    )
+
+
+def test_firing_counts_units_and_compares_their_number_with_independent_ones():
+    exclusive = np.eye(4, dtype=bool)
+    together = np.repeat([[True], [False]], 3, axis=1)
+    assert real_tables.firing(exclusive, 1) == {"most": 1, "mean": 1.0, "above_k": 0.0, "dispersion": 0.0}
+    assert real_tables.firing(together, 2) == {"most": 3, "mean": 1.5, "above_k": 0.5, "dispersion": 3.0}
+    assert real_tables.firing(np.ones((5, 2), dtype=bool), 2)["dispersion"] is None
+    independent = np.random.default_rng(0).random((40_000, 6)) < 0.3
+    # The variance of 40,000 draws has a relative standard error of 0.7 %: five of these.
+    assert real_tables.firing(independent, 6)["dispersion"] == pytest.approx(1, abs=0.035)
+
+
+@needs_data
+def test_the_error_of_degree_one_is_that_of_ridge_on_the_signs_by_the_same_folds():
+    from sparsact import LowDegreeRegressorCV
+
+    data = config_performance("Apache")
+    signs = 1.0 - 2.0 * data.X
+    folds = np.array_split(np.random.default_rng([0, 1]).permutation(len(data.y)), 5)
+    test = folds[2]
+    train = np.setdiff1d(np.arange(len(data.y)), test)
+    alpha = LowDegreeRegressorCV(degrees=(1,), random_state=0).fit(signs[train], data.y[train]).alpha_
+    centred = signs[train] - signs[train].mean(axis=0)
+    gram = centred.T @ centred + alpha * np.eye(8)
+    coefficients = np.linalg.solve(gram, centred.T @ (data.y[train] - data.y[train].mean()))
+    values = (signs[test] - signs[train].mean(axis=0)) @ coefficients + data.y[train].mean()
+    expected = np.mean((values - data.y[test]) ** 2) / data.y[test].var()
+    measured = real_tables.measure(table="Apache", model="degree 1", share=1.0, fold=2)
+    assert measured["mse"] == pytest.approx(expected, rel=1e-6)
+    assert measured["n_train"] == len(train)
+
+
+@needs_data
+def test_sparse_networks_keep_their_bound_on_the_rows_fitted_and_measure_alike_twice():
+    task = {"table": "BDBJ", "model": "sparse, k = 1", "share": 0.25, "fold": 1}
+    measured = real_tables.measure(**task)
+    assert measured["most_train"] <= 1
+    assert measured["above_k_train"] == 0.0
+    assert measured == real_tables.measure(**task)
+
+
+def test_every_model_meets_every_fold():
+    tasks = real_tables.EXPERIMENT.tasks(Scale.FULL)
+    assert len(tasks) == len(real_tables.TABLES) * 4 * 5 * len(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "outcome"),
+    [
+        ((0.5, 0.6, 0.4), Outcome.HOLDS),
+        ((0.5, 2.0, 1.0), Outcome.UNDECIDED),
+        ((2.0, 2.5, 1.8), Outcome.DOES_NOT_HOLD),
+        ((0.5,), Outcome.UNDECIDED),  # one table is no sample of tables
+    ],
+)
+@pytest.mark.parametrize(
+    ("judge", "model", "other"),
+    [
+        (real_tables.judge_few_rows, "sparse, k = 1", DENSE),
+        (real_tables.judge_low_degree, LOW_DEGREE, DENSE),
+        (real_tables.judge_any_distribution, "sparse, k = 4", LOW_DEGREE),
+    ],
+)
+def test_models_are_compared_fold_by_fold_and_tables_are_the_repetitions(ratios, outcome, judge, model, other):
+    rows = errors(model, other, ratios)
+    verdict = judge(rows)
+    assert verdict.outcome is outcome
+    assert f"t0 {ratios[0]:.3g}" in verdict.measured
+    assert real_tables.error_ratios(rows, model, other, 1.0)["t0"] == pytest.approx(ratios[0])
+
+
+def test_folds_that_one_model_lacks_do_not_count():
+    rows = Rows([*errors(LOW_DEGREE, DENSE, (0.5, 0.5)), row("t0", DENSE, 1e-4, fold=4)])
+    assert real_tables.error_ratios(rows, LOW_DEGREE, DENSE, 1.0)["t0"] == pytest.approx(0.5)
+
+
+def test_few_rows_are_the_smallest_share():
+    small = [row(t, m, e, share=0.125) for t in "ab" for m, e in (("sparse, k = 1", 0.5), (DENSE, 1.0))]
+    large = [row(t, m, e) for t in "ab" for m, e in (("sparse, k = 1", 1.0), (DENSE, 0.1))]
+    assert real_tables.judge_few_rows(Rows(small + large)).outcome is Outcome.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("fresh", "uniform", "outcome"),
+    [(0.001, 0.002, Outcome.HOLDS), (0.001, 0.3, Outcome.HOLDS_ONLY_IF), (0.2, 0.3, Outcome.DOES_NOT_HOLD)],
+)
+def test_fresh_rows_and_uniform_points_are_judged_apart(fresh, uniform, outcome):
+    rows = Rows(
+        row(table, model, 1.0, above_k_test=fresh + 1e-4 * i, above_k_uniform=uniform + 1e-4 * i)
+        for i, table in enumerate("abc")
+        for model in SPARSE
+    )
+    assert real_tables.judge_fresh_rows(rows).outcome is outcome
+
+
+@pytest.mark.parametrize(("dispersion", "outcome"), [(0.4, Outcome.HOLDS), (1.6, Outcome.DOES_NOT_HOLD)])
+def test_exclusion_asks_for_less_variance_than_of_independent_units(dispersion, outcome):
+    rows = [row(t, "sparse, k = 4", 1.0, dispersion_test=dispersion + 0.01 * i) for i, t in enumerate("abc")]
+    unknown = row("d", "sparse, k = 4", 1.0, dispersion_test=None)
+    assert real_tables.judge_exclusion(Rows([*rows, unknown])).outcome is outcome
+    assert real_tables.EXPERIMENT.claims[4].verdict(Rows([unknown])).outcome is Outcome.UNDECIDED
+
+
+def test_no_rows_leave_every_claim_undecided():
+    for claim in real_tables.EXPERIMENT.claims:
+        assert claim.verdict(Rows([])).outcome is Outcome.UNDECIDED
+
+
+def test_charts_draw_the_numbers_of_their_frames():
+    rows = Rows(
+        row(table, model, 0.1 * share, fold, share)
+        for table in ("Apache", "LLVM", "x264", "BDBJ")
+        for model in MODELS
+        for fold in range(3)
+        for share in (0.25, 1.0)
+    )
+    found, firing = (chart.frame(rows) for chart in CHARTS)
+    assert found["error"][:2] == [0.025, 0.1]
+    assert firing["most"] == [2.0] * len(firing["most"])
+    assert len(firing["most"]) == 4 * len(SPARSE) * 3
+    for chart, frame in zip(CHARTS, (found, firing), strict=True):
+        assert len({len(column) for column in frame.values()}) == 1
+        assert chart.plot(frame).axes
+        assert not any(chart.frame(Rows([])).values())
