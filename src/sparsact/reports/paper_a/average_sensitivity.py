@@ -32,7 +32,7 @@ def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
 
 def plot(frame: Frame, varied: str) -> Figure:
     """Sensitivity against a size on logarithmic axes."""
-    return plot_curves(
+    drawing = plot_curves(
         frame,
         x_label=LABELS[varied],
         y_label="average sensitivity, W = 1",
@@ -40,13 +40,17 @@ def plot(frame: Frame, varied: str) -> Figure:
         log_y=10,
         lines=(OURS, LEMMA),
     )
+    sizes = sorted(set(frame[varied]))
+    drawing.axes[0].set_xticks(sizes, [str(size) for size in sizes])
+    return drawing
 
 
 CHARTS = tuple(
     Chart(
         f"against-{varied}",
         f"Average sensitivity against {LABELS[varied]}",
-        "Points: median over seeds; bars: its interval. Lines: the two bounds at the median B.",
+        "Points: median over seeds; bars: its interval. Lines: the two bounds, at the median B. Copies of 2x₁ lie on "
+        "the lower one.",
         partial(frame, varied=varied),
         partial(plot, varied=varied),
     )
