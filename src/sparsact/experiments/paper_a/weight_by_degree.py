@@ -27,7 +27,7 @@ from sparsact.hypercube import points
 SPARSITIES = (1, 2, 4)
 INPUTS = {Scale.SMOKE: (8,), Scale.QUICK: (12,), Scale.FULL: (12, 14, 16)}
 UNITS = {Scale.SMOKE: 16, Scale.QUICK: 64, Scale.FULL: 64}
-SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
 LARGEST_SHARE = 0.1  # of the variance, above a quarter of all degrees
 COMPARED_DEGREE = 2
 
