@@ -71,8 +71,8 @@ EXPERIMENT = Experiment(
         "Targets on the cube [-1, 1]^n, drawn uniformly: a polynomial of degree 4 in n = 8 variables, a function of "
         "the hypercube's corners (n = 8), and p(Ax) with n = 64 and k = 8. The bottom layer is Glorot-uniform and "
         "frozen. DSM keeps the largest pre-activations by value and passes them on unchanged; a random hash keeps "
-        "units whatever the input. Chosen where the paper is silent: batches of 32, no biases below, above an intercept "
-        "that starts at 0, Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). "
+        "units whatever the input. Chosen where the paper is silent: batches of 32, no biases below, an intercept "
+        "above from 0, Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). "
         "The closed form is ridge regression with a penalty of 1e-9 of the mean square of a unit: the best that a top "
         "layer can do. Layers of one width and seed have the same weights; all comparisons are within a seed."
     ),
