@@ -21,7 +21,8 @@ def frame(rows: Rows) -> Frame:
 
 def _of(rows: Rows, name: str, N: int) -> Frame:
     one = curves(rows, series="learner", x="m", y="exact", y_name="recovered", interval=share_of)
-    return {"target": [name] * len(one["m"]), "N": [N] * len(one["m"])} | one
+    named: Frame = {"target": [name] * len(one["m"]), "N": [N] * len(one["m"])}
+    return named | one
 
 
 def _named(kind: str, size: int, N: int) -> str:
