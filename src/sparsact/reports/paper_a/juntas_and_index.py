@@ -15,12 +15,18 @@ from sparsact.reports.style import figure, styled
 
 def frame(rows: Rows) -> Frame:
     """Share of seeds with exact recovery, a row a target, learner and number of samples."""
-    found: list[Frame] = []
-    for (kind, size, N), group in rows.groups("kind", "size", "n_monomials").items():
-        name = f"Index_{size}, N = {N}" if kind == INDEX else f"juntas of {size}, N = {N}"
-        one = curves(group, series="learner", x="m", y="exact", y_name="recovered", interval=share_of)
-        found.append({"target": [name] * len(one["m"]), "N": [N] * len(one["m"])} | one)
-    return joined(*found)
+    groups = rows.groups("kind", "size", "n_monomials")
+    return joined(_of(Rows([]), "", 0), *(_of(group, _named(*key), key[2]) for key, group in groups.items()))
+
+
+def _of(rows: Rows, name: str, N: int) -> Frame:
+    one = curves(rows, series="learner", x="m", y="exact", y_name="recovered", interval=share_of)
+    named: Frame = {"target": [name] * len(one["m"]), "N": [N] * len(one["m"])}
+    return named | one
+
+
+def _named(kind: str, size: int, N: int) -> str:
+    return f"Index_{size}, N = {N}" if kind == INDEX else f"juntas of {size}, N = {N}"
 
 
 @styled

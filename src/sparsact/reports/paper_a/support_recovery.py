@@ -24,7 +24,7 @@ def frame(rows: Rows) -> Frame:
 def plot(frame: Frame) -> Figure:
     """Overlap against samples."""
     return plot_curves(
-        frame, x_label="samples m", y_label="overlap of active sets (mean Jaccard index)", log_x=2, lines=(CHANCE,)
+        frame, x_label="samples m", y_label="mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)
     )
 
 
@@ -51,7 +51,7 @@ def plot_error(frame: Frame) -> Figure:
         )
     scale(axes, log_x=10, log_y=0)
     axes.set_xlabel("squared error / variance")
-    axes.set_ylabel("overlap of active sets (mean Jaccard index)")
+    axes.set_ylabel("mean overlap of active sets (Jaccard)")
     axes.grid(visible=True)
     drawing.legend(fontsize=8.5, loc="outside upper center", ncols=3)
     return drawing
