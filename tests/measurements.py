@@ -31,6 +31,22 @@ def faulty(*, number, seed):
     return square(number=number, seed=seed)
 
 
+def beside_a_killer(*, number, seed):
+    """The first kills its process at once; the others take their time."""
+    if number == 0:
+        os._exit(9)
+    time.sleep(0.4)
+    return square(number=number, seed=seed)
+
+
+def dies_later(*, number, seed):
+    """The first kills its process, when its neighbour has long been done."""
+    if number == 0:
+        time.sleep(0.5)
+        os._exit(9)
+    return square(number=number, seed=seed)
+
+
 def counted(*, number, seed, folder):
     """Leaves a mark of each call."""
     with (Path(folder) / f"call-{number}").open("a") as file:

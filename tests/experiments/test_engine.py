@@ -6,13 +6,14 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import measurements
 import pytest
-from measurements import counted, experiment, faulty, slow_square, square, work
+from measurements import beside_a_killer, counted, dies_later, experiment, faulty, slow_square, square, work
 
 from sparsact.experiments import Failure, Findings, Outcome, Rows, Scale, Store, Task, collect, measure
 
@@ -138,6 +139,41 @@ def test_a_task_that_fails_or_dies_does_not_harm_the_others(tmp_path, jobs):
     assert [row["number"] for row in of(store, wild)] == [0, 4]
     assert sum(isinstance(result, Failure) for result in told) == 3
     assert len(told) == 5
+
+
+def test_the_neighbours_of_a_task_that_kills_its_worker_are_not_blamed(tmp_path):
+    store, wild = Store(tmp_path), experiment(beside_a_killer, range(2))
+    failures = collect(work(wild), store, jobs=2)
+    assert [failure.task.parameters["number"] for failure in failures] == [0]
+    assert [row["number"] for row in of(store, wild)] == [1]
+
+
+def test_a_worker_that_dies_while_rows_are_written_costs_its_own_task_only(tmp_path):
+    store, wild = Store(tmp_path), experiment(dies_later, range(3))
+    failures = collect(work(wild), store, jobs=2, finished=lambda task, result: time.sleep(0.7))
+    assert [failure.task.parameters["number"] for failure in failures] == [0]
+    assert [row["number"] for row in of(store, wild)] == [1, 2]
+
+
+def test_writers_that_share_a_store_lose_no_row(tmp_path):
+    """Four writers of 50 rows each at once: every line is whole."""
+    rows = [measure(square, task) for task in experiment(square, range(200)).tasks(Scale.FULL)]
+    writers = [threading.Thread(target=write, args=(Store(tmp_path), rows[i::4])) for i in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    merged = Store(tmp_path)
+    assert (len(merged), merged.n_unreadable) == (200, 0)
+
+
+def write(store, rows):
+    for row in rows:
+        store.append(row)
+
+
+def test_names_of_tasks_are_those_of_the_rows_that_are_stored_already():
+    assert Task("one-dimension", 1, {"n_buckets": 8, "seed": 0, "share": 0.5, "none": None}).name == "17c6ea85145aad7a"
 
 
 def test_the_surroundings_of_a_run_are_as_before(tmp_path):

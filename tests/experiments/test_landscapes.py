@@ -120,3 +120,12 @@ def test_charts_draw_the_numbers_of_their_frames():
         assert len({len(column) for column in frame.values()}) == 1
         assert chart.plot(frame).axes
         assert not any(chart.frame(Rows([])).values())
+
+
+def test_absent_data_are_named_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARSACT_DATA", str(tmp_path))
+    assert "set SPARSACT_DATA" in landscapes.EXPERIMENT.unmet()
+    for file in landscapes.FILES.values():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    assert landscapes.EXPERIMENT.unmet() is None

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -25,7 +25,6 @@ from sparsact.experiments.store import Store
 from sparsact.experiments.task import Task
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-MOST_ATTEMPTS = 2  # a task during which the worker died twice has killed it
 
 
 @dataclass(frozen=True)
@@ -62,16 +61,16 @@ def collect(
         Of tasks whose measurement raised an error or killed its process. All others have their row.
     """
     waiting = deque((experiment, task) for experiment, task in work if task not in store)
-    attempts: dict[str, int] = {}
+    suspects: deque[tuple[Experiment, Task]] = deque()
     failures: list[Failure] = []
-    while waiting:
-        for experiment, task, result in _until_broken(waiting, jobs):
-            if result is None:  # the worker died: this task or its neighbour killed it
-                attempts[task.name] = attempts.get(task.name, 0) + 1
-                if attempts[task.name] < MOST_ATTEMPTS:
-                    waiting.append((experiment, task))
-                    continue
-                result = Failure(task, "its process died (out of memory?); try fewer --jobs.")
+    while waiting or suspects:
+        alone = not waiting
+        for experiment, task, result in _until_broken(suspects if alone else waiting, 1 if alone else jobs):
+            if result is None and not alone:  # this task or its neighbour killed a worker: again, by itself
+                suspects.append((experiment, task))
+                continue
+            if result is None:
+                result = Failure(task, "its process died, alone too (out of memory?); make it smaller.")
             if isinstance(result, Failure):
                 failures.append(result)
             else:
@@ -89,9 +88,9 @@ def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterato
     with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         try:
             while waiting or running:
-                while waiting and len(running) < jobs:
-                    experiment, task = waiting.popleft()
-                    running[pool.submit(measure, experiment.measure, task)] = (experiment, task)
+                _fill(pool, jobs, waiting, running)
+                if not running:  # a worker died with nothing to do
+                    break
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     result = _result(future, running[future][1])
                     if result is None:
@@ -106,6 +105,17 @@ def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterato
             raise
     for future, (experiment, task) in running.items():
         yield experiment, task, _result(future, task)
+
+
+def _fill(
+    pool: ProcessPoolExecutor, jobs: int, waiting: deque[tuple[Experiment, Task]], running: dict[Future[Row], Any]
+) -> None:
+    """Hand out tasks, one a process; none if a worker has died meanwhile, which those that are running will tell."""
+    with suppress(BrokenProcessPool):
+        while waiting and len(running) < jobs:
+            experiment, task = waiting[0]
+            running[pool.submit(measure, experiment.measure, task)] = waiting[0]
+            waiting.popleft()
 
 
 def _result(future: Future[Row], task: Task) -> Result:
