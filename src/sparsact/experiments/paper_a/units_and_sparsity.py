@@ -122,7 +122,7 @@ EXPERIMENT = Experiment(
             place="beyond the paper",
             statement="At fixed k the number of units s changes neither the sensitivity nor the error of degree 2.",
             printed="",
-            rule=f"holds if the 95 % intervals of both fitted powers of s lie within {SAME} of 0, fails if one is outside",
+            rule=f"holds if the 95 % intervals of both powers of s lie within {SAME} of 0, fails if one lies outside",
             judge=judge_units,
         ),
         Claim(
