@@ -18,8 +18,8 @@ of a weight from layer l - 1 to layer l, and U that of an output weight. Then
 
 *Proof.* Flip input i. A unit that is off at x and at :math:`x^{\oplus i}` does not change, and any other changes by no
 more than its pre-activation. So :math:`|h(x) - h(x^{\oplus i})|` is at most the sum over l of :math:`T_l(x, i)`, itself
-a sum over paths of units in layers l..L, each active at x or at :math:`x^{\oplus i}`, of :math:`2 |g|` (g: the weight of
-the first unit on input i) times the magnitudes of the weights along the path. There are at most
+a sum over paths of units in layers l..L, each active at x or at :math:`x^{\oplus i}`. A path adds :math:`2 |g|`, g the
+weight of its first unit on input i, times the magnitudes of the weights along it. There are at most
 :math:`(2k)^{L-l+1}` such paths, and a first unit begins :math:`(2k)^{L-l}` of them at most, so by Cauchy and Schwarz
 
 .. math:: T_l^2 \le (2k)^{L-l+1} (2k)^{L-l}\, (U v_{l+1} \cdots v_L)^2 \sum_{j} 4 g_{ji}^2
