@@ -1,67 +1,134 @@
 import numpy as np
 import pytest
-from reproduced import made_up
 
-from sparsact.constructions import random_network
-from sparsact.experiments import Outcome, Rows
-from sparsact.experiments.paper_a.stacks import EXPERIMENT, judge_bound, judge_growth
-from sparsact.experiments.stack import random_stack
+from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments.paper_a.sparse_stacks import Layer, Stack, random_stack
+from sparsact.experiments.paper_a.stacks import (
+    EXPERIMENT,
+    change,
+    judge_bound,
+    judge_learning,
+    judge_product,
+    judge_sensitivity,
+    judge_sparse,
+    measure,
+)
 from sparsact.fourier import average_sensitivity
 from sparsact.hypercube import points
-
-N, S, K = 6, 12, 2
-
-
-def stack(n_layers, seed=3):
-    return random_stack(N, S, K, n_layers, rng=np.random.default_rng(seed))
+from sparsact.network import SparselyActivatedNetwork
 
 
-def test_one_layer_is_the_random_network_up_to_its_output_weights():
-    network = random_network(N, S, K, rng=np.random.default_rng(3))
-    one = stack(1)
-    assert (one.n_active[0] == network.n_active(points(N))).all()
-    phi = np.maximum(network.preactivations(points(N)), 0)
-    design = np.column_stack([phi, np.ones(len(phi))])
-    coefficients = np.linalg.lstsq(design, one.values, rcond=None)[0]
-    np.testing.assert_allclose(design @ coefficients, one.values, atol=1e-9)
+def row(depth, seed, *, sensitivity=2.0, over_bound=0.1, tail=0.5, most_active=2):
+    values = {
+        "sensitivity_share": sensitivity,
+        "sensitivity_over_bound": over_bound,
+        "tail_share": [1.0, 1.0, tail],
+        "error_share": [1.0, tail],
+        "most_active": most_active,
+    }
+    parameters = {"n": 7, "address": 2, "k": 2, "depth": depth, "n_sizes": 2, "seed": seed}
+    return Row(f"{depth} {seed}", EXPERIMENT.name, 1, parameters, values, 0, "", {}, {}, "")
 
 
-@pytest.mark.parametrize("n_layers", [1, 2, 3])
-def test_a_stack_has_variance_one_and_the_activity_it_was_asked_for(n_layers):
-    made = stack(n_layers)
-    assert (made.values.mean(), made.values.var()) == pytest.approx((0, 1))
-    assert len(made.n_active) == n_layers
-    assert made.n_active[0].max() == K
-    for active in made.n_active[1:]:
-        assert active.mean() == pytest.approx(K, abs=S / 2**N)
+def of_depths(name, one, three):
+    """Rows of one and three layers, the value of each a little different for every seed."""
+    return Rows(
+        row(depth, seed, **{name: value * (1 + seed / 100)})
+        for seed in range(3)
+        for depth, value in ((1, one), (3, three))
+    )
 
 
-def test_first_layers_are_shared():
-    two, three = stack(2), stack(3)
-    for one, other in zip(two.n_active, three.n_active, strict=False):
-        assert (one == other).all()
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_values_are_those_of_the_layers_point_by_point(depth):
+    n, k, address = 6, 2, 2
+    stack = random_stack(n, depth, k, address, seed=3, stream=0)
+    for x, value in zip(points(n)[::7], stack.values[::7], strict=True):
+        a = None
+        for layer in stack.layers:
+            z = [float(g @ x) - c for g, c in zip(layer.on_inputs, layer.thresholds, strict=True)]
+            if a is not None:
+                z = [one + float(row @ a) for one, row in zip(z, layer.below, strict=True)]
+            a = np.array([max(one, 0.0) for one in z])
+            assert np.count_nonzero(a) <= k
+        assert value == pytest.approx(float(stack.u @ a), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_sensitivity_is_within_the_product_bound(seed):
-    for n_layers in (1, 2, 3):
-        made = stack(n_layers, seed)
-        assert average_sensitivity(made.values) <= made.bound * (1 + 1e-9)
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_stacks_are_sparse_and_within_the_bound(k, seed):
+    stack = random_stack(7, 3, k, 2, seed=seed, stream=1)
+    assert max(stack.most_active) <= k
+    assert 0 < average_sensitivity(stack.values) <= stack.sensitivity_bound(k)
 
 
-def rows(ratios, bound=10.0):
-    found = []
-    for seed, ratio in enumerate(ratios):
-        for n_layers in (1, 3):
-            values = {"sensitivity": ratio if n_layers == 3 else 1.0, "tail": 0.1, "bound": bound}
-            parameters = {"n": N, "s": 64, "k": 2, "n_layers": n_layers, "degree": 2, "seed": seed}
-            found.append(made_up(EXPERIMENT, parameters, values))
-    return Rows(found)
+def test_one_layer_is_a_network_and_its_bound_is_that_of_one_layer():
+    stack = random_stack(6, 1, 2, 2, seed=5, stream=0)
+    network = SparselyActivatedNetwork(stack.u, stack.layers[0].on_inputs, stack.layers[0].thresholds)
+    np.testing.assert_allclose(network(points(6)), stack.values, atol=1e-12)
+    assert stack.sensitivity_bound(2) == pytest.approx(4 * 2**2 * network.scale().W ** 2)
+    assert network.certify().upper <= 2
 
 
-def test_judges_see_both_sides():
-    assert judge_growth(rows([2.0, 2.1, 1.9])).outcome is Outcome.HOLDS
-    assert judge_growth(rows([0.5, 0.6, 0.55])).outcome is Outcome.DOES_NOT_HOLD
-    assert judge_growth(rows([0.5, 2.0, 1.0])).outcome is Outcome.UNDECIDED
-    assert judge_bound(rows([2.0, 3.0])).outcome is Outcome.HOLDS
-    assert judge_bound(rows([2.0, 3.0], bound=1.0)).outcome is Outcome.DOES_NOT_HOLD
+def test_the_bound_of_two_layers_by_hand():
+    """Norms 3 and 1 on the inputs, 5 between, 2 above: sqrt = (2k)^2 2 3 5 + (2k) 2 1."""
+    below = Layer(np.array([[3.0, 0], [0, 1]]), None, np.zeros(2))
+    above = Layer(np.array([[1.0, 0], [0, 0]]), np.array([[5.0, 1], [0, 0]]), np.zeros(2))
+    stack = Stack((below, above), np.array([2.0, -1]), np.zeros(4), (1, 1))
+    assert stack.sensitivity_bound(1) == pytest.approx((4 * 30 + 2 * 2) ** 2)
+
+
+def test_stacks_of_a_seed_share_their_lower_layers():
+    low, high = (random_stack(6, depth, 2, 2, seed=1, stream=0) for depth in (1, 2))
+    np.testing.assert_array_equal(low.layers[0].on_inputs, high.layers[0].on_inputs)
+
+
+def test_a_stack_has_a_layer():
+    with pytest.raises(ValueError, match="a layer or more"):
+        random_stack(6, 0, 2, 2, seed=1, stream=0)
+
+
+def test_a_measurement_is_repeatable():
+    task = {"n": 6, "address": 2, "k": 1, "depth": 2, "n_sizes": 2, "seed": 0}
+    found = measure(**task)
+    assert found == measure(**task)
+    assert found["tail_share"][0] == pytest.approx(1)
+    assert found["error_share"][-1] >= found["tail_share"][2]
+    assert found["n_points"] == [44, 88]
+
+
+@pytest.mark.parametrize(("active", "outcome"), [(2, Outcome.HOLDS), (3, Outcome.DOES_NOT_HOLD)])
+def test_sparsity(active, outcome):
+    assert judge_sparse(Rows([row(1, 0, most_active=active)])).outcome is outcome
+
+
+@pytest.mark.parametrize(("three", "outcome"), [(0.9, Outcome.HOLDS), (1.1, Outcome.DOES_NOT_HOLD)])
+def test_the_bound_is_judged_at_every_depth(three, outcome):
+    assert judge_bound(Rows([row(1, 0), row(3, 0, over_bound=three)])).outcome is outcome
+
+
+@pytest.mark.parametrize(("three", "outcome"), [(0.05, Outcome.HOLDS), (1e-4, Outcome.DOES_NOT_HOLD)])
+def test_product(three, outcome):
+    assert judge_product(of_depths("over_bound", 0.1, three)).outcome is outcome
+
+
+@pytest.mark.parametrize(("three", "outcome"), [(3.0, Outcome.HOLDS), (1.0, Outcome.DOES_NOT_HOLD)])
+def test_sensitivity(three, outcome):
+    assert judge_sensitivity(of_depths("sensitivity", 2.0, three)).outcome is outcome
+
+
+@pytest.mark.parametrize(("three", "outcome"), [(0.9, Outcome.HOLDS), (0.1, Outcome.DOES_NOT_HOLD)])
+def test_learning(three, outcome):
+    assert judge_learning(of_depths("tail", 0.5, three)).outcome is outcome
+
+
+def test_change_is_that_of_pairs():
+    rows = Rows(
+        [row(1, 0, sensitivity=1), row(3, 0, sensitivity=3), row(1, 1, sensitivity=2), row(3, 1, sensitivity=4)]
+    )
+    found = change(rows, lambda one: one["sensitivity_share"])
+    assert (found.estimate, found.low, found.high) == (2, 2, 2)
+
+
+def test_without_a_pair_there_is_no_verdict():
+    assert EXPERIMENT.claims[3].verdict(Rows([row(1, 0)])).outcome is Outcome.UNDECIDED

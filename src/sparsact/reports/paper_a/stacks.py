@@ -1,92 +1,103 @@
-"""Figures of stacks: weight by degree, sensitivity against depth, learning curves."""
+"""Figures of stacks of sparsely activated layers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from matplotlib.figure import Figure
 
-from sparsact.experiments import Row, Rows, mean_of
+from sparsact.experiments import Row, Rows
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, plot_curves
 from sparsact.reports.frame import Frame
+from sparsact.reports.spread import spread
 
-SHOWN = 2  # active units of the stacks whose spectra and curves are drawn
+NAMES = {1: "one layer", 2: "two layers", 3: "three layers"}
+LEAST_SHARE = 1e-8  # below it a share is rounding
+
+
+def frame_of_tails(rows: Rows) -> Frame:
+    """Median over seeds of the share of the variance above each degree, at the largest k."""
+    return curves(Rows(_above(_at_largest_k(rows))), series=_layers, x="degree", y="share")
+
+
+def frame_of_sensitivity(rows: Rows) -> Frame:
+    """Median over seeds of the sensitivity as a share of the variance, against the number of layers."""
+    by_k = Rows(row for k in rows.distinct("k") for row in rows.where(k=k))
+    return curves(by_k, series=lambda row: f"k = {row['k']}", x="depth", y="sensitivity_share")
+
+
+def frame_of_learning(rows: Rows) -> Frame:
+    """Median over seeds of the learner's error against its points, at the largest k."""
+    return curves(Rows(_learned(_at_largest_k(rows))), series=_layers, x="points", y="share")
+
+
+def _at_largest_k(rows: Rows) -> Rows:
+    return rows.where(k=max(rows.distinct("k")))
 
 
 def _layers(row: Row) -> str:
-    return "one layer" if row["n_layers"] == 1 else f"{row['n_layers']} layers"
+    return NAMES[row["depth"]]
 
 
-def _unfolded(rows: Rows, x: str, values: str, start: int = 0) -> Rows:
-    """A row for each entry of a list of values, at the entry of another list or at its place."""
-    return Rows(
-        Row(**(row.as_dict() | {"values": {"x": at, "y": value}}))
-        for row in rows.where(k=SHOWN)
-        for at, value in zip(row[x] if x else range(len(row[values])), row[values], strict=True)
-        if at >= start
-    )
+def _above(rows: Rows) -> Iterator[Row]:
+    for row in rows:
+        shares = enumerate(row["tail_share"])
+        yield from (spread(row, degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-def weights_frame(rows: Rows) -> Frame:
-    """Share of the variance at every degree."""
-    return curves(
-        _unfolded(rows, "", "weights", start=1), series=_layers, x="x", y="y", y_name="weight", interval=mean_of
-    )
+def _learned(rows: Rows) -> Iterator[Row]:
+    for row in rows:
+        curve = zip(row["n_points"], row["error_share"], strict=True)
+        yield from (spread(row, points=m, share=share) for m, share in curve)
 
 
-def weights_plot(frame: Frame) -> Figure:
-    """Weight against degree."""
-    return plot_curves(frame, x_label="degree", y_label="share of the variance")
+def plot_tails(frame: Frame) -> Figure:
+    """Share above a degree against the degree."""
+    return plot_curves(frame, x_label="degree d", y_label="weight above degree d / variance", log_y=10)
 
 
-def sensitivity_frame(rows: Rows) -> Frame:
-    """Average sensitivity at variance 1 for every depth and sparsity."""
-    return curves(
-        rows, series=lambda row: f"k = {row['k']} of {row['s']}", x="n_layers", y="sensitivity", interval=mean_of
-    )
+def plot_sensitivity(frame: Frame) -> Figure:
+    """Sensitivity against the number of layers."""
+    drawing = plot_curves(frame, x_label="layers", y_label="average sensitivity / variance")
+    drawing.axes[0].set_ylim(bottom=0)
+    drawing.axes[0].set_xticks(sorted(set(frame["depth"])))
+    return drawing
 
 
-def sensitivity_plot(frame: Frame) -> Figure:
-    """Sensitivity against depth."""
-    return plot_curves(frame, x_label="layers", y_label="average sensitivity / variance")
-
-
-def learning_frame(rows: Rows) -> Frame:
-    """Error of low-degree least squares against samples."""
-    return curves(_unfolded(rows, "samples", "errors"), series=_layers, x="x", y="y", y_name="error", interval=mean_of)
-
-
-def learning_plot(frame: Frame) -> Figure:
-    """Error against samples."""
-    return plot_curves(
+def plot_learning(frame: Frame) -> Figure:
+    """Error against points."""
+    drawing = plot_curves(
         frame,
-        x_label="samples",
-        y_label="mean squared error / variance",
+        x_label="training points",
+        y_label="error of degree 2 / variance",
         log_x=2,
-        log_y=10,
         levels={"variance of the target": 1.0},
     )
+    drawing.axes[0].set_ylim(bottom=0)
+    return drawing
 
 
 CHARTS = (
     Chart(
-        "weights",
-        f"Weight by degree, k = {SHOWN}",
-        "Mean over seeds with its 95 % interval. Every stack has variance 1.",
-        weights_frame,
-        weights_plot,
+        "tail",
+        "Weight above a degree, by depth",
+        "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
+        frame_of_tails,
+        plot_tails,
     ),
     Chart(
         "sensitivity",
-        "Sensitivity against depth",
-        "Mean over seeds with its 95 % interval; k units of a layer are on, in the mean.",
-        sensitivity_frame,
-        sensitivity_plot,
+        "Average sensitivity and depth",
+        "Points: median over seeds; bars: its interval. The seed's stacks share their lower layers.",
+        frame_of_sensitivity,
+        plot_sensitivity,
     ),
     Chart(
         "learning",
-        f"Learning curves of degree 2, k = {SHOWN}",
-        "Error over the whole cube; mean over seeds with its 95 % interval.",
-        learning_frame,
-        learning_plot,
+        "Learning curves by depth",
+        "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
+        frame_of_learning,
+        plot_learning,
     ),
 )
