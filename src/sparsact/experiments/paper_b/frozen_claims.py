@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sparsact.experiments.claim import Claim, MissingRowsError, Verdict, every, only_if, within
+from sparsact.experiments.claim import Claim, Verdict, every, only_if, within
 from sparsact.experiments.interval import mean_of, range_of
 from sparsact.experiments.paper_b.frozen_models import TARGETS
 from sparsact.experiments.paper_b.frozen_pairs import (
@@ -15,7 +15,7 @@ from sparsact.experiments.paper_b.frozen_pairs import (
     depending_on_dense,
     ratios,
 )
-from sparsact.experiments.rows import Rows
+from sparsact.experiments.rows import MissingRowsError, Rows
 
 SPARSE = ("dsm-50", "dsm-25")
 PRINTED = {  # Table 1: active units to the errors

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sparsact.experiments.claim import MissingRowsError, Verdict, every, only_if, within
+from sparsact.experiments.claim import Verdict, every, only_if, within
 from sparsact.experiments.interval import mean_of
-from sparsact.experiments.rows import Row, Rows
+from sparsact.experiments.rows import MissingRowsError, Row, Rows
 
 LINE = "line"  # the best linear function, as an opponent
 DENSE = {

@@ -1,8 +1,8 @@
 r"""Theorem 4.1: the error of constants in hash buckets against the number of buckets, on k-dimensional subspaces.
 
 The learner is the theorem's: one Euclidean hash of K = 4k directions, which stay the same for all widths; a constant in
-each bucket; the nearest bucket for an empty one. A table of N buckets has error of order N^(-1/k) there: a straight line
-of slope -1/k on logarithmic axes.
+each bucket; the nearest bucket for an empty one. A table of N buckets has error of order N^(-1/k) there: a straight
+line of slope -1/k on logarithmic axes.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def _claim(k: int) -> Claim:
         statement=f"The {WORDS[name]} error falls with the buckets like buckets^({slope:g}) for k = {k} "
         f"(the theory's rate is -1/k).",
         printed=f"O(L sqrt(d)^{k} / eps^{k}) buckets for a largest error of eps",
-        rule=f"slope of log {WORDS[name]} error in log buckets, fitted to each seed's curve; holds if the 95 % interval "
-        f"of its mean over seeds lies within {slope:g} +- {half:g}",
+        rule=f"slope of log {WORDS[name]} error in log buckets, fitted to each seed's curve; holds if the 95 % "
+        f"interval of its mean over seeds lies within {slope:g} +- {half:g}",
         judge=lambda rows: judge_slope(rows, k),
     )
 
@@ -147,8 +147,8 @@ EXPERIMENT = Experiment(
     summary=(
         "Points are uniform on the part of a random k-dimensional subspace within [-1, 1]^16, and the target is the "
         "lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k directions drawn within the "
-        "subspace that the points span (a rotation of the theorem's, which hashes all 16 columns), constants, the nearest "
-        "bucket for an empty one. Test points: 16,384 fresh ones. Of the dense model only the width that Theorem 4.2 "
+        "subspace that the points span (a rotation of the theorem's, which hashes all 16 columns), constants, the "
+        "nearest bucket for an empty one. Test points: 16,384 fresh ones. Of the dense model only the width that Theorem 4.2 "
         "demands is counted, with its unspecified constant C taken as 1."
     ),
     version=1,
