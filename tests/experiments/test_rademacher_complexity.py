@@ -10,11 +10,11 @@ from sparsact.hypercube import points
 
 def row(values, **parameters):
     """A row of a cube, or what ``parameters`` say."""
-    parameters = {"sample": "cube", "n": 3, "k": 1, "n_draws": None, "seed": 0} | parameters
+    parameters = {"sample": "cube", "n": 3, "k": 1, "B": 1.0, "n_draws": None, "seed": 0} | parameters
     return Row("", "rademacher", 1, parameters, values, 1.0, "", {}, {}, "")
 
 
-def cube(last, n_draws=None, dense=2.0, bound=9.0, conjecture=5.0):
+def cube(last, n_draws=None, dense=2.0, bound=9.0, conjecture=5.0, B=1.0):
     """Values for one and two units."""
     values = {
         "units": [1, 2],
@@ -25,11 +25,11 @@ def cube(last, n_draws=None, dense=2.0, bound=9.0, conjecture=5.0):
         "dense_bound": [bound] * 2,
         "pair": 2.0,
     }
-    return row(values, n_draws=n_draws)
+    return row(values, n_draws=n_draws, B=B)
 
 
 def test_one_unit_is_no_less_than_any_that_is_tried():
-    values = experiment.measure(sample="cube", n=2, k=1, n_draws=None, seed=0)
+    values = experiment.measure(sample="cube", n=2, k=1, B=1.0, n_draws=None, seed=0)
     X = points(2)
     rng = np.random.default_rng(3)
     w = rng.normal(size=(20_000, 2))
@@ -37,16 +37,17 @@ def test_one_unit_is_no_less_than_any_that_is_tried():
     active = np.maximum(X @ w.T - rng.uniform(-1, 1, 20_000), 0)  # (points, units)
     tried = np.abs(points(4) @ active / 4).max(axis=1).mean()
     assert values["sparse"][0] * 0.97 < tried <= values["sparse"][0] + 1e-6
-    assert values["pair"] == pytest.approx(2 * values["sparse"][0], rel=1e-6)
+    together = experiment.measure(sample="cube", n=2, k=2, B=1.0, n_draws=None, seed=0)
+    assert together["pair"] == pytest.approx(2 * values["sparse"][0], rel=1e-6)
 
 
 def test_measure_is_deterministic_and_the_seed_matters():
-    drawn = [experiment.measure(sample="cube", n=2, k=1, n_draws=5, seed=seed) for seed in (1, 1, 2)]
+    drawn = [experiment.measure(sample="cube", n=2, k=1, B=1.0, n_draws=5, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_orthogonal_points_reach_what_the_docstring_says():
-    values = experiment.measure(sample="orthogonal", n=8, k=1, n_draws=5, seed=0)
+    values = experiment.measure(sample="orthogonal", n=8, k=1, B=1.0, n_draws=5, seed=0)
     assert values["reached"] == pytest.approx(2.0)  # 2 W R / sqrt(m)
     assert values["allowed"] == pytest.approx((np.sqrt(8) + 1) / 2)  # B = W R / sqrt(m) = 1
     assert values["most_active"] == 1
@@ -62,6 +63,13 @@ def test_the_jackknife_is_wide_where_blocks_disagree():
     rows = Rows([cube(1.5), cube(1.0, 10), cube(2.0, 10)])
     assert experiment.judge_growth(rows).outcome is Outcome.UNDECIDED
     assert experiment.growth_of(rows[1:]).estimate == pytest.approx(1.5)
+
+
+def test_growth_that_depends_on_the_bias_names_it():
+    small, large = ([cube(last, n_draws, B=B) for n_draws in (None, 10, 10)] for last, B in ((1.9, 0.5), (1.5, 2.0)))
+    verdict = experiment.judge_growth(Rows([*small, *large]))
+    assert verdict.outcome is Outcome.HOLDS_ONLY_IF
+    assert verdict.condition == "B is 2, of 0.5, 2 tried with W = 1"
 
 
 def test_dense_and_bound():

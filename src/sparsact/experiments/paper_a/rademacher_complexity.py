@@ -30,7 +30,13 @@ from sparsact.experiments import (
 from sparsact.hypercube import points
 from sparsact.rademacher import compare, exact_complexity, orthogonal_network
 
-W = B = 1.0
+W = 1.0
+USUAL = 1.0  # B, where only one is taken
+BIASES: dict[Scale, tuple[float, ...]] = {
+    Scale.SMOKE: (1.0,),
+    Scale.QUICK: (1.0, 2.0),
+    Scale.FULL: (0.5, 1.0, 2.0),
+}
 UNITS = 8
 ROUNDING = 1e-6  # accuracy of exact maxima
 MOST_GROWTH = 1.8
@@ -41,23 +47,25 @@ LARGE_BLOCKS = {Scale.SMOKE: 0, Scale.QUICK: 0, Scale.FULL: 10}  # of two sign v
 ORTHOGONAL = {Scale.SMOKE: (4, 8), Scale.QUICK: (2, 4, 8, 16, 32), Scale.FULL: (2, 4, 8, 16, 32, 64, 128)}
 
 
-def parameters(scale: Scale) -> Iterator[dict[str, str | int | None]]:
+def parameters(scale: Scale) -> Iterator[dict[str, str | int | float | None]]:
     """Orthogonal samples, small cubes with all signs, blocks of drawn signs; the 3-cube also for k = 2."""
     for m in ORTHOGONAL[scale]:
-        yield {"sample": "orthogonal", "n": m, "k": 1, "n_draws": BLOCK, "seed": 0}
+        yield {"sample": "orthogonal", "n": m, "k": 1, "B": None, "n_draws": BLOCK, "seed": 0}
     for n in CUBES[scale]:
-        for k in (1, 2):
-            yield {"sample": "cube", "n": n, "k": k, "n_draws": None, "seed": 0}
+        yield {"sample": "cube", "n": n, "k": 2, "B": USUAL, "n_draws": None, "seed": 0}
+        for B in BIASES[scale]:
+            yield {"sample": "cube", "n": n, "k": 1, "B": B, "n_draws": None, "seed": 0}
     for seed in range(BLOCKS[scale]):
-        yield {"sample": "cube", "n": CUBES[scale][-1], "k": 1, "n_draws": BLOCK, "seed": seed}
+        for B in BIASES[scale]:
+            yield {"sample": "cube", "n": CUBES[scale][-1], "k": 1, "B": B, "n_draws": BLOCK, "seed": seed}
     for seed in range(LARGE_BLOCKS[scale]):
-        yield {"sample": "cube", "n": 4, "k": 1, "n_draws": 2, "seed": seed}
+        yield {"sample": "cube", "n": 4, "k": 1, "B": USUAL, "n_draws": 2, "seed": seed}
 
 
-def measure(*, sample: str, n: int, k: int, n_draws: int | None, seed: int) -> dict[str, Any]:
+def measure(*, sample: str, n: int, k: int, B: float | None, n_draws: int | None, seed: int) -> dict[str, Any]:
     """Complexities for every number of units, beside their bounds; ``n_draws`` None takes all signs."""
     rng = np.random.default_rng([seed, 1])
-    if sample == "orthogonal":
+    if sample == "orthogonal" or B is None:  # the network there sets its own B
         return _on_orthogonal_points(n, BLOCK if n_draws is None else n_draws, rng)
     X = points(n)
     signs = None if n_draws is None else rng.choice([-1, 1], size=(n_draws, len(X)))
@@ -66,7 +74,7 @@ def measure(*, sample: str, n: int, k: int, n_draws: int | None, seed: int) -> d
     dense = exact_complexity(X, units, None, W=W, B=B, signs=signs)
     beside = compare(sparse, X, units, k, W=W, B=B)
     # with more than s units asked for, s of them are searched for together, though k = s does not bind them
-    pair = exact_complexity(X, [2, 3], 2, W=W, B=B, signs=signs) if n < 4 else None
+    pair = exact_complexity(X, [2, 3], 2, W=W, B=B, signs=signs) if k == 2 else None
     return {
         "units": units,
         "sparse": sparse.value.tolist(),
@@ -102,25 +110,36 @@ def growth_of(blocks: Rows) -> Interval:
     return mean_of(n * whole - (n - 1) * without)
 
 
-def _drawn(rows: Rows, n: int) -> Rows:
-    return Rows(row for row in rows.where(sample="cube", n=n, k=1) if row["n_draws"] is not None)
-
-
 def _largest_cube(rows: Rows) -> int:
     return int(max(needed(rows.where(sample="cube", n_draws=None, k=1), "a cube with all signs").column("n")))
 
 
 def judge_growth(rows: Rows) -> Verdict:
-    """From one unit to eight, on the largest cube with all signs: of drawn signs, and exactly."""
+    """From one unit to eight, on the largest cube with all signs: of drawn signs and exactly, for each B."""
     n = _largest_cube(rows)
-    blocks = _drawn(rows, n)
-    drawn = growth_of(blocks)
-    exact = rows.where(sample="cube", n=n, k=1, n_draws=None)[0]["sparse"]
-    count = sum(blocks.column("n_draws"))
-    return every(
-        within(drawn, most=MOST_GROWTH, what=f"R(s=8)/R(s=1) at n = {n}, {count} sign vectors:"),
-        within(range_of([exact[-1] / exact[0]]), most=MOST_GROWTH, what="all sign vectors:"),
-    )
+    verdicts = {}
+    for (B,), group in rows.where(sample="cube", n=n, k=1).groups("B").items():
+        blocks = Rows(row for row in group if row["n_draws"] is not None)
+        exact = needed(group.where(n_draws=None), "all signs")[0]["sparse"]
+        drawn = growth_of(blocks)
+        what = f"R(s=8)/R(s=1) at n = {n}, B = {B:g}, {sum(blocks.column('n_draws'))} sign vectors:"
+        verdicts[B] = every(
+            within(drawn, most=MOST_GROWTH, what=what),
+            within(range_of([exact[-1] / exact[0]]), most=MOST_GROWTH, what="all:"),
+        )
+    return _where_it_holds(verdicts)
+
+
+def _where_it_holds(verdicts: dict[float, Verdict]) -> Verdict:
+    """One verdict of those for several B: it holds only for some, if it fails for others and none is undecided."""
+    together = every(*verdicts.values())
+    held = [B for B, verdict in verdicts.items() if verdict.outcome is Outcome.HOLDS]
+    decided = all(verdict.outcome is not Outcome.UNDECIDED for verdict in verdicts.values())
+    if together.outcome is Outcome.HOLDS or not held or not decided:
+        return together
+    tried = ", ".join(f"{B:g}" for B in verdicts)
+    condition = f"B is {' or '.join(f'{B:g}' for B in held)}, of {tried} tried with W = 1"
+    return Verdict(Outcome.HOLDS_ONLY_IF, together.measured, condition)
 
 
 def judge_dense(rows: Rows) -> Verdict:
@@ -144,27 +163,28 @@ def judge_bound(rows: Rows) -> Verdict:
     return within(range_of(shares), most=1 + ROUNDING, what="complexity / bound")
 
 
-def cube_ratios(rows: Rows) -> list[tuple[int, int, int, Interval]]:
-    """(n, k, s, complexity over conjecture) on cubes: exact where all signs were taken, else a mean over blocks."""
+def cube_ratios(rows: Rows) -> list[tuple[int, int, float, int, Interval]]:
+    """(n, k, B, s, complexity over conjecture) on cubes: exact where all signs were taken, else a mean over blocks."""
     ratios = []
-    for (n, k), group in needed(rows.where(sample="cube"), "a cube").groups("n", "k").items():
+    for (n, k, B), group in needed(rows.where(sample="cube"), "a cube").groups("n", "k", "B").items():
         whole = group.where(n_draws=None)
         for at, s in enumerate(group[0]["units"]):
             if k > s:
                 continue  # the dense class, for which the conjecture has s in place of k
             of = range_of if len(whole) else mean_of
-            ratios.append((n, k, s, of([row["sparse"][at] / row["conjecture"][at] for row in whole or group])))
+            ratios.append((n, k, B, s, of([row["sparse"][at] / row["conjecture"][at] for row in whole or group])))
     return ratios
 
 
 def judge_conjecture(rows: Rows) -> Verdict:
     """The largest ratio on a cube, and that on orthogonal points."""
-    n, k, s, worst = max(cube_ratios(rows), key=lambda ratio: ratio[-1].low)
+    n, k, B, s, worst = max(cube_ratios(rows), key=lambda ratio: ratio[-1].low)
     orthogonal = needed(rows.where(sample="orthogonal"), "orthogonal points")
+    tried = ", ".join(f"{n}" for n in rows.where(sample="cube").distinct("n"))
     largest = max(orthogonal, key=lambda row: row["n"])
     return only_if(
-        "the points are the whole cube (measured for n = 2 to 4, s up to 8, k = 1 and 2)",
-        _exceeds(worst, f"largest ratio on a cube (n = {n}, k = {k}, s = {s})"),
+        f"the points are the whole cube (measured for n = {tried}, s up to {UNITS}, k = 1 and 2)",
+        _exceeds(worst, f"largest ratio on a cube (n = {n}, k = {k}, B = {B:g}, s = {s})"),
         _exceeds(
             range_of([largest["reached"] / largest["allowed"]]), f"at least, on {largest['n']} orthogonal points,"
         ),
@@ -183,7 +203,7 @@ EXPERIMENT = Experiment(
     place="Section 5, Theorem 19, equation (15), Conjecture 20",
     title="Rademacher complexity against the number of units",
     summary=(
-        "Exact maxima over all networks with W = B = 1 on all points of the cube, by enumeration of the sets that "
+        "Exact maxima over all networks with W = 1 on all points of the cube, by enumeration of the sets that "
         "halfspaces cut from it; averaged over all sign vectors (n = 2, 3) or drawn ones (n = 3, 4). On rows of a "
         "Hadamard matrix two units, one active at each point, bound the complexity from below."
     ),
@@ -196,8 +216,8 @@ EXPERIMENT = Experiment(
             "Section 5",
             "The complexity of the sparse class grows far more slowly with the units than that of the dense class.",
             "sqrt(s) against s",
-            "holds if the jackknife 95 % interval of R(s=8)/R(s=1) over blocks of signs, and its exact value, are at "
-            "most 1.8; the dense class grows 8-fold",
+            "holds if, for every B, the jackknife 95 % interval of R(s=8)/R(s=1) over blocks of signs, and its exact "
+            "value, are at most 1.8 (the dense class grows 8-fold); holds only if B is such where some B fail",
             judge_growth,
         ),
         Claim(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from sparsact.experiments import Interval, Rows, mean_of, range_of
+from sparsact.experiments.paper_a.rademacher_complexity import MOST_GROWTH, USUAL
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import joined, plot_curves
 from sparsact.reports.frame import Frame
@@ -16,7 +17,7 @@ REACHED, ALLOWED = "reached by two units", "Conjecture 20"
 
 def frame(rows: Rows) -> Frame:
     """Complexity for every number of units: exact on the 3-cube (or the 2-cube), and of drawn signs on the largest."""
-    cubes = rows.where(sample="cube")
+    cubes = rows.where(sample="cube", B=USUAL)
     exact = [row for row in cubes if row["n_draws"] is None]
     n = max((row["n"] for row in exact), default=0)
     parts = []
@@ -64,7 +65,7 @@ def plot_orthogonal(frame: Frame) -> Figure:
     return plot_curves(
         frame,
         x_label="orthogonal points m = n",
-        y_label=r"complexity (W = 1, R = $\sqrt{m}$)",
+        y_label="complexity (W = 1, R = square root of m)",
         log_x=2,
         lines=(ALLOWED,),
     )
@@ -85,6 +86,25 @@ def _exact(values: list[float]) -> list[Interval]:
     return [range_of([value]) for value in values]
 
 
+def growth_frame(rows: Rows) -> Frame:
+    """Exact complexity over that of one unit, on the largest cube with all signs, a curve for each B."""
+    exact = rows.where(sample="cube", k=1, n_draws=None)
+    n = max((row["n"] for row in exact), default=0)
+    parts = [
+        _curve(f"B = {row['B']:g}", row["units"], _exact([one / row["sparse"][0] for one in row["sparse"]]))
+        for row in exact
+        if row["n"] == n
+    ]
+    return joined(*parts) if parts else _curve("", [], [])
+
+
+def plot_growth(frame: Frame) -> Figure:
+    """The growth against the units."""
+    return plot_curves(
+        frame, x_label="units s", y_label="complexity / that of one unit", levels={"limit of the claim": MOST_GROWTH}
+    )
+
+
 CHARTS = (
     Chart(
         "units",
@@ -93,6 +113,13 @@ CHARTS = (
         "drawn sign vectors and its 95 % interval. The dense class grows as s.",
         frame,
         plot,
+    ),
+    Chart(
+        "growth",
+        "Growth of the one-sparse class for several bounds of the bias",
+        "All points of the largest cube with all sign vectors, exact; W = 1, k = 1.",
+        growth_frame,
+        plot_growth,
     ),
     Chart(
         "orthogonal",
