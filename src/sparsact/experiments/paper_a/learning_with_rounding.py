@@ -19,7 +19,7 @@ P, Q = 3, 9
 MOST_SKILL = 0.02  # share of the trivial predictor's error that counts as none
 PLANTED, ELIMINATION = "planted network", "elimination modulo p"
 LEARNERS = ("low degree", "sparsely activated", "sparse layer", "hash tables", "perceptron", "forest")
-SIZES = {Scale.SMOKE: (2, 60), Scale.QUICK: (6, 600), Scale.FULL: (8, 4000)}  # entries of a vector, training samples
+SIZES = {Scale.SMOKE: (2, 60), Scale.QUICK: (6, 600), Scale.FULL: (8, 2000)}  # entries of a vector, training samples
 N_TEST = {Scale.SMOKE: 200, Scale.QUICK: 2000, Scale.FULL: 4000}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
