@@ -6,6 +6,7 @@ prints, (<w, y> mod q) mod p, is linear modulo p where p divides q; the rule tha
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -69,7 +70,9 @@ def _predictions(
             return np.full(len(test.Y), train.labels.mean())
         return np.asarray(test.Y @ secret % P, dtype=np.float64)
     X, y = problem.reduction.examples(train)
-    model = estimators(seed)[learner]().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Stochastic Optimizer")  # 100 epochs are all that the perceptron is given
+        model = estimators(seed)[learner]().fit(X, y)
     return np.asarray(model.predict(problem.reduction.lift(test.Y)), dtype=np.float64)
 
 
