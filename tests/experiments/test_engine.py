@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,7 +229,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
         while len(Store(rows)) <= counts[-1] and process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(rng.uniform(0, 0.1))
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         counts.append(len(Store(rows)))
     assert counts == sorted(counts)

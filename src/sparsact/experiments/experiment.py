@@ -32,7 +32,8 @@ class Experiment:
     version : int
         Raised whenever the same parameters would give another result.
     parameters : callable
-        From a scale to the parameters of every task.
+        From a scale to the parameters of every task; it stands in the module of the experiment, by whose name the
+        figures are found.
     measure : callable
         Of the parameters as keywords: what was measured, as plain numbers, texts, or lists of these. A function of a
         module, since it runs in a process of its own, with one thread.

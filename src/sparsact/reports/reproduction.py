@@ -50,8 +50,8 @@ class Part:
 
 
 def charts(findings: Findings) -> tuple[Chart, ...]:
-    """Figures of an experiment: ``CHARTS`` of the report's module that has the name of the experiment's."""
-    _, paper, module = findings.experiment.measure.__module__.rsplit(".", 2)
+    """Figures of an experiment: ``CHARTS`` of the module that has the name of the one its ``parameters`` stand in."""
+    _, paper, module = findings.experiment.parameters.__module__.rsplit(".", 2)
     found: tuple[Chart, ...] = import_module(f"sparsact.reports.{paper}.{module}").CHARTS
     return found
 

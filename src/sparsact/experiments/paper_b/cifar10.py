@@ -42,11 +42,12 @@ SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 3}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
-    """Each model at each number of active units, one seed after the other."""
-    for seed in range(SEEDS[scale]):
-        for model, n_active in FIGURE:
-            width = TIMES[model] * n_active
-            yield {"model": model, "n_active": n_active, "width": width, **CHOSEN, **SIZES[scale], "seed": seed}
+    """Each model at each number of active units, one seed after the other; Table 2 before what Figure 5 adds."""
+    for models in (TABLE, FIGURE[len(TABLE) :]):
+        for seed in range(SEEDS[scale]):
+            for model, n_active in models:
+                width = TIMES[model] * n_active
+                yield {"model": model, "n_active": n_active, "width": width, **CHOSEN, **SIZES[scale], "seed": seed}
 
 
 def measure(

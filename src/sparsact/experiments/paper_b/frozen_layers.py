@@ -32,24 +32,34 @@ IN_TABLE = ("dense-linear", "dense-relu", "dsm-50", "dsm-25")
 
 
 def parameters(scale: Scale) -> Iterator[Parameters]:
-    """A task for each seed, target, model, number of active units and way to find the top layer."""
+    """A task for each seed, target, model, number of active units and way to find the top layer.
+
+    What takes longest comes last: the wide layers of Table 1.
+    """
     for seed in range(SEEDS[scale]):
-        for target, model, active in _grid(scale):
-            where: Parameters = {"target": target, "model": model, "active": active, "seed": seed, **SAMPLE[scale]}
-            yield {**where, **RMSPROP, **TRAINED[scale]}
+        for target, model, active in _grid(ACTIVE[scale]):
+            yield _trained(scale, seed, target, model, active)
         for target in TARGETS:
             for model, active in _layers(scale, target):
-                where = {"target": target, "model": model, "active": active, "seed": seed, **SAMPLE[scale]}
-                yield {**where, **RIDGE}
+                where: Parameters = {"target": target, "model": model, "active": active, "seed": seed}
+                yield {**where, **SAMPLE[scale], **RIDGE}
+    for active in TABLE[scale]:
+        for seed in range(SEEDS[scale]):
+            for target in ("polynomial", "hypercube"):
+                for model in IN_TABLE:
+                    yield _trained(scale, seed, target, model, active)
 
 
-def _grid(scale: Scale) -> Iterator[tuple[str, str, int]]:
+def _trained(scale: Scale, seed: int, target: str, model: str, active: int) -> Parameters:
+    where: Parameters = {"target": target, "model": model, "active": active, "seed": seed}
+    return {**where, **SAMPLE[scale], **RMSPROP, **TRAINED[scale]}
+
+
+def _grid(widths: tuple[int, ...]) -> Iterator[tuple[str, str, int]]:
     """What is trained."""
     for target in TARGETS:
         models = IN_TABLE if target == "projected" else tuple(MODELS)
-        yield from ((target, model, active) for model in models for active in ACTIVE[scale])
-        if target != "projected":
-            yield from ((target, model, active) for model in IN_TABLE for active in TABLE[scale])
+        yield from ((target, model, active) for model in models for active in widths)
 
 
 def _layers(scale: Scale, target: str) -> Iterator[tuple[str, int]]:
