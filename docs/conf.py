@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import local_citations
 from command_pages import command_pages
+from verdict_table import verdict_table
 
 project = "sparsact"
 author = "the sparsact developers"
@@ -62,7 +63,8 @@ os.chdir(tempfile.mkdtemp())
 
 
 def setup(app: Sphinx) -> None:
-    """Write the pages that are made from the command itself and from the list of bounds; keep citations apart."""
+    """Write the pages that are made from the command, the list of bounds and the kept rows; keep citations apart."""
     app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
     app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
+    app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))

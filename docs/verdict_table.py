@@ -1,0 +1,34 @@
+"""The claims of both papers with their verdicts, computed from the rows that the repository keeps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sparsact.experiments import Findings, Store, experiments
+
+ROWS = Path(__file__).parents[1] / "results" / "reproduction"
+
+
+def verdict_table(path: Path) -> None:
+    """Write the table, to be included by ``reproduce.rst``."""
+    store = Store(ROWS)
+    lines = [":orphan:", ""]
+    for experiment in experiments().values():
+        found = Findings.of(experiment, store)
+        title = f"Paper {experiment.paper}, {experiment.place}: {experiment.title}"
+        lines += ["", f"**{plain(title)}** (``{experiment.name}``, {len(found.rows)} of {found.n_tasks} tasks)", ""]
+        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 16 40 12 32", ""]
+        rows = [("place", "claim", "verdict", "measured")]
+        for claim, verdict in found.verdicts:
+            condition = f"Only if {verdict.condition}. " if verdict.condition else ""
+            rows.append((claim.place, claim.statement, verdict.outcome.value, condition + verdict.measured))
+        for first, *rest in rows:
+            lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def plain(text: str) -> str:
+    """Text in which no character means anything to reStructuredText."""
+    return re.sub(r"([*`|_\\])", r"\\\1", " ".join(text.split()))
