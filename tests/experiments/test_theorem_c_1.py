@@ -8,7 +8,7 @@ from sparsact.experiments import Outcome, Row, Rows, Scale
 from sparsact.experiments.paper_b import theorem_c_1 as experiment
 from sparsact.experiments.paper_b import theorem_c_1_claims as claims
 
-TASK = {"manifold": "swiss roll", "k": 2, "ambient": 5, "centres": 3, "rows": 900, "seed": 3}
+TASK = {"manifold": "swiss roll", "k": 2, "ambient": 5, "centres": 3, "rows": 900, "n_test": 400, "seed": 3}
 
 
 @pytest.fixture(scope="module")

@@ -150,8 +150,8 @@ EXPERIMENT = Experiment(
     title="Constants in hash buckets on a subspace",
     summary=(
         "Points are uniform on the part of a random k-dimensional subspace within [-1, 1]^16, and the target is the "
-        "lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k directions drawn within the "
-        "subspace that the points span (a rotation of the theorem's, which hashes all 16 columns), constants, the "
+        "lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k normal directions in "
+        "all 16 columns, as the theorem has it, constants, the "
         "nearest bucket for an empty one. Widths run from about a dozen buckets to the first with 2 % of misses. Test "
         "points: 16,384 fresh ones. Of the dense model only the width that Theorem 4.2 demands is counted, with its "
         "unspecified constant C taken as 1."

@@ -17,7 +17,7 @@ def by_width(rows: Rows, columns: dict[str, str], x: str) -> Frame:
     frames: list[Frame] = []
     for name, column in columns.items():
         for (k,), group in rows.groups("k").items():
-            places = range(len(group[0]["widths"]))
+            places = range(len(group[0][x]))
             at = [median_of([row[x][i] for row in group]).estimate for i in places]
             found = [median_of([_entry(row, column, i) for row in group]) for i in places]
             frames.append(

@@ -1,0 +1,86 @@
+"""Claims about Theorem 4.1 in practice: misses and samples, the literal learner and its rivals."""
+
+from __future__ import annotations
+
+from sparsact.experiments import Claim, Rows, Verdict, every, mean_of, needed, within
+
+MISSES, RIVALS = "misses", "rivals"
+NOTICEABLE = 0.001  # share of misses from which on a prediction is compared
+NEAR = 0.1
+RARE = 0.01
+
+
+def judge_prediction(rows: Rows, predicted: str) -> Verdict:
+    """Predicted against measured misses, at every number of samples that leaves a noticeable share."""
+    curves = needed(rows.where(part=MISSES), "curves of misses", 2)
+    parts = []
+    for i, m in enumerate(curves[0]["samples"]):
+        average = mean_of([row["misses"][i] for row in curves]).estimate
+        if average > NOTICEABLE:
+            excess = mean_of([(row[predicted][i] - row["misses"][i]) / average for row in curves])
+            parts.append(within(excess, least=-NEAR, most=NEAR, what=f"{m} samples:"))
+    return every(*parts)
+
+
+def judge_proof(rows: Rows) -> Verdict:
+    """Share of misses at the proof's number of samples."""
+    curves = needed(rows.where(part=MISSES), "curves of misses", 2)
+    what = f"misses after {curves[0]['proof_samples']:.0f} samples:"
+    return within(mean_of(curves.array("proof_misses")), most=RARE, what=what)
+
+
+def judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
+    """Error of a model over that of a rival on the same rows, at every size."""
+    found = needed(rows.where(part=RIVALS), "tasks with rivals", 2)
+    return every(
+        *(
+            within(mean_of([row[model] / row[rival] for row in group]), what=f"d = {d}, {m} rows:", **limits)
+            for (d, m), group in found.groups("ambient", "rows").items()
+        )
+    )
+
+
+def _prediction(name: str, column: str, how: str) -> Claim:
+    return Claim(
+        name=name,
+        place="beyond the paper",
+        statement=f"The share of fresh points in empty buckets is sum_b p_b (1 - p_b)^m, {how}.",
+        printed="",
+        rule="predicted less measured share, over the mean measured one; holds if the 95 % interval of its mean over "
+        f"seeds lies within +- {NEAR:g} at every number of samples that leaves more than {NOTICEABLE:.1%} of "
+        "misses on average",
+        judge=lambda rows: judge_prediction(rows, column),
+    )
+
+
+CLAIMS = (
+    _prediction("misses", "predicted", "with p_b the shares of another sample of four times the most samples"),
+    _prediction("misses-unbiased", "unbiased", "which that sample predicts without bias"),
+    Claim(
+        name="samples-of-the-proof",
+        place="Theorem 4.1, proof",
+        statement="After the proof's k V ln V samples empty buckets are a rare scenario.",
+        printed="a rare scenario; V = O((2 Gamma L sqrt(d) / eps)^k)",
+        rule="share of misses at k V ln V samples, eps the gap of the hyperplanes, L = 1 and the constant Gamma 1, "
+        f"predicted without bias from another sample; holds if the 95 % interval of its mean lies below {RARE:.0%}",
+        judge=judge_proof,
+    ),
+    Claim(
+        name="literal-and-nearest",
+        place="beyond the paper",
+        statement="The literal learner, one table of constants with the best gap, loses to the nearest neighbour.",
+        printed="",
+        rule="its root mean squared error over that of 1-NN on the same rows; holds if the 95 % interval of the mean "
+        "over seeds lies above 1 at every size",
+        judge=lambda rows: judge_ratio(rows, "literal", "nearest", least=1.0),
+    ),
+    Claim(
+        name="recommended-and-eight-nearest",
+        place="beyond the paper",
+        statement="The recommended learner, 16 adapted tables of lines, beats the mean of eight nearest neighbours.",
+        printed="",
+        rule="its root mean squared error over that of 8-NN on the same rows; holds if the 95 % interval of the mean "
+        "over seeds lies below 1 at every size",
+        judge=lambda rows: judge_ratio(rows, "recommended", "eight_nearest", most=1.0),
+    ),
+)

@@ -1,0 +1,101 @@
+"""Theorem 4.1 in practice: predictions of misses against enumeration, the rules on made-up rows."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments.paper_b.theorem_4_1_practice import measure, misses, plug_in, rivals, unbiased
+from sparsact.experiments.paper_b.theorem_4_1_practice_claims import CLAIMS, MISSES, RIVALS
+
+PLANE = {"k": 2, "ambient": 5, "n_directions": 6, "width": 0.5, "fewest": 16, "most": 256, "large": 4096, "seed": 1}
+SIZES = {"k": 3, "ambient": 7, "centres": 5, "rows": 400, "n_test": 90, "seed": 1}
+
+
+@pytest.mark.parametrize("m", [1, 2, 4, 6])
+def test_unbiased_is_the_mean_over_all_choices(m):
+    bucket = np.repeat([0, 1, 2], [4, 2, 1])
+    missed = [
+        bucket[one] not in bucket[list(rest)]
+        for one in range(7)
+        for rest in combinations([i for i in range(7) if i != one], m)
+    ]
+    assert unbiased(np.array([4, 2, 1]), m) == pytest.approx(np.mean(missed))
+
+
+def test_unbiased_has_the_mean_of_the_sum_and_the_plug_in_has_not():
+    p, m, n_rows = np.array([0.5, 0.3, 0.15, 0.05]), 20, 40
+    draws = np.random.default_rng(3).multinomial(n_rows, p, size=4000)
+    found = np.array([[unbiased(c[c > 0], m), plug_in(c[c > 0], m)] for c in draws])
+    off = (found.mean(axis=0) - p @ (1 - p) ** m) / (found.std(axis=0) / np.sqrt(len(draws)))
+    assert abs(off[0]) < 5  # fails with probability below 1e-6
+    assert abs(off[1]) > 10
+
+
+def test_plug_in_by_hand():
+    assert plug_in(np.array([3, 1]), 2) == pytest.approx(0.75 / 16 + 0.25 * 9 / 16)
+
+
+def test_misses_fall_and_are_predicted():
+    values = measure(part=MISSES, **PLANE)
+    assert values == misses(**PLANE)
+    assert values["samples"] == [16, 32, 64, 128, 256]
+    assert values["misses"] == sorted(values["misses"], reverse=True)
+    assert values["misses"][0] == pytest.approx(values["unbiased"][0], abs=0.15)
+    assert values["misses"][-1] == pytest.approx(values["unbiased"][-1], abs=0.05)
+    assert values["unbiased"] == sorted(values["unbiased"], reverse=True)
+
+
+def test_rivals_are_deterministic_and_see_the_same_points():
+    values = measure(part=RIVALS, **SIZES)
+    assert values == rivals(**SIZES)
+    other = rivals(**SIZES | {"rows": 800})
+    assert other["deviation"] == values["deviation"]
+    assert other["nearest"] != values["nearest"]
+    assert values["recommended"] < values["deviation"]
+
+
+def curve(seed, measured, predicted, proof=0.005):
+    told = {"samples": [8, 16, 32], "misses": measured, "predicted": predicted, "unbiased": measured}
+    told |= {"proof_samples": 99.5, "proof_misses": proof}
+    return Row("0", "e", 1, {"part": MISSES, "k": 2, "seed": seed}, told, 1.0, "", {}, {}, "")
+
+
+def contest(seed, **errors):
+    told = {"literal": 4.0, "nearest": 3.0, "eight_nearest": 2.0, "recommended": 1.0} | errors
+    return Row("0", "e", 1, {"part": RIVALS, "ambient": 16, "rows": 64, "seed": seed}, told, 1.0, "", {}, {}, "")
+
+
+def outcome(name, rows):
+    return {claim.name: claim for claim in CLAIMS}[name].verdict(Rows(rows)).outcome
+
+
+@pytest.mark.parametrize(
+    ("predicted", "expected"),
+    [
+        ([0.52, 0.105, 0.5], Outcome.HOLDS),  # the last share is too small to look at
+        ([0.52, 0.15, 0.0], Outcome.DOES_NOT_HOLD),
+    ],
+)
+def test_predictions(predicted, expected):
+    rows = [curve(seed, [0.5, 0.1, 0.0005], predicted) for seed in (0, 1)]
+    assert outcome("misses", rows) is expected
+    assert outcome("misses-unbiased", rows) is Outcome.HOLDS
+    assert outcome("misses", rows[:1]) is Outcome.UNDECIDED
+
+
+def test_samples_of_the_proof():
+    measured = [0.5, 0.1, 0.0]
+    assert outcome("samples-of-the-proof", [curve(s, measured, measured) for s in (0, 1)]) is Outcome.HOLDS
+    many = [curve(s, measured, measured, proof=0.05) for s in (0, 1)]
+    assert outcome("samples-of-the-proof", many) is Outcome.DOES_NOT_HOLD
+
+
+def test_contests():
+    names = ("literal-and-nearest", "recommended-and-eight-nearest")
+    assert [outcome(name, [contest(0), contest(1)]) for name in names] == [Outcome.HOLDS] * 2
+    worse = [contest(seed, literal=2.0, recommended=3.0) for seed in (0, 1)]
+    assert [outcome(name, worse) for name in names] == [Outcome.DOES_NOT_HOLD] * 2
+    mixed = [contest(0), contest(1, literal=2.0, recommended=3.0)]
+    assert [outcome(name, mixed) for name in names] == [Outcome.UNDECIDED] * 2
