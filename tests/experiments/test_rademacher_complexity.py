@@ -1,96 +1,152 @@
-"""The Rademacher experiment: against brute force, and its judges on made-up rows."""
+from itertools import combinations
 
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
-from sparsact.experiments.paper_a import rademacher_complexity as experiment
+from sparsact.experiments import Outcome, Row, Rows, Scale
+from sparsact.experiments.paper_a.rademacher_complexity import EXPERIMENT, measure
+from sparsact.experiments.paper_a.rademacher_verdicts import (
+    judge_conjecture,
+    judge_dense,
+    judge_growth,
+    judge_orthogonal,
+    judge_power,
+    ratio_of,
+    shares,
+)
 from sparsact.hypercube import points
+from sparsact.rademacher import exact_complexity
+from sparsact.rademacher.dichotomies import dichotomies
+from sparsact.rademacher.units import Cone
+
+SQUARE = {"sample": "cube", "n": 2, "s": 3, "k": 1, "bias": 0.7, "draws": 5, "seed": 3}
 
 
 def row(values, **parameters):
-    """A row of a cube, or what ``parameters`` say."""
-    parameters = {"sample": "cube", "n": 3, "k": 1, "B": 1.0, "n_draws": None, "seed": 0} | parameters
-    return Row("", "rademacher", 1, parameters, values, 1.0, "", {}, {}, "")
+    chosen = {"sample": "cube", "n": 3, "s": 2, "k": 1, "bias": 1.0, "draws": 3, "seed": 0} | parameters
+    return Row(str(chosen), EXPERIMENT.name, 1, chosen, values, 0, "", {}, {}, "")
 
 
-def cube(last, n_draws=None, dense=2.0, bound=9.0, conjecture=5.0, B=1.0):
-    """Values for one and two units."""
-    values = {
-        "units": [1, 2],
-        "sparse": [1.0, last],
-        "dense": [1.0, dense],
-        "conjecture": [conjecture] * 2,
-        "sparse_bound": [bound] * 2,
-        "dense_bound": [bound] * 2,
-        "pair": 2.0,
-    }
-    return row(values, n_draws=n_draws, B=B)
+def of_growth(growth, bias, noise=0.01):
+    """A block of drawn signs and all of them, in which two units reach ``growth`` times one."""
+    blocks = [
+        row({"maxima": [[1.0, growth - noise], [1.1, 1.1 * growth], [0.9, 0.9 * growth + noise]]}, bias=bias, seed=seed)
+        for seed in range(3)
+    ]
+    return [*blocks, row({"maxima": [[1.0, growth]]}, bias=bias, draws=None)]
 
 
-def test_one_unit_is_no_less_than_any_that_is_tried():
-    values = experiment.measure(sample="cube", n=2, k=1, B=1.0, n_draws=None, seed=0)
-    X = points(2)
-    rng = np.random.default_rng(3)
-    w = rng.normal(size=(20_000, 2))
-    w /= np.linalg.norm(w, axis=1, keepdims=True)
-    active = np.maximum(X @ w.T - rng.uniform(-1, 1, 20_000), 0)  # (points, units)
-    tried = np.abs(points(4) @ active / 4).max(axis=1).mean()
-    assert values["sparse"][0] * 0.97 < tried <= values["sparse"][0] + 1e-6
-    together = experiment.measure(sample="cube", n=2, k=2, B=1.0, n_draws=None, seed=0)
-    assert together["pair"] == pytest.approx(2 * values["sparse"][0], rel=1e-6)
+def test_maxima_are_those_of_all_disjoint_sets():
+    """Another route: every set of at most s pairwise disjoint halfspaces of the square, and the best unit on each."""
+    found = measure(**SQUARE)
+    signs = np.random.default_rng([3, 1]).choice([-1, 1], size=(5, 4))
+    X = points(2).astype(float)
+    sets = dichotomies(X)
+    for zeta, maxima in zip(signs, found["maxima"], strict=True):
+        cones = [Cone(X, inside, 1.0, 0.7 * np.sqrt(2)) for inside in sets]
+        values = [max(cone.largest(zeta.astype(float)), cone.largest(-zeta.astype(float))) for cone in cones]
+        best = [0.0]
+        for size in (1, 2, 3):
+            disjoint = (c for c in combinations(range(len(sets)), size) if sets[list(c)].sum(axis=0).max() <= 1)
+            best.append(max([best[-1], *(sum(values[j] for j in c) for c in disjoint)]))
+        np.testing.assert_allclose(maxima, np.array(best[1:]) / 4, rtol=1e-9)
+    assert found == measure(**SQUARE)
 
 
-def test_measure_is_deterministic_and_the_seed_matters():
-    drawn = [experiment.measure(sample="cube", n=2, k=1, B=1.0, n_draws=5, seed=seed) for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
+def test_all_signs_are_the_average_of_the_library():
+    found = measure(**SQUARE | {"draws": None})
+    expected = exact_complexity(points(2), [1, 2, 3], 1, B=0.7 * np.sqrt(2)).value
+    np.testing.assert_allclose(np.mean(found["maxima"], axis=0), expected, rtol=1e-12)
+    assert len(found["maxima"]) == 16
+    assert (np.diff(found["conjecture"]) > 0).all()
+    np.testing.assert_allclose(found["conjecture"][0], 1.7 * np.sqrt(2) / 2)
 
 
-def test_orthogonal_points_reach_what_the_docstring_says():
-    values = experiment.measure(sample="orthogonal", n=8, k=1, B=1.0, n_draws=5, seed=0)
-    assert values["reached"] == pytest.approx(2.0)  # 2 W R / sqrt(m)
-    assert values["allowed"] == pytest.approx((np.sqrt(8) + 1) / 2)  # B = W R / sqrt(m) = 1
-    assert values["most_active"] == 1
+@pytest.mark.parametrize("s", [2, 3])
+def test_the_dense_class_is_searched_without_its_shortcut(s):
+    found = measure(sample="dense", n=2, s=s, k=s, bias=1.0, draws=6, seed=1)
+    np.testing.assert_allclose(found["maxima"], s * np.array(found["one_unit"]), rtol=1e-12)
+    one = row(found, sample="dense", n=2, s=s, k=s)
+    assert judge_dense(Rows([one])).outcome is Outcome.HOLDS
+    off = row(found | {"maxima": [0.9 * value for value in found["maxima"]]}, sample="dense", s=s)
+    assert judge_dense(Rows([off])).outcome is Outcome.DOES_NOT_HOLD
 
 
-@pytest.mark.parametrize(("last", "outcome"), [(1.5, Outcome.HOLDS), (1.9, Outcome.DOES_NOT_HOLD)])
-def test_growth(last, outcome):
-    rows = Rows([cube(last), cube(last, 10), cube(last, 10)])
-    assert experiment.judge_growth(rows).outcome is outcome
+def test_networks_on_orthogonal_points():
+    """2 W R / sqrt(m) over (W R + B) sqrt(2 / m), with B = W R / sqrt(m); never above the exact maximum."""
+    small, large = (measure(sample="orthogonal", n=m, s=2, k=1, bias=None, draws=3, seed=0) for m in (4, 32))
+    for m, found in ((4, small), (32, large)):
+        ratio = np.sqrt(2) / (1 + 1 / np.sqrt(m))
+        np.testing.assert_allclose(np.array(found["reached"]) / found["conjecture"], ratio, rtol=1e-9)
+        assert found["most_active"] == 1
+        assert found["is_of_the_class"]
+    assert (np.array(small["reached"]) <= np.array(small["exact"]) * (1 + 1e-6)).all()
+    samples = [row(found, sample="orthogonal", n=m) for m, found in ((4, small), (32, large))]
+    assert judge_orthogonal(Rows(samples[:1])).outcome is Outcome.HOLDS
+    assert judge_orthogonal(Rows(samples)).outcome is Outcome.DOES_NOT_HOLD
+    unknown = row(small | {"exact": []}, sample="orthogonal", n=4)
+    assert judge_orthogonal(Rows([unknown])).outcome is Outcome.UNDECIDED
+    outside = row(large | {"is_of_the_class": False}, sample="orthogonal", n=32)
+    assert judge_orthogonal(Rows([samples[0], outside])).outcome is Outcome.HOLDS
 
 
-def test_the_jackknife_is_wide_where_blocks_disagree():
-    rows = Rows([cube(1.5), cube(1.0, 10), cube(2.0, 10)])
-    assert experiment.judge_growth(rows).outcome is Outcome.UNDECIDED
-    assert experiment.growth_of(rows[1:]).estimate == pytest.approx(1.5)
-
-
-def test_growth_that_depends_on_the_bias_names_it():
-    small, large = ([cube(last, n_draws, B=B) for n_draws in (None, 10, 10)] for last, B in ((1.9, 0.5), (1.5, 2.0)))
-    verdict = experiment.judge_growth(Rows([*small, *large]))
-    assert verdict.outcome is Outcome.HOLDS_ONLY_IF
-    assert verdict.condition == "B is 2, of 0.5, 2 tried with W = 1"
-
-
-def test_dense_and_bound():
-    assert experiment.judge_dense(Rows([cube(1.5)])).outcome is Outcome.HOLDS
-    assert experiment.judge_dense(Rows([cube(1.5, dense=2.1)])).outcome is Outcome.DOES_NOT_HOLD
-    assert experiment.judge_bound(Rows([cube(1.5)])).outcome is Outcome.HOLDS
-    assert experiment.judge_bound(Rows([cube(1.5, bound=0.9)])).outcome is Outcome.DOES_NOT_HOLD
+def test_the_interval_of_a_ratio_covers_it():
+    """1000 samples: 930 or fewer of a 95 % interval have a chance below 1 %."""
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(1000):
+        one = rng.uniform(0.5, 1.5, size=60)
+        found = ratio_of(1.5 * one + rng.normal(0, 0.2, size=60), one)
+        covered += found.low <= 1.5 <= found.high
+    assert 930 < covered < 970
 
 
 @pytest.mark.parametrize(
-    ("conjecture", "reached", "outcome"),
+    ("growths", "outcome"),
     [
-        (5.0, 0.9, Outcome.HOLDS),
-        (5.0, 1.1, Outcome.HOLDS_ONLY_IF),
-        (0.9, 1.1, Outcome.DOES_NOT_HOLD),
+        ((1.5, 1.6), Outcome.HOLDS),
+        ((2.0, 1.5), Outcome.HOLDS_ONLY_IF),
+        ((2.0, 2.1), Outcome.DOES_NOT_HOLD),
+        ((1.5, 1.8), Outcome.UNDECIDED),
     ],
 )
-def test_conjecture(conjecture, reached, outcome):
-    orthogonal = row({"reached": reached, "allowed": 1.0}, sample="orthogonal", n=8, n_draws=10)
-    assert experiment.judge_conjecture(Rows([cube(1.5, conjecture=conjecture), orthogonal])).outcome is outcome
+def test_growth_is_judged_for_each_bias(growths, outcome):
+    rows = Rows([row for bias, growth in zip((0.5, 1.0), growths, strict=True) for row in of_growth(growth, bias)])
+    verdict = judge_growth(rows)
+    assert verdict.outcome is outcome
+    if outcome is Outcome.HOLDS_ONLY_IF:
+        assert verdict.condition == "B / (WR) is 1, of 0.5, 1 tried"
 
 
-def test_claims_without_rows_are_undecided():
-    assert {c.verdict(Rows([])).outcome for c in experiment.EXPERIMENT.claims} == {Outcome.UNDECIDED}
+@pytest.mark.parametrize(
+    ("growth", "outcome"), [(1.3, Outcome.HOLDS), (1.7, Outcome.DOES_NOT_HOLD), (np.sqrt(2), Outcome.UNDECIDED)]
+)
+def test_the_power_of_s(growth, outcome):
+    blocks = [row({"maxima": [[1.0, growth * (1 + (seed - 1) / 100)]] * 2}, seed=seed) for seed in range(3)]
+    assert judge_power(Rows(blocks)).outcome is outcome
+
+
+def test_a_share_is_of_all_signs_where_there_are_some():
+    values = {"conjecture": [2.0, 4.0]}
+    whole = row({"maxima": [[1.0, 5.0], [2.0, 7.0]]} | values, draws=None)
+    some = row({"maxima": [[9.0, 9.0], [0.0, 0.0], [1.0, 1.0]]} | values)
+    found = shares(Rows([whole, some]), "conjecture")
+    assert [(found[(3, 1, 1.0), s].low, found[(3, 1, 1.0), s].high) for s in (1, 2)] == [(0.75, 0.75), (1.5, 1.5)]
+    assert judge_conjecture(Rows([whole, some])).outcome is Outcome.DOES_NOT_HOLD
+    assert judge_conjecture(Rows([some])).outcome is Outcome.UNDECIDED
+    below = row({"maxima": [[1.0, 1.0], [1.1, 1.1], [0.9, 0.9]]} | values)
+    assert judge_conjecture(Rows([below])).outcome is Outcome.HOLDS
+
+
+def test_fewer_units_than_active_ones_are_another_case():
+    pair = row({"maxima": [[9.0, 1.0]], "conjecture": [2.0, 4.0]}, k=2, draws=None)
+    assert list(shares(Rows([pair]), "conjecture")) == [((3, 2, 1.0), 2)]
+
+
+def test_the_full_run_draws_at_least_a_hundred_sign_vectors_on_the_3_cube():
+    drawn = [
+        task.parameters["draws"]
+        for task in EXPERIMENT.tasks(Scale.FULL)
+        if task.parameters["sample"] == "cube" and task.parameters["n"] == 3 and task.parameters["bias"] == 1.0
+    ]
+    assert sum(draws for draws in drawn if draws is not None) >= 100

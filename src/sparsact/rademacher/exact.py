@@ -86,6 +86,27 @@ def exact_complexity(
     >>> exact_complexity([[1.0], [-1.0]], s=[1, 2]).value.round(6)
     array([1., 2.])
     """
+    return mean_of_draws(exact_maxima(X, s, k, W=W, B=B, signs=signs, support=support), exact=signs is None)
+
+
+def exact_maxima(
+    X: ArrayLike,
+    s: int | Sequence[int],
+    k: int | None = 1,
+    *,
+    W: float = 1.0,
+    B: float = 1.0,
+    signs: ArrayLike | None = None,
+    support: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    r"""What :func:`exact_complexity` averages: :math:`\max_h \frac1m \sum_i \zeta_i h(x_i)` of every sign vector.
+
+    Shape (N,), or (N, number of sizes) for a sequence of them; parameters and errors as there.
+
+    >>> exact_maxima([[1.0], [-1.0]], s=[1, 2], signs=[[1, 1], [1, -1]]).round(6)
+    array([[1., 2.],
+           [1., 2.]])
+    """
     rows, distinct, place = _distinct(X, support)
     checked_scale(W, B)
     sizes = np.asarray(s)
@@ -104,7 +125,7 @@ def exact_complexity(
         maxima = packings(values, sets, useful, limit)[:, np.minimum(sizes, useful)]
     else:
         maxima = np.multiply.outer(values.max(axis=1), sizes)
-    return mean_of_draws(maxima / len(rows), exact=signs is None)
+    return np.asarray(maxima / len(rows))
 
 
 def _distinct(

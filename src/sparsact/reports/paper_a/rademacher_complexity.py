@@ -1,131 +1,128 @@
-"""Figures of the Rademacher complexities."""
+"""Figures of the Rademacher complexity."""
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 from matplotlib.figure import Figure
 
 from sparsact.experiments import Interval, Rows, mean_of, range_of
-from sparsact.experiments.paper_a.rademacher_complexity import MOST_GROWTH, USUAL
+from sparsact.experiments.paper_a.rademacher_complexity import CUBE, DENSE, ORTHOGONAL, USUAL
+from sparsact.experiments.paper_a.rademacher_verdicts import cases, complexities, maxima_of, shares
 from sparsact.reports.chart import Chart
-from sparsact.reports.curves import joined, plot_curves
+from sparsact.reports.curves import plot_curves
 from sparsact.reports.frame import Frame
 
-CONJECTURE, BOUND = "Conjecture 20, k = 1", "equation (15), k = 1"
-COLUMNS = {"sparse": "k = 1", "dense": "dense", "conjecture": CONJECTURE, "sparse_bound": BOUND}
-REACHED, ALLOWED = "reached by two units", "Conjecture 20"
+SPARSE, PAIR, TOGETHER = "1-sparse class", "2-sparse class", "dense class"
+UNITS_ALONE, BOUND, CONJECTURE = "s × one unit", "(15), constant 1", "Conjecture 20"
+REACHED, LIMIT = "networks of two units", "limit √2"
+Point = tuple[str, int, Interval]
 
 
-def frame(rows: Rows) -> Frame:
-    """Complexity for every number of units: exact on the 3-cube (or the 2-cube), and of drawn signs on the largest."""
-    cubes = rows.where(sample="cube", B=USUAL)
-    exact = [row for row in cubes if row["n_draws"] is None]
-    n = max((row["n"] for row in exact), default=0)
-    parts = []
-    for row in exact:
-        if row["n"] == n and row["k"] == 1:
-            parts += [_curve(f"{name}, n = {n}", row["units"], _exact(row[c])) for c, name in list(COLUMNS.items())[:2]]
-            parts += [_curve(name, row["units"], _exact(row[c])) for c, name in list(COLUMNS.items())[2:]]
-        elif row["n"] == n:
-            parts.append(_curve(f"k = {row['k']}, n = {n}", row["units"], _exact(row["sparse"])))
-    for (size,), blocks in cubes.where(k=1).groups("n").items():
-        drawn = [row["sparse"] for row in blocks if row["n_draws"] is not None]
-        if len(drawn) > 1:
-            means = [mean_of(values) for values in zip(*drawn, strict=True)]
-            parts.append(_curve(f"k = 1, n = {size}, drawn signs", blocks[0]["units"], means))
-    return joined(*parts) if parts else _curve("", [], [])
+def _frame(points: list[Point], x: str, y: str) -> Frame:
+    names = ("estimate", "low", "high", "n")
+    columns = {name: [getattr(interval, name) for _, _, interval in points] for name in names}
+    return {
+        "series": [name for name, _, _ in points],
+        x: [at for _, at, _ in points],
+        y: columns["estimate"],
+        "low": columns["low"],
+        "high": columns["high"],
+        "repetitions": columns["n"],
+    }
+
+
+def _line(name: str, values: list[float]) -> list[Point]:
+    return [(name, s, range_of([value])) for s, value in enumerate(values, start=1)]
+
+
+def frame(rows: Rows, n: int) -> Frame:
+    """Complexity on the n-cube with B = WR for each number of units, and the bounds for k = 1."""
+    on_cube = rows.where(n=n, bias=USUAL)
+    found = cases(on_cube) if on_cube.where(sample=CUBE) else {}
+    points: list[Point] = []
+    for (_, k, _), group in found.items():
+        over = complexities(group)
+        points += [(SPARSE if k == 1 else PAIR, s, over[s - 1]) for s in range(k, len(over) + 1)]
+    for (s,), group in on_cube.where(sample=DENSE).groups("s").items():
+        points.append((TOGETHER, s, mean_of(maxima_of(group))))
+    for (_, k, _), group in found.items():
+        if k == 1:
+            one = complexities(group)[0].estimate
+            points += _line(UNITS_ALONE, [one * s for s in range(1, len(group[0]["bound"]) + 1)])
+            for name, column in ((CONJECTURE, "conjecture"), (BOUND, "bound")):
+                points += _line(name, group[0][column])
+    return _frame(points, "units s", "Rademacher complexity")
 
 
 def plot(frame: Frame) -> Figure:
-    """Complexity against units, both logarithmic."""
+    """Complexity against the number of units."""
     return plot_curves(
         frame,
         x_label="units s",
-        y_label="empirical Rademacher complexity",
-        log_x=2,
+        y_label="Rademacher complexity, W = 1",
         log_y=10,
-        lines=(CONJECTURE, BOUND),
-        size=(5.4, 4.8),
+        lines=(UNITS_ALONE, CONJECTURE, BOUND),
+    )
+
+
+def share_frame(rows: Rows) -> Frame:
+    """Complexity over the conjecture for every cube, k and B."""
+    found = shares(rows, "conjecture") if rows.where(sample=CUBE) else {}
+    points = [(f"n = {n}, k = {k}, B = {bias:g} WR", s, share) for ((n, k, bias), s), share in found.items() if n > 2]
+    return _frame(points, "units s", "complexity / Conjecture 20")
+
+
+def plot_share(frame: Frame) -> Figure:
+    """The share against the number of units."""
+    return plot_curves(
+        frame, x_label="units s", y_label="complexity / Conjecture 20", levels={"the conjecture": 1.0}, size=(5.4, 4.6)
     )
 
 
 def orthogonal_frame(rows: Rows) -> Frame:
-    """What is reached and what is allowed on orthogonal points, over W R / sqrt(m), for every number of points."""
-    found = sorted(rows.where(sample="orthogonal"), key=lambda row: row["n"])
-    sizes = [row["n"] for row in found]
-    return joined(
-        *(
-            _curve(name, sizes, _exact([row[column] for row in found]), "points")
-            for name, column in ((REACHED, "reached"), (ALLOWED, "allowed"))
-        )
-    )
+    """What networks reach on orthogonal points over the conjecture."""
+    found = sorted(rows.where(sample=ORTHOGONAL), key=lambda row: row["n"])
+    points = [(REACHED, row["n"], range_of(np.array(row["reached"]) / row["conjecture"])) for row in found]
+    exact = [row for row in found if row["exact"]]
+    points += [("exact maximum", row["n"], mean_of(np.array(row["exact"]) / row["conjecture"])) for row in exact]
+    return _frame(points, "orthogonal points m", "complexity / Conjecture 20")
 
 
 def plot_orthogonal(frame: Frame) -> Figure:
-    """Both against the number of points."""
+    """The ratio against the number of points."""
     return plot_curves(
         frame,
-        x_label="orthogonal points m = n",
-        y_label="complexity (W = 1, R = square root of m)",
+        x_label="orthogonal points m",
+        y_label="complexity / Conjecture 20, s = 2",
         log_x=2,
-        lines=(ALLOWED,),
+        levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
     )
 
 
-def _curve(name: str, x: list[int], y: list[Interval], heading: str = "units") -> Frame:
-    return {
-        "series": [name] * len(x),
-        heading: list(x),
-        "complexity": [one.estimate for one in y],
-        "low": [one.low for one in y],
-        "high": [one.high for one in y],
-        "repetitions": [one.n for one in y],
-    }
-
-
-def _exact(values: list[float]) -> list[Interval]:
-    return [range_of([value]) for value in values]
-
-
-def growth_frame(rows: Rows) -> Frame:
-    """Exact complexity over that of one unit, on the largest cube with all signs, a curve for each B."""
-    exact = rows.where(sample="cube", k=1, n_draws=None)
-    n = max((row["n"] for row in exact), default=0)
-    parts = [
-        _curve(f"B = {row['B']:g}", row["units"], _exact([one / row["sparse"][0] for one in row["sparse"]]))
-        for row in exact
-        if row["n"] == n
-    ]
-    return joined(*parts) if parts else _curve("", [], [])
-
-
-def plot_growth(frame: Frame) -> Figure:
-    """The growth against the units."""
-    return plot_curves(
-        frame, x_label="units s", y_label="complexity / that of one unit", levels={"limit of the claim": MOST_GROWTH}
-    )
-
-
+CAPTION = (
+    "Points: over all vectors of signs where n is below 4, else over drawn ones with the 95 % interval of the mean, as "
+    "for the dense class, whose units are searched for together. Lines: the bounds of 1-sparse networks, and s times "
+    "one unit, which the dense class equals. B = WR."
+)
 CHARTS = (
-    Chart(
-        "units",
-        "Rademacher complexity against units",
-        "All points of the cube, W = B = 1. Without bars: exact, over all sign vectors; with bars: mean over blocks of "
-        "drawn sign vectors and its 95 % interval. The dense class grows as s.",
-        frame,
-        plot,
+    *(
+        Chart(f"units-{n}", f"Complexity against units, all points of the {n}-cube", CAPTION, partial(frame, n=n), plot)
+        for n in (2, 3, 4)
     ),
     Chart(
-        "growth",
-        "Growth of the one-sparse class for several bounds of the bias",
-        "All points of the largest cube with all sign vectors, exact; W = 1, k = 1.",
-        growth_frame,
-        plot_growth,
+        "conjecture",
+        "Complexity as a share of Conjecture 20 on the cube",
+        "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
+        share_frame,
+        plot_share,
     ),
     Chart(
         "orthogonal",
-        "Where Conjecture 20 with constant 1 fails",
-        "Rows of a Hadamard matrix: a network of two units, one active at each point, lies above what is allowed from "
-        "m = 8 on. It is a lower bound on the complexity.",
+        "Two units on orthogonal points, as a multiple of Conjecture 20",
+        "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest over "
+        "drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
         orthogonal_frame,
         plot_orthogonal,
     ),
