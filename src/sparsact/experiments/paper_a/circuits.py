@@ -196,6 +196,6 @@ EXPERIMENT = Experiment(
             judge=judge_choice,
         ),
     ),
-    order=81,
+    order=410,
     unmet=lambda: absent(FILE),
 )

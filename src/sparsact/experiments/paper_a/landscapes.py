@@ -206,6 +206,6 @@ EXPERIMENT = Experiment(
             judge=judge_finite,
         ),
     ),
-    order=80,
+    order=400,
     unmet=lambda: absent(*FILES.values()),
 )

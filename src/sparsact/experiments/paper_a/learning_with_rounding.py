@@ -172,5 +172,5 @@ EXPERIMENT = Experiment(
             judge_rounding,
         ),
     ),
-    order=70,
+    order=320,
 )

@@ -182,5 +182,5 @@ EXPERIMENT = Experiment(
             judge=judge_orthogonal,
         ),
     ),
-    order=70,
+    order=300,
 )

@@ -258,6 +258,6 @@ EXPERIMENT = Experiment(
             judge=judge_exclusion,
         ),
     ),
-    order=82,
+    order=420,
     unmet=lambda: absent(*(f"config_performance/{table}.csv.gz" for table in TABLES)),
 )

@@ -159,5 +159,5 @@ EXPERIMENT = Experiment(
             judge_noise,
         ),
     ),
-    order=60,
+    order=310,
 )
