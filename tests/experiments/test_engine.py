@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import measurements
+import psutil
 import pytest
 from measurements import beside_a_killer, counted, dies_later, experiment, faulty, slow_square, square, work
 
@@ -239,3 +240,20 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     collect(work(slow), Store(rows), jobs=2)
     assert untimed(of(Store(rows), slow)) == untimed(measure(slow_square, task) for task in slow.tasks(Scale.FULL))
     assert Findings.of(slow, Store(rows), Scale.FULL).verdicts[0][1].outcome is Outcome.HOLDS
+
+
+def test_workers_end_when_the_run_is_killed(tmp_path):
+    """Only the process that collects is killed; within half a minute none of its workers is left."""
+    script = tmp_path / "run.py"
+    script.write_text(KILLED.replace("range(12)", "range(4000)"))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(measurements.__file__).parent), *sys.path])}
+    process = subprocess.Popen([sys.executable, script, tmp_path / "rows"], env=environment)
+    until = time.monotonic() + 60
+    while not len(Store(tmp_path / "rows")) and time.monotonic() < until:
+        time.sleep(0.05)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    assert workers
+    _, left = psutil.wait_procs(workers, timeout=30)
+    assert left == []

@@ -13,7 +13,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ Result = Row | Failure | None
 def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterator[tuple[Experiment, Task, Result]]:
     """Results as they come, until all are there or a worker dies; then None for each task that was running."""
     running: dict[Future[Row], tuple[Experiment, Task]] = {}
-    with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with _one_thread_each(), ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_the_parent) as pool:
         try:
             while waiting or running:
                 _fill(pool, jobs, waiting, running)
@@ -105,6 +106,17 @@ def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterato
             raise
     for future, (experiment, task) in running.items():
         yield experiment, task, _result(future, task)
+
+
+def _end_with_the_parent() -> None:
+    """In a worker: end when the process that collects was killed; nobody else would tell."""
+    Thread(target=_wait_for_the_parent, daemon=True).start()
+
+
+def _wait_for_the_parent() -> None:
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _fill(
