@@ -178,7 +178,7 @@ CLAIMS = (
         "beyond the paper",
         "Elimination, which is not statistical, finds the parity from m + O(1) examples, also on the lift.",
         "",
-        f"holds if on every row the error is 0 and examples - m <= {SPARE_EXAMPLES}, and with 10 % noise the 95 % interval "
+        f"holds if on every row the error is 0 and examples - m <= {SPARE_EXAMPLES}, and with noise the 95 % interval "
         "of the mean error lies below 1/3 (few examples may have no wrong label by chance)",
         judge_elimination,
     ),
