@@ -1,64 +1,108 @@
-"""The statistical-query experiment: what it counts, and its judges on made-up rows."""
+"""Hidden parities: learners against routes of their own, and the judges on made-up rows."""
+
+from __future__ import annotations
 
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments.paper_a import hidden_parities as learners
 from sparsact.experiments.paper_a import statistical_queries as experiment
+from sparsact.experiments.paper_a import statistical_queries_claims as claims
+from sparsact.fourier import walsh_hadamard
+from sparsact.hypercube import points
+
+RIGHT = {"queries": 900, "examples": 12, "error": 0.0, "bound": 60.0}
 
 
-def row(queries=100, needed=10.0, elimination=0.0, noisy=0.5, m=8, seed=0):
-    """One statistical-query learner that succeeds, one that fails, and elimination."""
-    values = {
-        "learner": ["low degree, d = 4", "low degree, d = 1", "elimination"],
-        "inputs": ["bits", "bits", "lifted"],
-        "access": [experiment.QUERIES, experiment.QUERIES, "examples"],
-        "queries": [queries, 1, 0],
-        "examples": [0, 0, 28],
-        "error": [0.0, 0.5, elimination],
-        "needed": needed,
-        "noisy_error": noisy,
-    }
-    return Row("", "sq-ledger", 1, {"m": m, "size": m // 2, "seed": seed}, values, 1.0, "", {}, {}, "")
+def made(learner: str, values: dict[str, Any] | None = None, **other: Any) -> Row:
+    parameters = {"learner": learner, "size": 3, "m": 9, "noise": 0.0, "seed": 0} | other
+    return Row("0", "sq-ledger", 1, parameters, RIGHT | (values or {}), 0.0, "", {}, {}, "")
 
 
-def test_low_degree_asks_for_every_small_subset():
-    values = experiment.measure(m=6, size=3, seed=0)
-    made = Row("", "sq-ledger", 1, {"m": 6, "size": 3, "seed": 0}, values, 1.0, "", {}, {}, "")
-    found = experiment.successful_queries(Rows([made]))
-    assert min(one["queries"] for one in found if one["inputs"] == "bits") == sum(comb(6, d) for d in range(4))
-    assert values == experiment.measure(m=6, size=3, seed=0)
+def outcome(judge: Any, *rows: Row) -> Outcome:
+    verdict = judge(Rows(rows))
+    return verdict.outcome
 
 
-def test_elimination_fails_on_flipped_labels():
-    assert experiment.noisy_elimination_error(7, [1, 2, 5], np.random.default_rng(0)) == 0.5
+def test_all_coefficients_of_the_bent_function_are_an_eighth() -> None:
+    coefficients = walsh_hadamard(learners._bent(points(learners.BENT_BITS)))
+    assert set(np.abs(coefficients)) == {0.125}
+    assert learners.TOLERANCE < 0.125
 
 
-def test_without_flips_it_succeeds(monkeypatch):
-    monkeypatch.setattr(experiment, "NOISE", 0.0)
-    assert experiment.noisy_elimination_error(7, [1, 2, 5], np.random.default_rng(0)) == 0.0
+@pytest.mark.parametrize("m", [6, 7, 9])
+def test_searches_of_any_parity_count_their_queries(m: int) -> None:
+    characters = learners.by_characters(m, np.random.default_rng(m))
+    assert characters == (2**m, 0, 0.0)
+    bent = learners.by_bent_functions(m, np.random.default_rng(m))
+    assert bent.error == 0
+    assert 2 ** (m - 6) < bent.queries - 28 <= 2 ** (m - 6) + 8  # 28 or 36 coefficients have the sign of the answer
 
 
-@pytest.mark.parametrize(
-    ("judge", "good", "bad"),
-    [
-        (experiment.judge_bound, {}, {"queries": 9}),
-        (experiment.judge_elimination, {}, {"elimination": 0.1}),
-        (experiment.judge_noise, {}, {"noisy": 0.0}),
-    ],
-)
-def test_judges(judge, good, bad):
-    assert judge(Rows([row(**good)])).outcome is Outcome.HOLDS
-    assert judge(Rows([row(**bad)])).outcome is Outcome.DOES_NOT_HOLD
+def test_queries_of_low_degree_and_of_a_sample() -> None:
+    m, subset = 7, [1, 2, 5]
+    queries = sum(comb(m, k) for k in range(4))
+    for noise in (0.0, 0.1):
+        found = learners.by_low_degree(subset, m, 3, noise, np.random.default_rng(0))
+        assert found == (queries, 0, 0.0)
+    assert learners.by_low_degree(subset, m, 2, 0.0, np.random.default_rng(0)).error == 0.5
+    juntas = learners.by_juntas(subset, m, np.random.default_rng(0))
+    assert (juntas.queries, juntas.error) == (queries - 1, 0.0)
+    assert learners.by_membership(subset, m, np.random.default_rng(0)).error == 0
 
 
-@pytest.mark.parametrize(("base", "outcome"), [(2.0, Outcome.HOLDS), (1.1, Outcome.DOES_NOT_HOLD)])
-def test_exponential(base, outcome):
-    rows = [row(queries=base**m, m=m, seed=seed) for m in (4, 6, 8) for seed in (0, 1)]
-    assert experiment.judge_exponential(Rows(rows)).outcome is outcome
+@pytest.mark.parametrize("lifted", [False, True])
+def test_elimination_stops_at_full_rank(lifted: bool) -> None:
+    found = learners.by_elimination([0, 3], 6, 0.0, np.random.default_rng(2), lifted=lifted)
+    assert found.error == 0
+    assert 6 <= found.examples <= 26
+    assert learners.by_elimination([0, 3], 6, 0.4, np.random.default_rng(2), lifted=lifted).error == 0.5
 
 
-def test_claims_without_rows_are_undecided():
-    assert {c.verdict(Rows([])).outcome for c in experiment.EXPERIMENT.claims} == {Outcome.UNDECIDED}
+def test_bounds_and_certificates() -> None:
+    assert experiment.bound(0, 8) == pytest.approx(0.124**2 * (256 - 9))
+    assert experiment.bound(3, 12) == pytest.approx(0.124**2 * (220 - 9))
+    assert experiment.bound(2, 4) == 0
+    found = experiment.measure(learner=claims.NETWORK, size=3, m=3, noise=0.0, seed=1)
+    assert found == {"on_lift": 1, "on_cube": 2, "on_cube_signs": 3}
+    with pytest.raises(ValueError, match="a learner of this experiment"):
+        experiment.measure(learner="nobody", size=3, m=5, noise=0.0, seed=1)
+
+
+def test_judges_of_queries() -> None:
+    holds, fails = Outcome.HOLDS, Outcome.DOES_NOT_HOLD
+    assert outcome(claims.judge_bound, made(claims.LOW)) is holds
+    assert outcome(claims.judge_bound, made(claims.LOW, {"queries": 59})) is fails
+    assert outcome(claims.judge_tight, made(claims.BENT, {"queries": 100})) is holds
+    assert outcome(claims.judge_tight, made(claims.BENT)) is fails
+    for base, expected in ((lambda m: 2**m, holds), (lambda m: 1000 - 2**m, fails), (lambda m: 30 + m * m, fails)):
+        rows = [made(claims.BENT, {"queries": base(m)}, m=m) for m in (4, 6, 8)]
+        assert outcome(claims.judge_powers, *rows) is expected
+    for power, expected in ((lambda size: size, holds), (lambda _: 2, fails)):
+        draws = [(size, m, seed) for size in (2, 3) for m in (8, 16) for seed in (0, 1)]
+        rows = [made(claims.LOW, {"queries": m ** power(size)}, size=size, m=m, seed=seed) for size, m, seed in draws]
+        assert outcome(claims.judge_sizes, *rows) is expected
+        member = [made(claims.MEMBERSHIP, {"queries": m ** power(3)}, m=m, seed=s) for m in (8, 16) for s in (0, 1)]
+        assert outcome(claims.judge_membership, *member) is (fails if power(3) > 2 else holds)
+
+
+def test_judges_of_errors() -> None:
+    holds, fails, condition = Outcome.HOLDS, Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF
+    wrong = {"error": 0.5}
+    assert outcome(claims.judge_below, made(claims.LOWER, wrong)) is holds
+    assert outcome(claims.judge_below, made(claims.LOWER)) is fails
+    assert outcome(claims.judge_noise, made(claims.LOW, noise=0.1)) is holds
+    assert outcome(claims.judge_noise, made(claims.LOW, wrong, noise=0.1)) is fails
+    clean = [made(claims.ELIMINATION), made(claims.LIFTED)]
+    noisy = [made(claims.ELIMINATION, wrong, noise=0.1, seed=seed) for seed in (0, 1)]
+    spared = [made(claims.ELIMINATION, noise=0.1, seed=seed) for seed in (0, 1)]
+    assert outcome(claims.judge_elimination, *clean, *noisy) is condition
+    assert outcome(claims.judge_elimination, *clean, *spared) is holds
+    assert outcome(claims.judge_elimination, *clean, made(claims.LIFTED, {"examples": 99}), *noisy) is fails
+    for cube, signs, expected in ((1, 1, holds), (1, 3, condition), (2, 3, condition)):
+        row = made(claims.NETWORK, {"on_lift": 1, "on_cube": cube, "on_cube_signs": signs})
+        assert outcome(claims.judge_network, row) is expected
