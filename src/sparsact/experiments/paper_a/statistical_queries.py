@@ -110,5 +110,5 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    order=75,
+    order=310,
 )
