@@ -87,6 +87,7 @@ def test_less_holds_fails_and_holds_only_if_one_is_active() -> None:
 def test_a_search_that_stops_short_is_no_minimiser() -> None:
     rows = [made(0.1, k=k, seed=seed, train=0.0 if k == 1 else 0.1) for k in (1, 2) for seed in range(3)]
     assert outcome("minimum", rows) is Outcome.HOLDS_ONLY_IF
+    assert outcome("dense-minimum", rows) is Outcome.UNDECIDED  # no such rows
 
 
 @pytest.mark.parametrize(("power", "expected"), [(1, Outcome.HOLDS), (3, Outcome.DOES_NOT_HOLD)])

@@ -34,7 +34,7 @@ from sparsact.experiments.paper_a.uniform_and_general import CORRELATED, UNIFORM
 from sparsact.hypercube import points
 
 SPARSE, DENSE, WIDE, LOW_DEGREE = "sparse, s units", "dense, s units", "dense, 64 units", "polynomial"
-LEARNERS = (SPARSE, DENSE, WIDE, LOW_DEGREE)
+LEARNERS = (SPARSE, DENSE, LOW_DEGREE, WIDE)
 RANDOM = "random"
 N_RESTARTS, MAX_ITER = 3, 100  # of the sparse search; the dense one begins as often
 WIDTH, ALPHAS, FOLDS, STEPS = 64, (0.01, 0.3, 10.0), 3, 300
@@ -79,7 +79,7 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
 
 def _compared(plain: bool, further: bool) -> tuple[str, ...]:
     """The wide network's choice of its weight decay takes longest: it is not made where no claim asks for it."""
-    return (SPARSE, DENSE) if further else LEARNERS if plain else (SPARSE, DENSE, LOW_DEGREE)
+    return LEARNERS[:2] if further else LEARNERS if plain else LEARNERS[:3]
 
 
 def measure(
@@ -165,11 +165,11 @@ def judge_less(rows: Rows, *, other: str, column: str = "share", **cell: Any) ->
     return only_if("k = 1", _below(asked, column, other, 1), _below(asked, column, other, 2))
 
 
-def judge_minimum(rows: Rows) -> Verdict:
-    """Share of the sparse learner's runs without noise that fit the labels, as the planted network does."""
+def judge_minimum(rows: Rows, *, learner: str) -> Verdict:
+    """Share of a learner's runs without noise that fit the labels, as the planted network does."""
 
     def share(k: int) -> Verdict:
-        runs = needed(rows.where(learner=SPARSE, k=k, **CLEAN), f"k = {k}")
+        runs = needed(rows.where(learner=learner, k=k, **CLEAN), f"k = {k}")
         by_seed = runs.groups("seed").values()
         fits = [float(np.mean(one.array("train") <= FLOOR * one.array("variance"))) for one in by_seed]
         return within(mean_of(fits), least=0.9, what=f"k = {k}: share of runs")
@@ -224,6 +224,15 @@ BELOW_RULE = (
 
 def _against(name: str, place: str, statement: str, *, what: str = "errors", printed: str = "", **asked: Any) -> Claim:
     return Claim(name, place, statement, printed, BELOW_RULE.format(what=what), partial(judge_less, **asked))
+
+
+def _minimum(name: str, statement: str, learner: str) -> Claim:
+    rule = (
+        "share of runs whose training error is at most 0.001 of the variance: holds if the 95 % interval of its mean "
+        "over seeds lies above 0.9, fails if below; for k = 1 and k = 2 apart. Where it fails, a difference of errors "
+        "is of algorithms, and not of classes"
+    )
+    return Claim(name, "beyond the paper", statement, "", rule, partial(judge_minimum, learner=learner))
 
 
 EXPERIMENT = Experiment(
@@ -281,16 +290,15 @@ EXPERIMENT = Experiment(
             other=DENSE,
             distribution=CORRELATED,
         ),
-        Claim(
-            name="minimum",
-            place="beyond the paper",
-            statement="The search is a risk minimiser: without noise it fits every label, as the planted network does.",
-            printed="",
-            rule=(
-                "share of runs whose training error is at most 0.001 of the variance: holds if the 95 % interval of "
-                "its mean over seeds lies above 0.9; for k = 1 and k = 2 apart"
-            ),
-            judge=judge_minimum,
+        _minimum(
+            "minimum",
+            "The search is a risk minimiser: without noise it fits every label, as the planted network does.",
+            SPARSE,
+        ),
+        _minimum(
+            "dense-minimum",
+            "So is the dense network of s units, whose class holds the planted network too.",
+            DENSE,
         ),
         Claim(
             name="growth",

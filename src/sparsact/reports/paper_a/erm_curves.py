@@ -103,21 +103,16 @@ def _log_ratio(dense: Mapping[tuple[int, int], float], row: Row) -> float:
 
 
 def needs(rows: Rows) -> Frame:
-    """Samples from which on the error is at most a tenth of the variance, against s, k = 1."""
-    by_units: list[Frame] = []
-    for learner in LEARNERS:
+    """Samples from which on the error is at most a tenth of the variance, against s, k = 1; from the same samples."""
+    found: list[tuple[str, int, float, float, float, int]] = []
+    for learner in (SPARSE, DENSE):
         for s in (4, 8, 16):
             own = _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner)
             if own:
                 need = median_of(samples_needed(own))
-                limits: Frame = {
-                    "samples": [need.estimate],
-                    "low": [need.low],
-                    "high": [need.high],
-                    "repetitions": [need.n],
-                }
-                by_units.append({"series": [learner], "s": [s]} | limits)
-    return joined(*by_units) if by_units else {"series": [], "s": []}
+                found.append((learner, s, need.estimate, need.low, need.high, need.n))
+    names = ("series", "s", "samples", "low", "high", "repetitions")
+    return {name: [row[i] for row in found] for i, name in enumerate(names)}
 
 
 def gaps(rows: Rows) -> Frame:
@@ -130,8 +125,8 @@ def gaps(rows: Rows) -> Frame:
     sizes = noisy.distinct("m")
     bound = [sparse_complexity_bound(n, 8, 1, 1.0, 1.0, np.sqrt(n), m) for m in sizes]
     shape = [first * each / bound[0] for each in bound]
-    line = {"series": [SHAPE] * len(sizes), "m": sizes, "gap / variance": shape, "low": shape, "high": shape}
-    return joined(frame, line | {"repetitions": [0] * len(sizes)})
+    line: Frame = {"series": [SHAPE] * len(sizes), "m": sizes, "gap / variance": shape, "low": shape, "high": shape}
+    return joined(frame, {**line, "repetitions": [0] * len(sizes)})
 
 
 MEDIANS = "Medians over seeds and their intervals."
@@ -163,7 +158,7 @@ CHARTS = (
         "needs",
         "Samples needed against the number of units, one of them active",
         f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned from the "
-        "most samples that its learner was given counts as twice these.",
+        "most samples counts as twice these.",
         needs,
         partial(plot_curves, x_label="units s", y_label="samples needed", log_x=2, log_y=2),
     ),
