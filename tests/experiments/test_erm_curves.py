@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from sparsact.experiments import MissingRowsError, Outcome, Row, Rows, Scale
+from sparsact.experiments.paper_a import class_learners
 from sparsact.experiments.paper_a import erm_curves as experiment
-from sparsact.experiments.paper_a.erm_curves import DENSE, LEARNERS, NOISE, RANDOM, SPARSE, UNIFORM
+from sparsact.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
+from sparsact.experiments.paper_a.erm_curves import NOISE, RANDOM, UNIFORM
 
 TASK: dict[str, Any] = {
     "target": RANDOM,
@@ -53,8 +55,8 @@ def test_the_gap_is_the_error_on_new_labels_less_that_on_those_seen(learner: str
 def test_the_dense_start_kept_fits_best() -> None:
     X = np.random.default_rng(0).choice([-1.0, 1.0], size=(40, 5))
     y = X[:, 0] * X[:, 1] + X[:, 2]
-    best = experiment.fitted(DENSE, 3, 1, X, y, 7)
-    one = experiment._dense(3, [7, 0], alpha=0.0).fit(X, y)
+    best = class_learners.fitted(DENSE, 3, 1, X, y, 7)
+    one = class_learners._dense(3, [7, 0], alpha=0.0).fit(X, y)
     assert np.mean((best.predict(X) - y) ** 2) <= np.mean((one.predict(X) - y) ** 2)
 
 

@@ -7,13 +7,11 @@ compared, on networks of the sparse class, with the same points and the same lab
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
 from sparsact.experiments import (
@@ -29,15 +27,12 @@ from sparsact.experiments import (
     slope_of,
     within,
 )
+from sparsact.experiments.paper_a.class_learners import DENSE, LEARNERS, LOW_DEGREE, SPARSE, WIDE, fitted
 from sparsact.experiments.paper_a.learning_targets import GATED, planted
 from sparsact.experiments.paper_a.uniform_and_general import CORRELATED, UNIFORM, probabilities, samples_needed
 from sparsact.hypercube import points
 
-SPARSE, DENSE, WIDE, LOW_DEGREE = "sparse, s units", "dense, s units", "dense, 64 units", "polynomial"
-LEARNERS = (SPARSE, DENSE, LOW_DEGREE, WIDE)
 RANDOM = "random"
-N_RESTARTS, MAX_ITER = 3, 100  # of the sparse search; the dense one begins as often
-WIDTH, ALPHAS, FOLDS, STEPS = 64, (0.01, 0.3, 10.0), 3, 300
 NOISE = 0.25  # variance of the noise, in variances of the target
 FLOOR = 1e-3  # errors below this part of the variance count as this: an exact fit would decide every mean alone
 CLEAN: dict[str, Any] = {"noise": 0.0, "distribution": UNIFORM}
@@ -61,20 +56,11 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     cells = (CELLS[0], CELLS[4], *CELLS[6:8]) if scale is Scale.SMOKE else CELLS
     for seed in range(SEEDS[scale]):
         for target, s, k, noise, distribution in cells:
+            cell = {"target": target, "n": SIZES[scale], "s": s, "k": k, "noise": noise, "distribution": distribution}
             plain = not noise and distribution == UNIFORM
             for m in (*SAMPLES[scale], *(FURTHER[scale] if plain and k == 1 else ())):
                 for learner in _compared(plain, m in FURTHER[scale]):
-                    yield {
-                        "target": target,
-                        "n": SIZES[scale],
-                        "s": s,
-                        "k": k,
-                        "noise": noise,
-                        "distribution": distribution,
-                        "learner": learner,
-                        "m": m,
-                        "seed": seed,
-                    }
+                    yield cell | {"learner": learner, "m": m, "seed": seed}
 
 
 def _compared(plain: bool, further: bool) -> tuple[str, ...]:
@@ -105,34 +91,6 @@ def measure(
         "share": max(error / variance, FLOOR),
         "gap": (error + noise * variance - train) / variance,  # on new labels less on those seen
     }
-
-
-def fitted(learner: str, s: int, k: int, X: NDArray[Any], y: NDArray[np.float64], seed: int) -> Any:
-    """A learner by name, fitted. Whatever is chosen is chosen from the samples alone."""
-    from sklearn.model_selection import GridSearchCV
-
-    from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor
-
-    if learner == SPARSE:
-        return SparselyActivatedRegressor(s, k, n_restarts=N_RESTARTS, max_iter=MAX_ITER, random_state=seed).fit(X, y)
-    if learner == LOW_DEGREE:
-        return LowDegreeRegressorCV(degrees=(1, 2, 3, 4), random_state=seed).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="lbfgs failed to converge")  # iterations are the learner's budget
-        if learner == WIDE:
-            choice = GridSearchCV(_dense(WIDTH, seed), {"alpha": ALPHAS}, cv=FOLDS, scoring="neg_mean_squared_error")
-            return choice.fit(X, y)
-        starts = [_dense(s, [seed, i], alpha=0.0).fit(X, y) for i in range(1 + N_RESTARTS)]
-        return min(starts, key=lambda model: float(np.mean((model.predict(X) - y) ** 2)))
-
-
-def _dense(width: int, seed: int | list[int], alpha: float = ALPHAS[0]) -> Any:
-    from sklearn.neural_network import MLPRegressor
-
-    start = int(np.random.default_rng(seed).integers(2**31))
-    return MLPRegressor(
-        hidden_layer_sizes=(width,), solver="lbfgs", alpha=alpha, max_iter=STEPS, max_fun=10**6, random_state=start
-    )
 
 
 # ---- claims ----

@@ -10,15 +10,8 @@ from matplotlib.figure import Figure
 
 from sparsact.bounds import sparse_complexity_bound
 from sparsact.experiments import Row, Rows, mean_of, median_of
-from sparsact.experiments.paper_a.erm_curves import (
-    DENSE,
-    FLOOR,
-    LEARNERS,
-    NOISE,
-    RANDOM,
-    SPARSE,
-    Cell,
-)
+from sparsact.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
+from sparsact.experiments.paper_a.erm_curves import FLOOR, NOISE, RANDOM, Cell
 from sparsact.experiments.paper_a.learning_targets import GATED
 from sparsact.experiments.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIFORM, samples_needed
 from sparsact.reports.chart import Chart
