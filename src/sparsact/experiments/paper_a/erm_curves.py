@@ -56,11 +56,12 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     cells = (CELLS[0], CELLS[4], *CELLS[6:8]) if scale is Scale.SMOKE else CELLS
     for seed in range(SEEDS[scale]):
         for target, s, k, noise, distribution in cells:
-            cell = {"target": target, "n": SIZES[scale], "s": s, "k": k, "noise": noise, "distribution": distribution}
+            network: dict[str, int | float | str] = {"target": target, "n": SIZES[scale], "s": s, "k": k}
+            labels: dict[str, int | float | str] = {"noise": noise, "distribution": distribution}
             plain = not noise and distribution == UNIFORM
             for m in (*SAMPLES[scale], *(FURTHER[scale] if plain and k == 1 else ())):
                 for learner in _compared(plain, m in FURTHER[scale]):
-                    yield cell | {"learner": learner, "m": m, "seed": seed}
+                    yield {**network, **labels, "learner": learner, "m": m, "seed": seed}
 
 
 def _compared(plain: bool, further: bool) -> tuple[str, ...]:
