@@ -293,5 +293,5 @@ EXPERIMENT = Experiment(
             judge=judge_rate,
         ),
     ),
-    order=85,
+    order=330,
 )
