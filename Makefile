@@ -4,13 +4,14 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow lint format bench docs clean
+.PHONY: help demo test test-slow lint format bench reproduce docs clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the test suite, in minutes; test-slow for the rest"
 	@echo "make lint       ruff, mypy, clang-format; make format mends what it can"
 	@echo "make bench      every benchmark, both sides in one run (about ten minutes)"
+	@echo "make reproduce  the page of both papers from the rows that are kept"
 	@echo "make docs       the documentation into docs/_build/html"
 
 .venv/bin/python:
@@ -50,6 +51,9 @@ format: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/run.py
+
+reproduce: .venv/sparsact
+	$(BIN)/sparsact reproduce
 
 docs: .venv/docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning -b html docs docs/_build/html
