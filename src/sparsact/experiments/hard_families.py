@@ -77,7 +77,7 @@ def fewest_buckets(
     X: Array, y: Array, new: Array, truth: Array, k: int, goal: float, seed: int
 ) -> tuple[int | None, float]:
     """Buckets of Theorem 4.1's literal learner at the widest width that meets the goal, and its error."""
-    from sparsact import LSHRegressor
+    from sparsact.learners import LSHRegressor
 
     error = float("inf")
     for width in goal * 2.0 ** np.arange(3, -5, -0.5):

@@ -69,9 +69,9 @@ def parameters(scale: Scale) -> Iterator[dict[str, int]]:
 
 def measure(*, example: int, degree: int, n_train: int, seed: int) -> dict[str, float | str | list[float]]:
     """Error of one degree on the validation rows and its prediction, as shares of the variance; weights, estimated."""
-    from sparsact import LowDegreeRegressor
     from sparsact.bounds import unexplained_variance
     from sparsact.datasets import iwls2020
+    from sparsact.learners import LowDegreeRegressor
 
     rng = np.random.default_rng([seed, 1])
     train, valid = iwls2020(example), iwls2020(example, "valid")

@@ -18,7 +18,7 @@ def fitted(learner: str, s: int, k: int, X: NDArray[Any], y: NDArray[np.float64]
     """A learner by name, fitted. Whatever is chosen is chosen from the samples alone."""
     from sklearn.model_selection import GridSearchCV
 
-    from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor
+    from sparsact.learners import LowDegreeRegressorCV, SparselyActivatedRegressor
 
     if learner == SPARSE:
         return SparselyActivatedRegressor(s, k, n_restarts=N_RESTARTS, max_iter=MAX_ITER, random_state=seed).fit(X, y)

@@ -68,7 +68,7 @@ def planted(kind: str, rho: float, n: int, b: int, seed: int) -> SparselyActivat
 
 def measure(*, kind: str, rho: float, n: int, b: int, m: int, restarts: int, seed: int) -> dict[str, float]:
     """Sensitivity and bounds, errors of least squares and of ERM, overlap of the units that ERM finds."""
-    from sparsact import LowDegreeRegressor, SparselyActivatedRegressor
+    from sparsact.learners import LowDegreeRegressor, SparselyActivatedRegressor
 
     network, cube = planted(kind, rho, n, b, seed), points(n)
     values, active = network(cube), network.active(cube)

@@ -61,7 +61,7 @@ def built(kind: str, size: int, n: int, seed: int) -> tuple[SparselyActivatedNet
 
 def measure(*, kind: str, size: int, n: int, share: float, learner: str, seed: int) -> dict[str, float | bool]:
     """Whether the network is the function, how active it is, and whether rounded coefficients recover it."""
-    from sparsact import LowDegreeRegressor
+    from sparsact.learners import LowDegreeRegressor
 
     network, values, degree, step = built(kind, size, n, seed)
     N = n_subsets(n, degree)

@@ -75,7 +75,7 @@ def complete_table(table: str) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
 
 def measure(*, table: str, degree: int, n_train: int, seed: int) -> dict[str, float | list[float]]:
     """Error on the rows left out as a share of the variance, both predictions, and the whole spectrum by degree."""
-    from sparsact import LowDegreeRegressor
+    from sparsact.learners import LowDegreeRegressor
 
     X, y = complete_table(table)
     weights = Spectrum.of(y).weight_by_degree()

@@ -64,7 +64,7 @@ def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int
 
 def measure(*, target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, float]:
     """Exact error over the cube of the fitted polynomial, with what the formula says."""
-    from sparsact import LowDegreeRegressor
+    from sparsact.learners import LowDegreeRegressor
 
     values = planted(target, n, seed)(points(n))
     N = n_subsets(n, degree)

@@ -86,7 +86,7 @@ def estimator(model: str, seed: int) -> Any:
     from sklearn.model_selection import GridSearchCV
     from sklearn.neural_network import MLPRegressor
 
-    from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor
+    from sparsact.learners import LowDegreeRegressorCV, SparselyActivatedRegressor
 
     if model in SPARSE:
         return SparselyActivatedRegressor(WIDTH, SPARSE[model], n_restarts=1, max_iter=100, random_state=seed)

@@ -54,7 +54,7 @@ def overlaps(planted: SparselyActivatedNetwork, learned: SparselyActivatedNetwor
 
 def measure(*, n: int, s: int, noise: float, m: int, seed: int) -> dict[str, float]:
     """Overlap of the learned units with the planted ones, and with those of an unrelated network."""
-    from sparsact import SparselyActivatedRegressor
+    from sparsact.learners import SparselyActivatedRegressor
 
     planted = random_network(n, s, 1, rng=np.random.default_rng([seed, 1]))
     unrelated = random_network(n, s, 1, rng=np.random.default_rng([seed, 6]))

@@ -80,7 +80,7 @@ def measure(*, distribution: str, learner: str, n: int, s: int, m: int, seed: in
 
 
 def _learner(learner: str, s: int, seed: int) -> Any:
-    from sparsact import LowDegreeRegressor, SparselyActivatedRegressor
+    from sparsact.learners import LowDegreeRegressor, SparselyActivatedRegressor
 
     if learner == ERM:
         return SparselyActivatedRegressor(n_units=s, max_active=1, random_state=seed)

@@ -71,8 +71,8 @@ def measure(
     *, k: int, ambient: int, n_directions: int, centres: int, rows: int, n_test: int, seed: int
 ) -> dict[str, Any]:
     """Buckets, largest and mean error on fresh points, and the share of points in empty buckets, for each width."""
-    from sparsact import LSHRegressor
     from sparsact.datasets import lower_envelope, random_subspace
+    from sparsact.learners import LSHRegressor
 
     rng = np.random.default_rng([seed, k])
     domain = random_subspace(ambient, k, rng=rng)

@@ -52,8 +52,8 @@ def misses(
     *, k: int, ambient: int, n_directions: int, width: float, fewest: int, most: int, large: int, seed: int
 ) -> dict[str, Any]:
     """Share of fresh points in empty buckets as samples double, beside two predictions from another sample."""
-    from sparsact import LSHRegressor
     from sparsact.datasets import random_subspace
+    from sparsact.learners import LSHRegressor
 
     rng = np.random.default_rng([seed, k])
     domain = random_subspace(ambient, k, rng=rng)
@@ -103,8 +103,8 @@ def rivals(*, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: 
     from sklearn.linear_model import LinearRegression
     from sklearn.neighbors import KNeighborsRegressor
 
-    from sparsact import LSHRegressor
     from sparsact.datasets import lower_envelope, random_subspace
+    from sparsact.learners import LSHRegressor
 
     rng = np.random.default_rng([seed, ambient])
     domain = random_subspace(ambient, k, rng=rng)

@@ -85,7 +85,7 @@ def _domain(manifold: str, ambient: int) -> Any:
 
 
 def _at_width(width: float, n_tables: int, X: Array, y: Array, new: Array, truth: Array, seed: int) -> dict[str, float]:
-    from sparsact import LSHRegressor
+    from sparsact.learners import LSHRegressor
 
     def fitted(min_count: int) -> LSHRegressor:
         # Directions of a Euclidean hash are normal in all columns; `directions` names only how it tells what is near.
