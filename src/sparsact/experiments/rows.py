@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -49,6 +49,10 @@ class Row:
     def __getitem__(self, name: str) -> Any:
         """A parameter or a value."""
         return self.values[name] if name in self.values else self.parameters[name]
+
+    def with_values(self, **values: Any) -> Row:
+        """The row with further values: computed ones, or one entry of its lists."""
+        return replace(self, values={**self.values, **values})
 
     def as_dict(self) -> dict[str, Any]:
         """The row as JSON holds it."""

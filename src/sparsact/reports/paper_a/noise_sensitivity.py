@@ -10,7 +10,6 @@ from sparsact.experiments import Row, Rows
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, joined, plot_curves
 from sparsact.reports.frame import Frame
-from sparsact.reports.spread import spread
 
 LEMMA, OURS = "Lemma 10, k = 1, constant 1", "2(1−ρ)k²W², k = 1"
 NOISE = "1 - rho"
@@ -33,7 +32,7 @@ def frame(rows: Rows) -> Frame:
 def _points(rows: Rows) -> Iterator[Row]:
     for row in rows:
         for i, noise in enumerate(row["noise"]):
-            yield spread(row, **{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
+            yield row.with_values(**{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
 
 
 def _name(row: Row) -> str:

@@ -10,7 +10,6 @@ from sparsact.experiments import Row, Rows
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, plot_curves
 from sparsact.reports.frame import Frame
-from sparsact.reports.spread import spread
 
 NAMES = {1: "one layer", 2: "two layers", 3: "three layers"}
 LEAST_SHARE = 1e-8  # below it a share is rounding
@@ -43,13 +42,13 @@ def _layers(row: Row) -> str:
 def _above(rows: Rows) -> Iterator[Row]:
     for row in rows:
         shares = enumerate(row["tail_share"])
-        yield from (spread(row, degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
+        yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
 def _learned(rows: Rows) -> Iterator[Row]:
     for row in rows:
         curve = zip(row["n_points"], row["error_share"], strict=True)
-        yield from (spread(row, points=m, share=share) for m, share in curve)
+        yield from (row.with_values(points=m, share=share) for m, share in curve)
 
 
 def plot_tails(frame: Frame) -> Figure:

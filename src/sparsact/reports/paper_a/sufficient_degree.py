@@ -11,7 +11,6 @@ from sparsact.experiments.paper_a.sufficient_degree import SPARSITIES, TENTH
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, joined, plot_curves
 from sparsact.reports.frame import Frame
-from sparsact.reports.spread import spread
 
 SHARE = "epsilon / variance"
 OURS, THEOREM, MOST = "4k²W²/ε, k = 1", "Theorem 8, k = 1, constant 1", "n"
@@ -34,7 +33,7 @@ def _points(rows: Rows) -> Iterator[Row]:
     for row in rows:
         for i, share in enumerate(row["share"]):
             found = {f"at_{name}": row[name][i] for name in ("measured", "sharper", "theorem_8")}
-            yield spread(row, **{SHARE: share}, **found)
+            yield row.with_values(**{SHARE: share}, **found)
 
 
 def plot_bounds(frame: Frame) -> Figure:

@@ -10,7 +10,6 @@ from sparsact.experiments import Row, Rows
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, plot_curves
 from sparsact.reports.frame import Frame
-from sparsact.reports.spread import spread
 
 LEAST_SHARE = 1e-8  # below it a share is rounding
 
@@ -24,7 +23,7 @@ def frame(rows: Rows) -> Frame:
 def _above(rows: Iterable[Row]) -> Iterable[Row]:
     for row in rows:
         shares = enumerate(row["tail_share"])
-        yield from (spread(row, degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
+        yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
 def _name(row: Row) -> str:

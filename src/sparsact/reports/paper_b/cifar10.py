@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -42,7 +41,7 @@ def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
 
 def _epochs(row: Row, history: str, y_name: str) -> list[Row]:
     """A row for each epoch of one."""
-    return [replace(row, values={"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
+    return [row.with_values(**{"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
 
 
 @styled

@@ -16,10 +16,7 @@ DEVIATION, LINEAR = "standard deviation of the target", "best linear function, r
 
 def _inverse(rows: Rows) -> Rows:
     """Rows of widths, with 1 / eps among their values."""
-    return Rows(
-        Row(**(row.as_dict() | {"values": {**row.values, "inverse": 1 / row["epsilon"]}}))
-        for row in rows.where(part="width")
-    )
+    return Rows(row.with_values(inverse=1 / row["epsilon"]) for row in rows.where(part="width"))
 
 
 def needed_frame(rows: Rows) -> Frame:
@@ -76,7 +73,7 @@ def error_frame(rows: Rows) -> Frame:
         row for group in found.groups("k").values() for row in group.where(epsilon=min(group.column("epsilon")))
     )
     unfolded = Rows(
-        Row(**(row.as_dict() | {"values": {"width": width, "share": error / row["epsilon"]}}))
+        row.with_values(width=width, share=error / row["epsilon"])
         for row in hard
         for width, error in zip(row["widths"], row["sup_errors"], strict=True)
     )

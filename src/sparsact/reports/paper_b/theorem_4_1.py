@@ -68,10 +68,7 @@ def misses_frame(rows: Rows) -> Frame:
 
 def operations_frame(rows: Rows) -> Frame:
     """Operations of a forward pass against the reciprocal of the measured largest error."""
-    inverse = Rows(
-        Row(**(row.as_dict() | {"values": {**row.values, "inverse": [1 / e for e in row["sup_errors"]]}}))
-        for row in rows
-    )
+    inverse = Rows(row.with_values(inverse=[1 / e for e in row["sup_errors"]]) for row in rows)
     return by_width(inverse, {"dense, ": "dense_operations", "hash, ": "operations"}, "inverse")
 
 

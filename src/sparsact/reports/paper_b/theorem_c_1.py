@@ -20,7 +20,7 @@ SIZES = {"printed_sizes": "statement, ", "proof_sizes": "proof, "}
 
 def _with(rows: Rows, name: str, of: Callable[[Row], Any]) -> Rows:
     """Rows with one more value."""
-    return Rows(Row(**(row.as_dict() | {"values": {**row.values, name: of(row)}})) for row in rows)
+    return Rows(row.with_values(**{name: of(row)}) for row in rows)
 
 
 def _manifolds(rows: Rows, columns: dict[str, str], x: str) -> Frame:
