@@ -8,10 +8,10 @@ from sparsact.experiments.paper_a import learning_with_rounding as experiment
 TINY = {"m": 2, "n_train": 40, "n_test": 50, "seed": 0}
 
 
-def rows(learner, skill, *, rule="round", mse=0.0, active=1):
+def rows(learner, skill, *, rule="round", mse=0.0, active=1, m=8):
     """Two seeds of one learner."""
     values = {"skill": skill, "mse": mse, "trivial_mse": 1.0, "most_active": active, "coordinates": 64}
-    told = [{"rule": rule, "learner": learner, "seed": seed} for seed in (0, 1)]
+    told = [{"rule": rule, "learner": learner, "m": m, "seed": seed} for seed in (0, 1)]
     return [Row("", "learning-with-rounding", 1, one, values, 1.0, "", {}, {}, "") for one in told]
 
 
@@ -57,6 +57,8 @@ def test_one_learner_that_predicts_refutes_and_one_that_lacks_decides_nothing():
     assert learners.verdict(Rows(none)).outcome is Outcome.HOLDS
     assert learners.verdict(Rows([*none[2:], *rows(experiment.LEARNERS[0], 0.5)])).outcome is Outcome.DOES_NOT_HOLD
     assert learners.verdict(Rows(none[2:])).outcome is Outcome.UNDECIDED
+    tiny = [row for name in experiment.LEARNERS for row in rows(name, 0.9, m=2)]
+    assert learners.verdict(Rows([*none, *tiny])).outcome is Outcome.HOLDS_ONLY_IF
 
 
 def test_elimination_is_judged_by_rule():

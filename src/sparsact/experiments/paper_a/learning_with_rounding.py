@@ -13,32 +13,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.experiments import Claim, Experiment, Rows, Scale, Verdict, every, mean_of, needed, range_of, within
+from sparsact.experiments import (
+    Claim,
+    Experiment,
+    Rows,
+    Scale,
+    Verdict,
+    every,
+    mean_of,
+    needed,
+    only_if,
+    range_of,
+    within,
+)
 from sparsact.hardness import InconsistentLabelsError, LearningWithRounding, Residues, secret_modulo
 
 P, Q = 3, 9
 MOST_SKILL = 0.02  # share of the trivial predictor's error that counts as none
 PLANTED, ELIMINATION = "planted network", "elimination modulo p"
 LEARNERS = ("low degree", "sparsely activated", "sparse layer", "hash tables", "perceptron", "forest")
-SIZES = {Scale.SMOKE: (2, 60), Scale.QUICK: (6, 600), Scale.FULL: (8, 2000)}  # entries of a vector, training samples
+SIZES = {Scale.SMOKE: (2,), Scale.QUICK: (2, 6), Scale.FULL: (2, 4, 8)}  # entries of a vector: there are 9^m vectors
+N_TRAIN = {Scale.SMOKE: 60, Scale.QUICK: 600, Scale.FULL: 2000}
 N_TEST = {Scale.SMOKE: 200, Scale.QUICK: 2000, Scale.FULL: 4000}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | int]]:
     """Every learner on the rounded labels; elimination and the planted network by both rules."""
-    m, n_train = SIZES[scale]
+    shared: dict[str, str | int] = {"n_train": N_TRAIN[scale], "n_test": N_TEST[scale]}
     for seed in range(SEEDS[scale]):
-        for rule, learners in (("round", (PLANTED, ELIMINATION, *LEARNERS)), ("modulo", (PLANTED, ELIMINATION))):
-            for learner in learners:
-                yield {
-                    "rule": rule,
-                    "learner": learner,
-                    "m": m,
-                    "n_train": n_train,
-                    "n_test": N_TEST[scale],
-                    "seed": seed,
-                }
+        for m in SIZES[scale]:
+            for rule, learners in (("round", (PLANTED, ELIMINATION, *LEARNERS)), ("modulo", (PLANTED, ELIMINATION))):
+                for learner in learners:
+                    yield {"rule": rule, "learner": learner, "m": m, **shared, "seed": seed}
 
 
 def measure(*, rule: Any, learner: str, m: int, n_train: int, n_test: int, seed: int) -> dict[str, Any]:
@@ -105,10 +112,20 @@ def judge_planted(rows: Rows) -> Verdict:
 
 
 def judge_learners(rows: Rows) -> Verdict:
-    """Skill of every learner on rounded labels, a mean over seeds."""
-    rounded = rows.where(rule="round")
-    skills = {name: needed(rounded.where(learner=name), name).column("skill") for name in LEARNERS}
-    return every(*(within(mean_of(skill), most=MOST_SKILL, what=name) for name, skill in skills.items()))
+    """Skill of every learner on rounded labels, a mean over seeds: on the longest vectors and on the shortest."""
+    rounded = needed(Rows(row for row in rows.where(rule="round") if row["learner"] in LEARNERS), "learners")
+    sizes = rounded.distinct("m")
+    largest = every(*_skills(rounded.where(m=sizes[-1])))
+    if len(sizes) == 1:
+        return largest
+    condition = f"the instance is not tiny: with {Q}^{sizes[0]} vectors the samples hold all of them"
+    return only_if(condition, largest, every(*_skills(rounded.where(m=sizes[0]))))
+
+
+def _skills(rows: Rows) -> list[Verdict]:
+    m = rows[0]["m"]
+    skills = {name: needed(rows.where(learner=name), name).column("skill") for name in LEARNERS}
+    return [within(mean_of(skill), most=MOST_SKILL, what=f"{name}, m = {m}:") for name, skill in skills.items()]
 
 
 def judge_printed(rows: Rows) -> Verdict:
@@ -135,7 +152,7 @@ EXPERIMENT = Experiment(
         "a one-sparse network has them. Learners see lifted samples and are judged on fresh ones. That none learns at "
         "these sizes is evidence, not proof: at small size trying all secrets succeeds."
     ),
-    version=1,
+    version=2,
     parameters=parameters,
     measure=measure,
     claims=(
@@ -152,7 +169,7 @@ EXPERIMENT = Experiment(
             "Conjecture 16",
             "No efficient learner beats the trivial predictor on rounded labels.",
             "",
-            _RULE + " for every learner",
+            _RULE + " for every learner, on the longest vectors; only if, when one lies above on the shortest",
             judge_learners,
         ),
         Claim(
