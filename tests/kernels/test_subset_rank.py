@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # (n, size): none and one member, more members than coordinates, one to three words.
-SHAPES = [(0, 0), (0, 2), (1, 1), (7, 0), (7, 1), (6, 3), (5, 5), (3, 8), (64, 2), (65, 2), (70, 3), (131, 2)]
+SHAPES = [(0, 0), (0, 2), (1, 1), (7, 0), (7, 1), (6, 3), (5, 5), (3, 8), (64, 2), (65, 2), (70, 3), (131, 2), (300, 1)]
 
 
 def numbers(masks: np.ndarray) -> list[int]:
@@ -33,7 +33,9 @@ def test_subsets_are_all_small_ones_in_numeric_order(n, size):
     assert numbers(subsets) == sorted(small)
 
 
-@pytest.mark.parametrize(("n", "degree"), [(0, 0), (5, 0), (4, 1), (3, 2), (5, 3), (23, 2), (66, 1), (70, 2), (131, 1)])
+@pytest.mark.parametrize(
+    ("n", "degree"), [(0, 0), (5, 0), (4, 1), (3, 2), (5, 3), (23, 2), (66, 1), (70, 2), (131, 1), (300, 1)]
+)
 def test_differences_of_a_full_family_by_rank_are_those_by_search(n, degree):
     masks, size = subset_masks(n, degree), min(2 * degree, n)
     unique, position = kernels.symmetric_differences(masks)

@@ -44,5 +44,6 @@ def _ranks(masks: Masks, counts: NDArray[np.int64]) -> NDArray[np.int64]:
             lowest = left[some] & -left[some]
             left[some] ^= lowest
             above[some] -= 1
-            ranks[some] += counts[WORD * w + np.bitwise_count(lowest - np.uint64(1)), size - above[some]]
+            member = WORD * w + np.bitwise_count(lowest - np.uint64(1)).astype(np.intp)  # its bytes end at 255
+            ranks[some] += counts[member, size - above[some]]
     return ranks
