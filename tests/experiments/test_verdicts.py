@@ -96,7 +96,14 @@ def test_every_takes_the_worst():
 
 @pytest.mark.parametrize(
     ("under", "otherwise", "outcome"),
-    [(HOLDS, FAILS, IF), (HOLDS, HOLDS, HOLDS), (FAILS, FAILS, FAILS), (HOLDS, OPEN, OPEN)],
+    [
+        (HOLDS, FAILS, IF),
+        (HOLDS, HOLDS, HOLDS),
+        (FAILS, FAILS, FAILS),
+        (HOLDS, OPEN, OPEN),
+        (OPEN, FAILS, OPEN),
+        (FAILS, HOLDS, FAILS),
+    ],
 )
 def test_only_if_needs_both_sides(under, otherwise, outcome):
     found = only_if("warm", Verdict(under, "with"), Verdict(otherwise, "without"))

@@ -113,8 +113,14 @@ def every(*verdicts: Verdict) -> Verdict:
 
 
 def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
-    """Of a claim judged under a condition and without it: both, one or neither."""
+    """Of a claim judged under a condition and without it.
+
+    It *holds* if both do, *holds only if* the condition is met when it holds under it and fails without, and *does not
+    hold* if it fails even under the condition. Else it is undecided.
+    """
     told = f"{under.measured}; otherwise {otherwise.measured}"
     if under.outcome is Outcome.HOLDS and otherwise.outcome is Outcome.DOES_NOT_HOLD:
         return Verdict(Outcome.HOLDS_ONLY_IF, told, condition)
+    if under.outcome is Outcome.UNDECIDED:
+        return Verdict(Outcome.UNDECIDED, told)
     return Verdict(every(under, otherwise).outcome, told)
