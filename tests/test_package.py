@@ -159,5 +159,7 @@ def test_no_file_names_a_machine():
 
 
 def test_no_tracked_file_is_large():
+    """Rows of full experiments may be two megabytes a file: some 2,000 rows, each with its machine and versions."""
     for path in tracked():
-        assert path.stat().st_size < 1 << 20, f"{path.relative_to(ROOT)} has over a megabyte"
+        most = 2 if path.parent == ROOT / "results" / "reproduction" else 1
+        assert path.stat().st_size < most << 20, f"{path.relative_to(ROOT)} has over {most} megabytes"

@@ -1,8 +1,10 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 from commands import run
 
+from sparsact.cli.reproduce import _work
 from sparsact.cli.task_progress import remaining_seconds
 from sparsact.experiments import Scale, Store, experiments
 
@@ -44,10 +46,14 @@ def test_a_second_run_measures_nothing_and_says_the_same(measured, capsys):
     assert told["failures"] == []
 
 
-def test_without_a_size_the_rows_there_are_are_shown(measured, capsys):
-    status, out, _ = reproduce(capsys, measured, *LINE)
-    assert status == 0
-    assert "one-dimension (smoke" in out
+def test_without_a_size_what_lacks_of_quick_is_measured_and_full_rows_are_shown(measured):
+    experiment, store = experiments()["one-dimension"], Store(measured / "rows")
+    quick = [task for task in experiment.tasks(Scale.QUICK) if task not in store]
+    work, _ = _work([experiment], store, None)
+    assert [task for _, task in work] == quick != []
+    held = {task.name for task in experiment.tasks(Scale.FULL)}
+    full = SimpleNamespace(of=lambda tasks: [task for task in tasks if task.name in held])
+    assert _work([experiment], full, None) == ([], {})
 
 
 def test_the_list_counts_rows(measured, capsys):

@@ -184,16 +184,19 @@ def test_the_surroundings_of_a_run_are_as_before(tmp_path):
     assert dict(os.environ) == before
 
 
-def test_findings_show_the_size_that_has_most_rows(tmp_path):
+def test_findings_show_the_largest_size_that_is_whole(tmp_path):
     store = Store(tmp_path)
     assert Findings.of(SQUARES, store).scale is Scale.QUICK
     collect(work(SQUARES, Scale.QUICK), store, jobs=1)
     small = Findings.of(SQUARES, store)
-    assert (small.scale, len(small.rows), small.n_tasks) == (Scale.SMOKE, 3, 3)  # the smaller size is whole
+    assert (small.scale, len(small.rows), small.n_tasks) == (Scale.QUICK, 3, 3)
+    assert small.verdicts[0][1].measured == "3"
     collect(work(SQUARES)[:4], store, jobs=1)
-    found = Findings.of(SQUARES, store)
-    assert (found.scale, len(found.rows), found.n_tasks) == (Scale.FULL, 4, 5)
-    assert found.verdicts[0][1].measured == "4"
+    assert Findings.of(SQUARES, store).scale is Scale.QUICK  # a whole run before a larger part
+    part = Findings.of(SQUARES, store, Scale.FULL)
+    assert part.verdicts[0][1].measured == "4; from 4 of 5 tasks"
+    collect(work(SQUARES), store, jobs=1)
+    assert Findings.of(SQUARES, store).scale is Scale.FULL
     assert Findings.of(SQUARES, store, Scale.QUICK).n_tasks == 3
 
 

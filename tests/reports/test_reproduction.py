@@ -1,6 +1,7 @@
 import re
 from html.parser import HTMLParser
 
+from markupsafe import escape
 from reproduced import HOSTILE, MEASURED, PAGE_PARTS
 
 from sparsact.experiments import Outcome
@@ -28,7 +29,7 @@ def test_every_claim_is_told_with_its_rule_and_its_command():
     for findings in PAGE_PARTS:
         assert findings.command in PAGE
         for claim, _ in findings.verdicts:
-            assert claim.rule in PAGE
+            assert str(escape(claim.rule)) in PAGE
     for outcome in Outcome:
         assert f'class="badge {outcome.value.replace(" ", "-")}"' in PAGE
 

@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from sparsact.experiments import Experiment, Failure, Findings, Scale, Store, Task
 
+STORE = Path("results/reproduction")
 Work = list[tuple["Experiment", "Task"]]
 
 
@@ -23,7 +24,7 @@ def reproduce(
     full: Annotated[bool, typer.Option("--full", help="The sizes of the papers: hours.")] = False,
     store: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where rows are kept; a later run measures only what it lacks.")
-    ] = Path("results/reproduction"),
+    ] = STORE,
     report: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("report.html"),
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes, of one thread each. Default: one a core.")
@@ -35,7 +36,7 @@ def reproduce(
 ) -> None:
     """Measure every figure, table and claim of both papers, and write one page with a verdict on each claim.
 
-    Without a size, rows that the store holds are shown as they are, and experiments without any are run at quick size.
+    Without a size, rows of full runs that the store holds are shown as they are, the rest is run at quick size.
     A run that was stopped goes on where it was; stores of two machines merge when their files are concatenated.
 
     Example: sparsact reproduce --quick --report report.html
@@ -55,9 +56,11 @@ def reproduce(
         return
     check_writable(report, (".html", ".htm"))
     work, unmet = _work(experiments, rows, scale)
+    if work:
+        _check_store(store)
     failures = _collect(work, rows, jobs or cpu_count(), store)
     found = [Findings.of(experiment, rows, scale) for experiment in experiments]
-    _write(found, report, only, scale)
+    _write(found, report, only, scale, store)
     _tell(found, failures, unmet, rows, report, as_json)
     if failures:
         raise typer.Exit(1)
@@ -71,8 +74,8 @@ def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tu
     work: Work = []
     unmet: dict[str, str] = {}
     for experiment in experiments:
-        if scale is None and Findings.of(experiment, rows).rows:
-            continue
+        if scale is None and Findings.of(experiment, rows).scale is Scales.FULL:
+            continue  # what is left of a full run may take hours: it wants --full
         tasks = [task for task in experiment.tasks(scale or Scales.QUICK) if task not in rows]
         lacking = experiment.unmet() if tasks else None
         if lacking:
@@ -80,6 +83,15 @@ def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tu
         else:
             work += [(experiment, task) for task in tasks]
     return work, unmet
+
+
+def _check_store(folder: Path) -> None:
+    """Make the folder of the store, or say why not before hours of work."""
+    import os
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"cannot write into {str(folder)!r}: permission denied; choose another --store.")
 
 
 def _collect(work: Work, rows: Store, jobs: int, folder: Path) -> list[Failure]:
@@ -97,11 +109,14 @@ def _collect(work: Work, rows: Store, jobs: int, folder: Path) -> list[Failure]:
         raise
 
 
-def _write(found: list[Findings], report: Path, only: list[str] | None, scale: Scale | None) -> None:
+def _write(found: list[Findings], report: Path, only: list[str] | None, scale: Scale | None, store: Path) -> None:
+    from shlex import join
+
     from sparsact.reports.reproduction import write
 
-    words = ["sparsact", "reproduce", *(f"--only {name}" for name in only or ())]
-    write(found, " ".join(words + ([f"--{scale.value}"] if scale else [])), report)
+    words = ["sparsact", "reproduce", *(word for name in only or () for word in ("--only", name))]
+    words += [f"--{scale.value}"] if scale else []
+    write(found, join(words if store == STORE else [*words, "--store", str(store)]), report)
 
 
 def _list(experiments: list[Experiment], rows: Store, as_json: bool) -> None:
@@ -150,7 +165,8 @@ def _tell(
     if as_json:
         import json
 
-        typer.echo(json.dumps(_as_json(found, failures, unmet, report), allow_nan=False))
+        told = _as_json(found, failures, unmet, report) | {"unreadable": rows.n_unreadable}
+        typer.echo(json.dumps(told, allow_nan=False))
         return
     for findings in found:
         typer.echo(f"{findings.experiment.name} ({findings.scale.value}, {len(findings.rows)}/{findings.n_tasks} rows)")

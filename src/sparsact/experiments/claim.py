@@ -105,11 +105,13 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
 
 def every(*verdicts: Verdict) -> Verdict:
     """Of several parts of one claim: it holds if all do, and fails if one does."""
+    if not verdicts:
+        raise MissingRowsError("no part of the claim has rows")
     outcomes = {verdict.outcome for verdict in verdicts}
     order = (Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF, Outcome.HOLDS)
     worst = next(outcome for outcome in order if outcome in outcomes)
-    conditions = "; ".join(verdict.condition for verdict in verdicts if verdict.condition)
-    return Verdict(worst, "; ".join(verdict.measured for verdict in verdicts), conditions)
+    conditions = [verdict.condition for verdict in verdicts if worst is Outcome.HOLDS_ONLY_IF and verdict.condition]
+    return Verdict(worst, "; ".join(verdict.measured for verdict in verdicts), "; ".join(conditions))
 
 
 def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
@@ -123,4 +125,5 @@ def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
         return Verdict(Outcome.HOLDS_ONLY_IF, told, condition)
     if under.outcome is Outcome.UNDECIDED:
         return Verdict(Outcome.UNDECIDED, told)
-    return Verdict(every(under, otherwise).outcome, told)
+    both = every(under, otherwise)
+    return Verdict(both.outcome, told, both.condition)

@@ -86,7 +86,7 @@ Result = Row | Failure | None
 def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterator[tuple[Experiment, Task, Result]]:
     """Results as they come, until all are there or a worker dies; then None for each task that was running."""
     running: dict[Future[Row], tuple[Experiment, Task]] = {}
-    with _one_thread_each(), ProcessPoolExecutor(jobs, get_context("spawn"), _end_with_the_parent) as pool:
+    with _one_thread_each(), ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
         try:
             while waiting or running:
                 _fill(pool, jobs, waiting, running)
@@ -108,8 +108,9 @@ def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterato
         yield experiment, task, _result(future, task)
 
 
-def _end_with_the_parent() -> None:
-    """In a worker: end when the process that collects was killed; nobody else would tell."""
+def _begin() -> None:
+    """In a worker: look where it is before anything changes, and end when the process that collects was killed."""
+    provenance.commit()
     Thread(target=_wait_for_the_parent, daemon=True).start()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sparsact.experiments.claim import Claim, Verdict
@@ -34,10 +34,11 @@ class Findings:
 
     @classmethod
     def of(cls, experiment: Experiment, store: Store, scale: Scale | None = None) -> Findings:
-        """Findings at a scale, or else at the one that has the most rows; a smaller scale that has as many is whole."""
+        """Findings at a scale, or else at the largest that is complete, or else at the one that has the most rows."""
         tasks = {one: experiment.tasks(one) for one in ([scale] if scale else Scale)}
         rows = {one: Rows(store.of(tasks[one])) for one in tasks}
-        best = max(tasks, key=lambda one: len(rows[one]))
+        complete = [one for one in tasks if len(rows[one]) == len(tasks[one])]
+        best = complete[-1] if complete else max(tasks, key=lambda one: len(rows[one]))
         if not rows[best]:
             best = scale or Scale.QUICK
         return cls(experiment, best, rows[best], len(tasks[best]))
@@ -45,7 +46,18 @@ class Findings:
     @cached_property
     def verdicts(self) -> list[tuple[Claim, Verdict]]:
         """Every claim with what the rows say of it."""
-        return [(claim, claim.verdict(self.rows)) for claim in self.experiment.claims]
+        return [(claim, self._told(claim.verdict(self.rows))) for claim in self.experiment.claims]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has its row."""
+        return len(self.rows) == self.n_tasks
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        """The verdict; where rows are missing it says so."""
+        if self.complete or not self.rows:
+            return verdict
+        return replace(verdict, measured=f"{verdict.measured}; from {len(self.rows)} of {self.n_tasks} tasks")
 
     @property
     def seconds(self) -> float:

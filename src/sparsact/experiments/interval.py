@@ -55,13 +55,15 @@ def mean_of(values: ArrayLike) -> Interval:
 def median_of(values: ArrayLike) -> Interval:
     """The median with its order-statistic interval, of at least 95 % where there are 6 values or more.
 
-    With fewer the limits are the least and the greatest value, whose confidence is 1 - 2^(1-n) only.
+    With fewer the limits are the least and the greatest value, of confidence 1 - 2^(1-n); of one they are infinite.
 
     >>> median_of(range(9))
     Interval(estimate=4.0, low=1.0, high=7.0, n=9, kind='interval of the median (96 %)')
     """
     sample = np.sort(_sample(values))
     n = len(sample)
+    if n == 1:
+        return Interval(float(sample[0]), -np.inf, np.inf, 1, "interval of the median")
     below = max(int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)), 1)  # how many order statistics may be left out
     if n and stats.binom.cdf(below - 1, n, 0.5) > (1 - CONFIDENCE) / 2:
         below = max(below - 1, 1)

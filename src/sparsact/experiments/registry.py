@@ -33,7 +33,8 @@ def chosen(only: list[str]) -> list[Experiment]:
         return every
     kept: list[Experiment] = []
     for word in only:
-        matching = [e for e in every if e.name.startswith(word) or e.paper == word]
+        exact = [e for e in every if word in (e.name, e.paper)]
+        matching = exact or [e for e in every if word and e.name.startswith(word)]
         if not matching:
             raise ValueError(f"no experiment is named {word!r}; there are {', '.join(e.name for e in every)}.")
         kept += [e for e in matching if e not in kept]

@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from sparsact.experiments import Findings, Outcome
+from sparsact.experiments import Findings, MissingRowsError, Outcome
 from sparsact.reports.chart import Chart
 from sparsact.reports.display import Display
 from sparsact.reports.frame import n_rows
@@ -32,7 +32,10 @@ class Part:
         """Its figures, those that the rows suffice for."""
         name, found = self.findings.experiment.name, []
         for chart in charts(self.findings):
-            frame = chart.frame(self.findings.rows) if self.findings.rows else {}
+            try:
+                frame = chart.frame(self.findings.rows) if self.findings.rows else {}
+            except MissingRowsError:
+                continue
             if frame and n_rows(frame):
                 found.append(Display.of(chart, f"{name}-{chart.name}", chart.title, chart.caption, frame))
         return found

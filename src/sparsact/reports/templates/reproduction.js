@@ -1,6 +1,7 @@
 "use strict";
 const rows = [...document.querySelectorAll(".claims tbody tr")];
 const sections = [...document.querySelectorAll("section.experiment")];
+const links = [...document.querySelectorAll(".index a")];
 const [paper, outcome, text] = ["paper", "outcome", "text"].map((name) => document.getElementById("filter-" + name));
 
 function filter() {
@@ -13,6 +14,7 @@ function filter() {
       (!outcome.value || row.dataset.outcome === outcome.value) &&
       words.every((word) => row.textContent.toLowerCase().includes(word));
     row.hidden = !fits;
+    document.getElementById(row.dataset.claim).hidden = !fits;
     if (fits) {
       count += 1;
       shown.add(row.querySelector("a").hash.slice(1));
@@ -20,6 +22,7 @@ function filter() {
   }
   const all = count === rows.length;
   for (const section of sections) section.hidden = !all && !shown.has(section.id);
+  for (const link of links) link.parentElement.hidden = !all && !shown.has(link.hash.slice(1));
   document.getElementById("filter-count").textContent = all ? `${count} claim${count === 1 ? "" : "s"}` : `${count} of ${rows.length} claims`;
 }
 
