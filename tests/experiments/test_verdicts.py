@@ -66,6 +66,12 @@ def test_one_repetition_decides_nothing_about_a_mean():
     assert "one repetition" in within(mean_of([0.1]), most=1).measured
 
 
+@pytest.mark.parametrize(("most", "outcome"), [(1.3, HOLDS), (1.0, FAILS), (0.5, FAILS)])
+def test_one_repetition_refutes_a_claim_about_every_one(most, outcome):
+    assert within(range_of([0.9, 1.2, 0.7]), most=most).outcome is outcome
+    assert within(range_of([-0.9, -1.2, -0.7]), least=-most).outcome is outcome
+
+
 def test_a_slope_is_that_of_the_power_law():
     x = np.array([1.0, 3.0, 10.0])
     found = slope_of((x, c * x**-0.5) for c in (1.0, 2.0, 5.0))

@@ -78,7 +78,7 @@ def test_parity_has_all_of_its_weight_at_the_top():
 
 def test_the_bound_is_judged_on_every_row():
     assert judge_bound(Rows([row("sparse", 0, [1], 0.9)])).outcome is Outcome.HOLDS
-    assert judge_bound(Rows([row("sparse", 0, [1], 0.9), row("sparse", 1, [1], 1.1)])).outcome is Outcome.UNDECIDED
+    assert judge_bound(Rows([row("sparse", 0, [1], 0.9), row("sparse", 1, [1], 1.1)])).outcome is Outcome.DOES_NOT_HOLD
     assert judge_bound(Rows([row("sparse", 0, [1], 1.1)])).outcome is Outcome.DOES_NOT_HOLD
 
 

@@ -90,12 +90,14 @@ def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
 def within(interval: Interval, *, least: float = float("-inf"), most: float = float("inf"), what: str = "") -> Verdict:
     """*Holds* if the whole interval lies within the limits, *does not hold* if all of it lies outside.
 
+    Of a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
+
     >>> within(Interval(0.5, 0.4, 0.6, 5, ""), most=0.65).outcome
     <Outcome.HOLDS: 'holds'>
     """
     if least <= interval.low and interval.high <= most:
         outcome = Outcome.HOLDS
-    elif interval.high < least or interval.low > most:
+    elif interval.exact or interval.high < least or interval.low > most:
         outcome = Outcome.DOES_NOT_HOLD
     else:
         outcome = Outcome.UNDECIDED

@@ -26,6 +26,8 @@ class Interval:
         Repetitions behind it.
     kind : str
         What the limits are, in words.
+    exact : bool
+        Whether the limits are values that occurred, so that one beyond a bound refutes it, and not an estimate's.
     """
 
     estimate: float
@@ -33,6 +35,7 @@ class Interval:
     high: float
     n: int
     kind: str
+    exact: bool = False
 
     def __str__(self) -> str:
         return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]".replace("-", "−")
@@ -75,9 +78,8 @@ def median_of(values: ArrayLike) -> Interval:
 def range_of(values: ArrayLike) -> Interval:
     """The median with the least and the greatest value: for claims about *every* repetition."""
     sample = _sample(values)
-    return Interval(
-        float(np.median(sample)), float(sample.min()), float(sample.max()), len(sample), "least and greatest"
-    )
+    least, middle, greatest = (float(np.quantile(sample, share)) for share in (0, 0.5, 1))
+    return Interval(middle, least, greatest, len(sample), "least and greatest", exact=True)
 
 
 def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:
