@@ -38,11 +38,12 @@ MAY_IMPORT = {
     "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
     "routing": GROUND,
     "layers": GROUND | {"routing"},
+    "inference": GROUND | {"routing", "layers"},
     "dsm": GROUND | {"routing", "learners"},
     "datasets": GROUND | {"fourier"},
     "experiments": GROUND
     | {"network", "fourier", "certificate", "constructions", "bounds", "rademacher", "learners", "hardness"}
-    | {"routing", "layers", "dsm", "datasets"},
+    | {"routing", "layers", "inference", "dsm", "datasets"},
     "tables": GROUND | {"datasets"},
 }
 

@@ -1,0 +1,12 @@
+"""Activation sparsity of trained models: measured, and cashed in without changing what they compute.
+
+A feed-forward block of a trained model often switches on only a few of its units. :func:`measure` tells how few, layer
+by layer, and what that could save; :func:`sparsify` saves it. Needs the extra ``torch``.
+"""
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
+    ) from error

@@ -1,0 +1,71 @@
+"""A feed-forward block of a model: two or three linear layers with an activation between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """What stands between the layers of a block, as the model computes it: a function of each number by itself.
+
+    Attributes
+    ----------
+    name : str
+        The operations that were traced, in words: ``"relu"``, ``"relu, pow"``.
+    function : callable
+        From pre-activations (..., units) to activations of the same shape.
+    zero_below : Tensor of shape (units,) or None
+        Thresholds t with f(z_j) = 0 for all z_j <= t_j: 0 of ReLU. None if there are none, as of GELU and SiLU.
+    """
+
+    name: str
+    function: Callable[[Tensor], Tensor]
+    zero_below: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    r"""A feed-forward block: :math:`V f(W x + b) + c`, or gated, :math:`V (f(G x + a) \odot (W x + b)) + c`.
+
+    Attributes
+    ----------
+    name : str
+        Where the block is in the model: the module that holds its layers.
+    up, down : str
+        Names of the linear layers W and V, as in ``model.get_submodule``.
+    gate : str or None
+        Name of the linear layer G of a gated block.
+    activation : Activation
+        f.
+    """
+
+    name: str
+    up: str
+    down: str
+    gate: str | None
+    activation: Activation
+
+    @property
+    def switch(self) -> str:
+        """Name of the layer whose pre-activations decide which units are on: the gate, or else ``up``."""
+        return self.gate or self.up
+
+    @property
+    def exact(self) -> bool:
+        """Whether units are exactly zero when they are off, so that leaving them out changes nothing."""
+        return self.activation.zero_below is not None
+
+    def linears(self, model: nn.Module) -> dict[str, nn.Linear]:
+        """The linear layers, by role: ``up``, ``down`` and, where there is one, ``gate``."""
+        names = {"up": self.up, "down": self.down} | ({"gate": self.gate} if self.gate else {})
+        found = {role: model.get_submodule(name) for role, name in names.items()}
+        return {role: module for role, module in found.items() if isinstance(module, nn.Linear)}
+
+    def sizes(self, model: nn.Module) -> tuple[int, int, int]:
+        """Inputs d, units s and outputs of the block."""
+        linears = self.linears(model)
+        return linears["up"].in_features, linears["up"].out_features, linears["down"].out_features

@@ -1,0 +1,59 @@
+"""What a model is shown: one batch or several, each a tensor, positional arguments or keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Batch = Tensor | Mapping[str, Any] | tuple[Any, ...]
+Inputs = Batch | Iterable[Batch]
+
+
+def batches(inputs: Inputs) -> Iterator[Batch]:
+    """The batches of ``inputs``: a tensor, a mapping or a tuple is one batch, anything else holds several.
+
+    Raises
+    ------
+    TypeError
+        If ``inputs`` is neither.
+    ValueError
+        If it holds no batch.
+    """
+    if isinstance(inputs, Tensor | Mapping | tuple):
+        yield inputs
+        return
+    if not isinstance(inputs, Iterable):
+        raise TypeError(
+            "`inputs` must be a tensor, a mapping of keyword arguments, a tuple of arguments, or an iterable of these; "
+            f"got {type(inputs).__name__}."
+        )
+    seen = False
+    for batch in inputs:
+        seen = True
+        yield batch
+    if not seen:
+        raise ValueError("`inputs` holds no batch; pass at least one.")
+
+
+def call(model: nn.Module, batch: Batch) -> Any:
+    """What the model returns of a batch."""
+    if isinstance(batch, Mapping):
+        return model(**batch)
+    return model(*batch) if isinstance(batch, tuple) else model(batch)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """The model in evaluation mode, without gradients; afterwards each module is in the mode that it was in."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
