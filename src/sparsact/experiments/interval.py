@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ class Interval:
     high: float
     n: int
     kind: str
-    exact: bool = False
+    exact: bool = field(default=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]".replace("-", "−")
