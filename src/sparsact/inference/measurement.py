@@ -96,6 +96,11 @@ class BlockMeasurement:
         )
 
     @property
+    def levels(self) -> tuple[float, ...]:
+        """``LEVELS``: multiples of a row's root mean square, from 0 up."""
+        return LEVELS
+
+    @property
     def n_rows(self) -> int:
         """Rows seen."""
         return int(self.rows_by_active.sum())
@@ -199,6 +204,11 @@ class Measurement:
     model_bytes: int
     token_bytes: int
 
+    @property
+    def density(self) -> float:
+        """Mean of the blocks' densities."""
+        return sum(block.density for block in self.blocks) / len(self.blocks)
+
     def bound(self, method: str, *, batch: int = 1) -> float | None:
         """The most that the whole model can be faster by a method of ``METHODS`` in all blocks where it applies.
 
@@ -215,7 +225,7 @@ class Measurement:
             By Amdahl's law, from the bytes of all parameters. None if no sequence was that long.
         """
         found = [block.roofline(batch=batch) for block in self.blocks]
-        saved = [one.dense - one.bytes_of(method) for one in found if one is not None]
+        saved = [one.saved(method) for one in found if one is not None]
         if len(saved) < len(found):
             return None
         return amdahl(self.model_bytes + (batch - 1) * self.token_bytes, sum(saved))

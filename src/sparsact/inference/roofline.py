@@ -39,14 +39,15 @@ class Roofline:
     exact: float | None
     certified: float | None
 
-    def bytes_of(self, method: str) -> float:
-        """Bytes read by one of ``METHODS``; those of the dense block where the method does not apply."""
+    def saved(self, method: str) -> float:
+        """Bytes that one of ``METHODS`` reads fewer than the dense block: 0 where it does not apply."""
         read: float | None = getattr(self, method)
-        return self.dense if read is None else read
+        return 0.0 if read is None else self.dense - read
 
-    def speedup(self, method: str) -> float:
-        """The most that a method can be faster than the dense block; infinite if it reads nothing."""
-        return ratio(self.dense, self.bytes_of(method))
+    def speedup(self, method: str) -> float | None:
+        """How much faster than dense a method can be: infinite if it reads nothing, None where it does not apply."""
+        read: float | None = getattr(self, method)
+        return None if read is None else ratio(self.dense, read)
 
 
 def roofline(

@@ -67,7 +67,7 @@ class Tally:
         time = sequences.shape[-2] if sequences.ndim > 1 else 1
         sequences = sequences.reshape(-1, time, self.n_units)
         self._count(sequences != 0)
-        for rows in sequences.flatten(0, 1).split(max(1, AT_ONCE // self.n_units)):
+        for rows in torch.split(sequences.flatten(0, 1), max(1, AT_ONCE // self.n_units)):
             self._magnitudes(rows)
 
     def _count(self, active: Tensor) -> None:
