@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         fourier,
         hardness,
         hypercube,
+        inference,
         kernels,
         layers,
         learners,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         routing,
     )
     from sparsact.certificate import Certificate, certify
+    from sparsact.inference import measure
     from sparsact.learners import (
         DSMRegressor,
         LowDegreeClassifier,
@@ -49,6 +51,7 @@ _SUBMODULES = (
     "fourier",
     "hardness",
     "hypercube",
+    "inference",
     "kernels",
     "layers",
     "learners",
@@ -69,6 +72,7 @@ _NAMES = {
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "load": "sparsact.storage",
+    "measure": "sparsact.inference",
     "plan_table": "sparsact.learners",
 }
 
@@ -94,10 +98,12 @@ __all__ = [
     "fourier",
     "hardness",
     "hypercube",
+    "inference",
     "kernels",
     "layers",
     "learners",
     "load",
+    "measure",
     "plan_table",
     "rademacher",
     "routing",

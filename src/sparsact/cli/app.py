@@ -10,6 +10,7 @@ from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect_model import inspect_model
+from sparsact.cli.measure import measure
 from sparsact.cli.predict import predict
 from sparsact.cli.reproduce import reproduce
 
@@ -47,5 +48,6 @@ app.command("fit")(fit)
 app.command("predict")(predict)
 app.command("inspect")(inspect_model)
 app.command("certify")(certify)
+app.command("measure")(measure)
 app.command("bounds")(bounds)
 app.command("reproduce")(reproduce)

@@ -10,3 +10,8 @@ except ImportError as error:
     raise ImportError(
         'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
     ) from error
+
+from sparsact.inference.measure import measure
+from sparsact.inference.measurement import BlockMeasurement, Measurement
+
+__all__ = ["BlockMeasurement", "Measurement", "measure"]

@@ -1,0 +1,92 @@
+"""Sample inputs of blocks, gathered while a model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.checks import checked_size
+from sparsact.inference.block import Block
+from sparsact.inference.inputs import Inputs, batches, call, evaluating
+from sparsact.inference.weights import plain
+
+
+@dataclass
+class Reservoir:
+    """A uniform sample without replacement of the rows that went by, at most ``limit`` of them.
+
+    Each row draws a random number when it comes; the rows with the smallest are kept, in the order that they came.
+    """
+
+    limit: int
+    generator: torch.Generator
+    rows: Tensor | None = None
+    keys: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
+
+    def add(self, rows: Tensor) -> None:
+        """More rows (m, d)."""
+        keys = torch.cat([self.keys, torch.rand(len(rows), generator=self.generator, dtype=torch.float64)])
+        if self.rows is not None:
+            rows = torch.cat([self.rows, rows])
+        kept = keys.argsort()[: self.limit].sort().values
+        self.rows, self.keys = rows[kept], keys[kept]
+
+
+def collect_inputs(
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
+) -> dict[str, Tensor]:
+    """Inputs of each block while the model runs over ``inputs``: a uniform sample of ``limit`` rows of all that it saw.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Run in evaluation mode, without gradients; left as it was.
+    blocks : iterable of Block
+        Blocks of the model.
+    inputs : tensor, mapping, tuple, or iterable of these
+        Batches for the model.
+    limit : int, default=4096
+        Rows a block, which is also what is held in memory at a time, and one batch.
+    seed : int, default=0
+        Of the sample. Blocks that see the same number of rows keep the same ones.
+
+    Returns
+    -------
+    rows : dict of str to Tensor of shape (m, d)
+        By the block's name; m is at most ``limit``, float32 or float64, on the CPU.
+
+    Raises
+    ------
+    ValueError
+        If a block was never run.
+    """
+    checked_size(limit, "`limit`")
+    chosen = list(blocks)
+    reservoirs = {block.name: Reservoir(limit, torch.Generator().manual_seed(seed)) for block in chosen}
+    with evaluating(model), ExitStack() as hooks:
+        for block in chosen:
+            layer = model.get_submodule(block.switch)
+            hook = layer.register_forward_pre_hook(_listening(reservoirs[block.name]), with_kwargs=True)
+            hooks.callback(hook.remove)
+        for batch in batches(inputs):
+            call(model, batch)
+    return {name: _gathered(name, reservoir) for name, reservoir in reservoirs.items()}
+
+
+def _listening(reservoir: Reservoir) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+    def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+        x: Tensor = positional[0] if positional else named["input"]
+        reservoir.add(plain(x).reshape(-1, x.shape[-1]))
+
+    return hook
+
+
+def _gathered(name: str, reservoir: Reservoir) -> Tensor:
+    if reservoir.rows is None:
+        raise ValueError(f"block {name!r} was never run by these inputs; pass inputs that reach it, or leave it out.")
+    return reservoir.rows

@@ -1,0 +1,100 @@
+"""Pre-activations through a narrow middle: two thin products instead of a wide one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.checks import checked_size
+from sparsact.inference.predictors.graded import mask, shortfall, spreads, whole
+from sparsact.inference.predictors.moments import moments, square_root
+from sparsact.inference.predictors.rule import Reads
+from sparsact.inference.weights import BlockWeights, plain
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    r"""Units whose pre-activation is not far below its threshold by an affine map of rank r.
+
+    Unit j is computed if :math:`(A B x)_j + c_j > t_j - \lambda \sigma_j`. Of all affine maps of rank r this one has
+    the least mean square error over the sample's inputs: with mean :math:`\mu` and covariance C,
+
+    .. math:: \min_{A, B, c} \mathbb{E} \|W x + b - A B x - c\|^2 = \min_{A B} \|(W - A B) C^{1/2}\|_F^2
+              \quad \text{at} \quad c = b + (W - A B) \mu,
+
+    and :math:`A B C^{1/2}` is the truncated singular value decomposition of :math:`W C^{1/2}` [1]_. Trained predictors
+    of rank r that stand before the layers of a language model are due to [2]_; this one is solved for.
+
+    Attributes
+    ----------
+    A, B : Tensor of shape (s, r) and (r, d)
+        The factors.
+    bias, threshold, spread : Tensor of shape (s,)
+        c, t, and the root mean square error sigma of the map on sample inputs.
+    level : float
+        The margin lambda, in units of sigma.
+
+    Notes
+    -----
+    A call costs r (d + s) multiplications. Fitting costs an eigendecomposition of (d, d) twice.
+
+    References
+    ----------
+    .. [1] C. Eckart, G. Young, "The approximation of one matrix by another of lower rank", 1936.
+    .. [2] Z. Liu et al., "Deja Vu: Contextual Sparsity for Efficient LLMs at Inference Time", 2023, Section 4.
+    """
+
+    name: ClassVar[str] = "low_rank"
+    reads: ClassVar[Reads] = "inputs"
+    A: Tensor
+    B: Tensor
+    bias: Tensor
+    threshold: Tensor
+    spread: Tensor
+    level: float = inf
+
+    @classmethod
+    def fit(cls, weights: BlockWeights, x: Tensor, *, seed: int, rank: int | None = None) -> LowRank:
+        """The best map for the rows ``x``, of rank d / 16 unless given (at most d and s); not yet at a level."""
+        d, s, _ = weights.sizes
+        r = min(d, s, max(1, d // 16) if rank is None else checked_size(rank, "`rank`"))
+        W, b, _ = whole(weights)
+        mean, second = moments(x)
+        root, inverse = square_root(second - torch.outer(mean, mean))
+        seen = W @ root
+        directions = torch.linalg.eigh(seen.T @ seen).eigenvectors[:, -r:]  # right singular vectors of W C^{1/2}
+        A, B = seen @ directions, directions.T @ inverse
+        bias = b + (W - A @ B) @ mean
+        dtype = weights.weight.dtype
+        made = cls(A.to(dtype), B.to(dtype), bias.to(dtype), weights.threshold, weights.threshold)
+        return replace(made, spread=spreads(made.scores(x), weights.pre_activations(x)))
+
+    @property
+    def nbytes(self) -> int:
+        """Both factors, and three numbers a unit."""
+        return sum(array.nbytes for array in (self.A, self.B, self.bias, self.threshold, self.spread))
+
+    def scores(self, x: Tensor) -> Tensor:
+        """A B x + c for each row."""
+        return F.linear(F.linear(plain(x).to(self.B.dtype), self.B), self.A, self.bias)
+
+    def needs(self, x: Tensor) -> Tensor:
+        """The margin above which each unit is computed."""
+        return shortfall(self.scores(x), self.threshold, self.spread)
+
+    def at(self, level: float) -> LowRank:
+        """With another margin."""
+        return replace(self, level=level)
+
+    def active(self, x: Tensor) -> Tensor:
+        """Units to compute, (m, s) uint8."""
+        return mask(self.needs(x), self.level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rank and the margin."""
+        return {"predictor": self.name, "rank": self.B.shape[0], "level": self.level}

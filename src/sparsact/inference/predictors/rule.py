@@ -1,0 +1,121 @@
+"""What chooses units, and a choice that carries its measured quality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from torch import Tensor
+
+from sparsact.inference.quality import Quality
+
+Reads = Literal["inputs", "activations"]
+
+
+class Rule(Protocol):
+    """A choice of units for each input, approximate in general.
+
+    Attributes
+    ----------
+    name : str
+        Of the method.
+    reads : {"inputs", "activations"}
+        Whether :meth:`active` takes inputs of the block (m, d), and predicts before any unit is computed, or the units'
+        activations (m, s), and tells which of them ``down`` should read.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 # see above
+
+    @property
+    def reads(self) -> Reads: ...  # noqa: D102 # see above
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its own that a call reads, at most."""
+
+    def active(self, x: Tensor) -> Tensor:
+        """Units to compute, (m, s) uint8, contiguous, on the CPU: 1 for those; the others are taken as off."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The method and its numbers, as JSON spells them; not its arrays."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How the rows of a sample were shared out, in a random order.
+
+    Attributes
+    ----------
+    fitted : int
+        Rows that the rule was fitted to: directions, spreads.
+    calibrated : int
+        Rows that its one free number was chosen on.
+    held_out : int
+        Rows that its quality was measured on, which no choice has seen.
+    seed : int
+        Of the order.
+    """
+
+    fitted: int
+    calibrated: int
+    held_out: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A rule with its quality on rows that it has not seen: there is none without.
+
+    Made by :func:`sparsact.inference.predictors.calibrate`.
+
+    Attributes
+    ----------
+    rule : Rule
+        What chooses.
+    quality : Quality
+        Measured on the held-out rows.
+    split : Split
+        Which rows served what.
+    target : dict
+        What was asked for: ``{"recall": 0.99}``.
+    """
+
+    rule: Rule
+    quality: Quality
+    split: Split
+    target: dict[str, float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.quality, Quality):
+            raise TypeError(f"a predictor needs its measured Quality; got {self.quality!r}: use calibrate().")
+
+    @property
+    def name(self) -> str:
+        """Of the method."""
+        return self.rule.name
+
+    @property
+    def reads(self) -> Reads:
+        """``"inputs"`` of the block, or ``"activations"`` of its units: what :meth:`active` takes."""
+        return self.rule.reads
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its own that a call reads, at most."""
+        return self.rule.nbytes
+
+    def active(self, x: Tensor) -> Tensor:
+        """Units to compute, (m, s) uint8, contiguous, on the CPU."""
+        return self.rule.active(x)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule, what was asked, the split and the quality, as JSON spells them."""
+        return {
+            **self.rule.to_dict(),
+            "reads": self.reads,
+            "nbytes": self.nbytes,
+            "target": dict(self.target),
+            "split": vars(self.split).copy(),
+            "quality": self.quality.to_dict(),
+        }

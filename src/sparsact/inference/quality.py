@@ -1,0 +1,97 @@
+"""How good an approximate choice of units is, on one block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from sparsact.inference.estimate import Estimate
+from sparsact.inference.weights import BlockWeights
+
+if TYPE_CHECKING:
+    from sparsact.inference.predictors.rule import Rule
+
+CHUNK = 256  # rows at a time: 16 MB of activations at 16,384 units
+
+
+@dataclass(frozen=True)
+class Quality:
+    r"""An approximate choice of units beside the truth, over rows that count as independent.
+
+    With h the activations of a row, P its predicted units and A those truly on:
+
+    Attributes
+    ----------
+    rows : int
+        Rows measured.
+    recall : Estimate or None
+        Mean of :math:`|P \cap A| / |A|` over the rows with a unit on. None where the activation has no exact zeros.
+    precision : Estimate or None
+        :math:`\sum |P \cap A| / \sum |P|`; likewise.
+    energy : Estimate
+        Share of the activations' energy that is kept, :math:`\sum \|h_P\|^2 / \sum \|h\|^2`.
+    density : Estimate
+        Mean share of units that are predicted, |P| / s.
+    active : Estimate or None
+        Mean share of units that are truly on, |A| / s.
+    output_error : Estimate
+        :math:`\sqrt{\sum \|V h_P - V h\|^2 / \sum \|V h\|^2}`, the block's relative error without the bias of V.
+    """
+
+    rows: int
+    recall: Estimate | None
+    precision: Estimate | None
+    energy: Estimate
+    density: Estimate
+    active: Estimate | None
+    output_error: Estimate
+
+    @classmethod
+    def of(cls, rule: Rule, weights: BlockWeights, x: Tensor) -> Quality:
+        """Measured on the inputs ``x`` (m, d) of the block; its dense cost, in pieces of 256 rows."""
+        sums = torch.cat([_sums(rule, weights, part) for part in torch.split(x, CHUNK)]).T
+        hits, predicted, on, kept, energy, error, output = sums
+        s, exact = weights.sizes[1], weights.activation.zero_below is not None
+        some = on > 0
+        return cls(
+            len(x),
+            Estimate.mean(hits[some] / on[some]) if exact else None,
+            Estimate.ratio(hits, predicted) if exact else None,
+            Estimate.ratio(kept, energy),
+            Estimate.mean(predicted / s),
+            Estimate.mean(on / s) if exact else None,
+            Estimate.ratio(error, output).root,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures with their standard errors, as JSON spells them."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name.replace('_', ' ')} {figure}" for name, figure in self._figures())
+
+    def _figures(self) -> Iterator[tuple[str, object]]:
+        return ((name, figure) for name, figure in vars(self).items() if figure is not None)
+
+
+def _sums(rule: Rule, weights: BlockWeights, x: Tensor) -> Tensor:
+    """Per row: |P and A|, |P|, |A|, energy kept, energy, squared error and squared output, (m, 7) in float64."""
+    z = weights.pre_activations(x)
+    h = weights.hidden(x, z)
+    chosen = rule.active(x if rule.reads == "inputs" else h).bool()
+    on = weights.on(z) if weights.activation.zero_below is not None else h != 0
+    left_out = weights.output(h.masked_fill(chosen, 0))
+    columns = (
+        (chosen & on).sum(1),
+        chosen.sum(1),
+        on.sum(1),
+        h.masked_fill(~chosen, 0).double().square().sum(1),
+        h.double().square().sum(1),
+        left_out.double().square().sum(1),
+        weights.output(h).double().square().sum(1),
+    )
+    return torch.stack([column.double() for column in columns], dim=1)
