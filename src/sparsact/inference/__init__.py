@@ -10,3 +10,8 @@ except ImportError as error:
     raise ImportError(
         'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
     ) from error
+
+from sparsact.inference.block import Activation, Block
+from sparsact.inference.trace import find_blocks
+
+__all__ = ["Activation", "Block", "find_blocks"]
