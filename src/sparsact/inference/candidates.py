@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -35,7 +36,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
     """The candidate whose last layer is ``down``, which is about to read the tensor ``read``."""
     trail = follow.trail(read)
     if trail is None or trail.expression is None:
-        return Candidate(down)
+        return Candidate(down, why_not=f"{down} reads {trail.why_not}" if trail and trail.why_not else "")
     found = leaves(trail.expression)
     names = " and ".join(leaf.name for leaf in found)
     try:
@@ -46,7 +47,9 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
     except NotAnActivation as error:
         return Candidate(down, why_not=f"{down} reads {names}, but {error}")
     except RuntimeError as error:  # an operation that has no form for these shapes or types
-        return Candidate(down, why_not=f"{down} reads {names}, but what is between them is bound to this input: {error}")
+        return Candidate(
+            down, why_not=f"{down} reads {names}, but what is between them is bound to this input: {error}"
+        )
     return Candidate(down, (up or switch).name, switch.name if up else None, f)
 
 
@@ -63,9 +66,12 @@ def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
 
 def _same(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors are the same numbers in the same memory, in the same order."""
-    return first.data_ptr() == second.data_ptr() and first.numel() == second.numel() and (
-        first.shape[-1] == second.shape[-1]
-    ) and torch.equal(first.reshape(-1), second.reshape(-1))
+    return (
+        first.data_ptr() == second.data_ptr()
+        and first.numel() == second.numel()
+        and (first.shape[-1] == second.shape[-1])
+        and torch.equal(first.reshape(-1), second.reshape(-1))
+    )
 
 
 def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Tensor) -> None:
@@ -83,6 +89,10 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
     for one in found:
         calls[one.down].append(one)
     reasons = list(dict.fromkeys(one.why_not for one in found if one.why_not))
+    read: defaultdict[str, dict[Expression, None]] = defaultdict(dict)
+    for reader in readers:
+        for leaf in leaves(reader):
+            read[leaf.name][reader] = None
     taken: set[str] = set()
     blocks = []
     for down, made in calls.items():
@@ -96,31 +106,28 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
             reasons.append(f"{down} reads {first.up}, which is in another block already")
             continue
         taken |= {name for name in before if name}
-        blocks.append(Block("", first.up, down, first.gate, first.activation, _private(first, readers)))
+        blocks.append(Block("", first.up, down, first.gate, first.activation, _private(first, read)))
     return _named(blocks), reasons
 
 
-def _private(block: Candidate, readers: list[Expression]) -> bool:
+def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool:
     """Whether all that was read of the block's layers stays what it is when pre-activations of off units change."""
     thresholds = block.activation.zero_below if block.activation else None
     if thresholds is None:
         return False
-    return not any(_tells_apart(reader, block, thresholds) for reader in dict.fromkeys(readers))
+    readers = dict.fromkeys([*read[block.up], *read[block.gate or block.up]])
+    return not any(_tells_apart(reader, block, thresholds) for reader in readers)
 
 
 def _tells_apart(reader: Expression, block: Candidate, thresholds: Tensor) -> bool:
     """Whether an expression depends on pre-activations of units that are off."""
-    switch = block.gate or block.up
     found = leaves(reader)
-    if not {leaf.name for leaf in found} & {block.up, switch}:
-        return False
-    highest = thresholds.nan_to_num(neginf=torch.finfo(thresholds.dtype).min)
     values = []
     for step in (0.0, 1.0, 30.0):
-        off = (highest - step * (1 + highest.abs())).expand(2, -1)
-        other = torch.full_like(off, step - 2)
-        fixed = torch.ones_like(off)
-        values.append({leaf: off if leaf.name == switch else other if leaf.name == block.up else fixed for leaf in found})
+        off = torch.where(thresholds.isfinite(), thresholds - step * (1 + thresholds.abs()), 0.0).expand(2, -1)
+        given = dict.fromkeys(found, torch.ones_like(off))
+        given |= {leaf: torch.full_like(off, step - 2) for leaf in found if leaf.name == block.up}
+        values.append(given | {leaf: off for leaf in found if leaf.name == (block.gate or block.up)})
     first, *rest = [replay(reader, given) for given in values]
     return not all(torch.equal(first, other) for other in rest)
 

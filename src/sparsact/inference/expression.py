@@ -58,6 +58,13 @@ def _operands(operation: Operation) -> Iterator[Expression]:
             yield argument
 
 
+def alike(expression: Expression) -> bool:
+    """Whether no constant in an expression differs between units."""
+    operations = [part for part in parts(expression) if isinstance(part, Operation)]
+    given = [given for operation in operations for given in (*operation.arguments, *operation.keywords.values())]
+    return all(constant.numel() == 1 for constant in given if isinstance(constant, Tensor))
+
+
 def leaves(expression: Expression) -> list[Leaf]:
     """The leaves of an expression, each once, in the order in which it reads them."""
     return [part for part in parts(expression) if isinstance(part, Leaf)]
@@ -85,6 +92,5 @@ def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: tor
             if part.function._schema.is_mutable:  # in place on its first argument, which others may still read
                 arguments[0] = arguments[0].clone()
             known[part] = part.function(*arguments, **{name: value(given) for name, given in part.keywords.items()})
-    result = known[expression]
-    assert isinstance(result, Tensor)  # noqa: S101 (for the type checker)
+    result: Tensor = known[expression]
     return result

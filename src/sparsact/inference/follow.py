@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from sparsact.inference.expression import Expression, Leaf, Operation
+from sparsact.inference.expression import Expression, Leaf, Operation, leaves
 
 aten = torch.ops.aten
 
@@ -42,10 +42,11 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """How a tensor came from outputs of linear layers; no expression if not number by number."""
+    """How a tensor came from outputs of linear layers; no expression if not number by number, then why."""
 
     expression: Expression | None
     origins: dict[Leaf, Origin]
+    why_not: str = ""
 
 
 ELSEWHERE = Trail(None, {})
@@ -115,7 +116,9 @@ class Follow(TorchDispatchMode):
             trail = ELSEWHERE
         if trail.expression is None:
             read = [self.trail(tensor) for tensor in _tensors((args, kwargs))]
-            self.readers += [seen.expression for seen in read if seen and seen.expression]
+            seen = [one.expression for one in read if one and one.expression]
+            self.readers += seen
+            trail = Trail(None, {}, why_not=_lost(func, seen)) if seen else trail
         for tensor in written:
             self._overwritten(tensor, trail)
         for tensor in outputs:
@@ -129,6 +132,10 @@ class Follow(TorchDispatchMode):
             return None
         first = read[0] if read else None
         noted = [seen for seen in read if seen]
+        if (func.overloadpacket in SAME_NUMBERS or _pointwise(func)) and len(
+            {one.why_not for one in noted} - {""}
+        ) == 1:
+            return next(one for one in noted if one.why_not)
         if not noted or not all(seen.expression for seen in noted) or (func._schema.is_mutable and not first):
             return ELSEWHERE
         origins = {leaf: origin for seen in noted for leaf, origin in seen.origins.items()}
@@ -169,7 +176,7 @@ class Follow(TorchDispatchMode):
         place, before = _place(tensor), self.trail(tensor)
         for other in list(self.trails.keys()):
             seen = self.trail(other)
-            if seen and seen is not ELSEWHERE and _place(other) == place:
+            if seen and seen.expression and _place(other) == place:
                 whole = before and seen.expression is before.expression and other.dtype == tensor.dtype
                 self.trails[other] = trail if whole else ELSEWHERE
         self.trails[tensor] = trail
@@ -183,6 +190,13 @@ def per_unit(constant: Tensor, width: int) -> Tensor | None:
     if len(rows) > 1 and not bool((rows == rows[0]).all()):
         return None
     return rows[0].clone() if constant.shape[-1] in (1, width) else None
+
+
+def _lost(func: OpOverload, read: list[Expression]) -> str:
+    """By which operation outputs of linear layers stopped being followed."""
+    names = dict.fromkeys(leaf.name for one in read for leaf in leaves(one))
+    how = "with other numbers of the input" if _pointwise(func) else "which is not of each unit alone"
+    return f"{' and '.join(names)} through {func.overloadpacket.__name__.strip('_')}, {how}"
 
 
 def _pointwise(func: OpOverload) -> bool:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from sparsact.inference.block import Activation
-from sparsact.inference.expression import Expression, Leaf, Operation, leaves, parts, replay
-from sparsact.inference.thresholds import other_precision, zero_below
+from sparsact.inference.expression import Expression, Leaf, Operation, alike, leaves, parts, replay
+from sparsact.inference.thresholds import zero_below
 
 NOT_NAMED = {"_to_copy", "clone"}
 
@@ -56,8 +56,11 @@ def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, 
     _check_each_by_itself(f, draw)
     if _affine(f, draw):
         raise NotAnActivation("nothing but an affine function is between them")
-    wider = Replay(expression, switch, up, other_precision(like.dtype))
-    return Activation(_name(expression, switch), f, zero_below(f, wider, draw.width, like)), switch, up
+    units = 1 if alike(expression) else draw.width
+    thresholds = zero_below(lambda precision: Replay(expression, switch, up, precision), units, like)
+    if thresholds is not None:
+        thresholds = thresholds.expand(draw.width).contiguous()
+    return Activation(_name(expression, switch), f, thresholds), switch, up
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ Function = Callable[[Tensor], Tensor]
 WORDS = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 
 
-def zero_below(f: Function, wider: Function, units: int, like: Tensor) -> Tensor | None:
+def zero_below(in_precision: Callable[[torch.dtype | None], Function], units: int, like: Tensor) -> Tensor | None:
     """Thresholds t with f(z_j) = 0 for all z_j <= t_j; -inf for units without, None if no unit has one.
 
     Parameters
     ----------
-    f, wider : callable
-        The activation in the type of ``like``, and the same in :func:`other_precision`.
+    in_precision : callable
+        The activation as the model computes it (of None), and with all that it does in one type.
     units : int
         How many numbers the activation has on its last axis.
     like : Tensor
@@ -27,32 +27,31 @@ def zero_below(f: Function, wider: Function, units: int, like: Tensor) -> Tensor
     -------
     thresholds : Tensor of shape (units,)
         The largest number of its type at which all probes up to it gave zero. What is zero only because numbers
-        underflow is not counted: GELU gives 0 at -6 in 32 bits, and at -9 in 64. A threshold is kept where both
-        precisions agree on it, and is 0 where they agree only that it is not below 0, as of squared ReLU.
+        underflow is not counted: GELU gives 0 at -6 in 32 bits, and at -9 in 64. A threshold is kept where 32 and 64
+        bits agree on it, and is 0 where they agree only that it is not below 0, as of squared ReLU.
 
     Notes
     -----
     Probes at some 250 magnitudes from 1e-30 to 1e30 of both signs, then bisection between neighbours, which finds
-    the edge to the last bit, then as many probes below the edge. A function that is not zero only between probes is
-    not told from one that is zero there.
+    the edge to the last bit, then 64 probes below the edge. A function that is not zero only between probes is not
+    told from one that is zero there.
     """
-    dtype = like.dtype
-    other = other_precision(dtype)
-    here = _edge(f, units, torch.empty(0, dtype=dtype, device=like.device)).double()
-    there = _edge(wider, units, torch.empty(0, dtype=other, device=like.device)).double()
-    rounding = 8 * max(torch.finfo(dtype).eps, torch.finfo(other).eps)
-    agreed = (here - there).abs() <= rounding * torch.maximum(here.abs(), there.abs())
-    agreed &= here.isfinite() & there.isfinite()
-    everywhere = (here == torch.finfo(dtype).max) & (there == torch.finfo(other).max)
-    nowhere = torch.full_like(here, -torch.inf)
-    thresholds = torch.where(agreed | everywhere, here, nowhere)
-    thresholds = torch.where(~agreed & ~everywhere & (here >= 0) & (there >= 0), 0.0, thresholds)
-    return None if bool((thresholds == -torch.inf).all()) else thresholds.to(dtype)
+    thresholds = _edge(in_precision(None), units, like)
+    for dtype in (torch.float32, torch.float64):
+        there = _edge(in_precision(dtype), units, torch.empty(0, dtype=dtype, device=like.device))
+        thresholds = _agreed(thresholds, there)
+    return None if bool((thresholds == -torch.inf).all()) else thresholds
 
 
-def other_precision(dtype: torch.dtype) -> torch.dtype:
-    """The precision in which underflow shows: 64 bits, or 32 where the model has 64."""
-    return torch.float32 if dtype == torch.float64 else torch.float64
+def _agreed(here: Tensor, there: Tensor) -> Tensor:
+    """Thresholds where another precision has the same up to rounding; 0 where both have one that is not below 0."""
+    limits, others = torch.finfo(here.dtype), torch.finfo(there.dtype)
+    a, b = here.double(), there.double()
+    same = (a - b).abs() <= 8 * max(limits.eps, others.eps) * torch.maximum(a.abs(), b.abs())
+    same &= a.isfinite() & b.isfinite()
+    same |= (here == limits.max) & (there == others.max)  # zero everywhere
+    rest = torch.where((a >= 0) & (b >= 0), 0.0, -torch.inf).to(here)
+    return torch.where(same, here, rest)
 
 
 def grid(like: Tensor) -> Tensor:

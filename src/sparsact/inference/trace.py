@@ -102,19 +102,19 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
 
 @contextmanager
 def _module_by_module() -> Iterator[None]:
-    """Without torch's fused path through a transformer encoder, which calls none of its linear layers."""
+    """Without compiled code, and without torch's fused path through an encoder, which calls no linear layer."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        yield
+        with torch.compiler.set_stance("force_eager"), torch.jit.optimized_execution(False):
+            yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
 def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
     """The one argument of a linear layer, by place or by name."""
-    argument = args[0] if args else kwargs["input"]
-    assert isinstance(argument, Tensor)  # noqa: S101 (for the type checker)
+    argument: Tensor = args[0] if args else kwargs["input"]
     return argument
 
 
@@ -130,12 +130,16 @@ def _no_block(model: nn.Module, layers: Mapping[str, nn.Linear], ran: int, reaso
     """Why there is no block: the need, the fact and the remedy."""
     need = "The model must have a feed-forward block: nn.Linear, an activation of each unit by itself, nn.Linear."
     fact = f" It has {len(layers)} plain nn.Linear, of which {ran} ran on the first batch, and no such pair."
-    other = {type(m).__name__ for m in model.modules() if _like_linear(m) and not _is_plain(m)}
+    other = {_path(type(m)) for m in model.modules() if _like_linear(m) and not _is_plain(m)}
     if other:
         fact += f" Linear layers of another class are not looked at: {', '.join(sorted(other))}."
     if reasons:
         fact += " Nearest: " + "; ".join(reasons[:5]) + "."
     return need + fact + " Show it inputs on which such layers run, or write those layers as plain nn.Linear."
+
+
+def _path(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _like_linear(module: nn.Module) -> bool:
