@@ -11,7 +11,10 @@ except ImportError as error:
         'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
     ) from error
 
+<<<<<<< HEAD
+from sparsact.inference.block import Activation, Block
 from sparsact.inference.measure import measure
 from sparsact.inference.measurement import BlockMeasurement, Measurement
+from sparsact.inference.trace import find_blocks
 
-__all__ = ["BlockMeasurement", "Measurement", "measure"]
+__all__ = ["Activation", "Block", "BlockMeasurement", "Measurement", "find_blocks", "measure"]

@@ -41,6 +41,9 @@ class Block:
         Name of the linear layer G of a gated block.
     activation : Activation
         f.
+    private : bool
+        Whether pre-activations of units that are off may take any value below their threshold (and those of ``up`` in
+        a gated block any value at all), because nothing else in the model reads them. False without thresholds.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Block:
     down: str
     gate: str | None
     activation: Activation
+    private: bool = True
 
     @property
     def switch(self) -> str:

@@ -1,0 +1,147 @@
+"""From calls of linear layers to blocks: which calls read the activations of others, and whether they always do."""
+
+from __future__ import annotations
+
+import os.path
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sparsact.inference.block import Activation, Block
+from sparsact.inference.expression import Expression, Leaf, Operation, leaves, replay
+from sparsact.inference.follow import Follow, Origin
+from sparsact.inference.probe import NotAnActivation, activation
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A call of the linear layer ``down``: the roles of layers whose activations it reads, or why it reads none."""
+
+    down: str
+    up: str = ""
+    gate: str | None = None
+    activation: Activation | None = None
+    why_not: str = ""
+
+    @property
+    def roles(self) -> tuple[str, str | None, str]:
+        """The names of the layers, the same for two calls of one block."""
+        return self.up, self.gate, self.down
+
+
+def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
+    """The candidate whose last layer is ``down``, which is about to read the tensor ``read``."""
+    trail = follow.trail(read)
+    if trail is None or trail.expression is None:
+        return Candidate(down, why_not=f"{down} reads {trail.why_not}" if trail and trail.why_not else "")
+    found = leaves(trail.expression)
+    names = " and ".join(leaf.name for leaf in found)
+    try:
+        _check_layers(trail.expression, trail.origins)
+        _check_replay(trail.expression, trail.origins, read)
+        like = torch.empty(0, dtype=trail.origins[found[0]].values.dtype, device=read.device)
+        f, switch, up = activation(trail.expression, like)
+    except NotAnActivation as error:
+        return Candidate(down, why_not=f"{down} reads {names}, but {error}")
+    except RuntimeError as error:  # an operation that has no form for these shapes or types
+        return Candidate(
+            down, why_not=f"{down} reads {names}, but what is between them is bound to this input: {error}"
+        )
+    return Candidate(down, (up or switch).name, switch.name if up else None, f)
+
+
+def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
+    """One layer, or two that read the same numbers."""
+    found = leaves(expression)
+    if isinstance(expression, Leaf):
+        raise NotAnActivation("nothing is between them")
+    if len(found) > 2 or len({leaf.name for leaf in found}) < len(found):
+        raise NotAnActivation("a block has one layer before its activation, or two")
+    if len(found) == 2 and not _same(*(origins[leaf].source for leaf in found)):
+        raise NotAnActivation("these do not read the same input")
+
+
+def _same(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors are the same numbers in the same memory, in the same order."""
+    return (
+        first.data_ptr() == second.data_ptr()
+        and first.numel() == second.numel()
+        and (first.shape[-1] == second.shape[-1])
+        and torch.equal(first.reshape(-1), second.reshape(-1))
+    )
+
+
+def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Tensor) -> None:
+    """The expression gives what the model computed."""
+    rows = (-1, read.shape[-1])
+    again = replay(expression, {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)})
+    tolerance = 8 * torch.finfo(read.dtype).eps
+    if not torch.allclose(again.double(), read.reshape(rows).double(), rtol=tolerance, atol=1e-30, equal_nan=True):
+        raise NotAnActivation("it reads them in another order, or what is between them depends on more than them")
+
+
+def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[Block], list[str]]:
+    """The blocks that all calls agree on, and why other candidates are none."""
+    calls: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for one in found:
+        calls[one.down].append(one)
+    reasons = list(dict.fromkeys(one.why_not for one in found if one.why_not))
+    read: defaultdict[str, dict[Expression, None]] = defaultdict(dict)
+    for reader in readers:
+        for leaf in leaves(reader):
+            read[leaf.name][reader] = None
+    taken: set[str] = set()
+    blocks = []
+    for down, made in calls.items():
+        first = made[0]
+        if first.activation is None or any(one.roles != first.roles for one in made):
+            if any(one.activation for one in made):
+                reasons.append(f"{down} is called {len(made)} times and does not always read the same layers")
+            continue
+        before = {first.up, first.gate} - {None}
+        if before & taken:
+            reasons.append(f"{down} reads {first.up}, which is in another block already")
+            continue
+        taken |= {name for name in before if name}
+        blocks.append(Block("", first.up, down, first.gate, first.activation, _private(first, read)))
+    return _named(blocks), reasons
+
+
+def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool:
+    """Whether all that was read of the block's layers stays what it is when pre-activations of off units change."""
+    thresholds = block.activation.zero_below if block.activation else None
+    if thresholds is None:
+        return False
+    readers = dict.fromkeys([*read[block.up], *read[block.gate or block.up]])
+    return not any(_tells_apart(reader, block, thresholds) for reader in readers)
+
+
+def _tells_apart(reader: Expression, block: Candidate, thresholds: Tensor) -> bool:
+    """Whether an expression depends on pre-activations of units that are off."""
+    found = leaves(reader)
+    values = []
+    for step in (0.0, 1.0, 30.0):
+        off = torch.where(thresholds.isfinite(), thresholds - step * (1 + thresholds.abs()), 0.0).expand(2, -1)
+        given = dict.fromkeys(found, torch.ones_like(off))
+        given |= {leaf: torch.full_like(off, step - 2) for leaf in found if leaf.name == block.up}
+        values.append(given | {leaf: off for leaf in found if leaf.name == (block.gate or block.up)})
+    first, *rest = [replay(reader, given) for given in values]
+    return not all(torch.equal(first, other) for other in rest)
+
+
+def _named(blocks: list[Block]) -> list[Block]:
+    """Blocks with the names of the modules that hold them; with those of their layers where that is not enough."""
+    holders = []
+    for block in blocks:
+        paths = [name.split(".")[:-1] for name in (block.up, block.down, block.gate) if name]
+        holders.append(".".join(os.path.commonprefix(paths)))  # of lists: part by part
+    named = []
+    for block, holder in zip(blocks, holders, strict=True):
+        clear = holder and holders.count(holder) == 1
+        start = len(holder) + 1 if holder else 0
+        layers = f"{block.up[start:]}-{block.down[start:]}"
+        named.append(replace(block, name=holder if clear else f"{holder}.{layers}".lstrip(".")))
+    return named

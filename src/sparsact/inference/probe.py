@@ -1,0 +1,124 @@
+"""Whether an expression is the activation of a feed-forward block, found by computing it on other numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sparsact.inference.block import Activation
+from sparsact.inference.expression import Expression, Leaf, Operation, alike, leaves, parts, replay
+from sparsact.inference.thresholds import zero_below
+
+NOT_NAMED = {"_to_copy", "clone"}
+
+
+class NotAnActivation(Exception):  # noqa: N818 (an answer, never seen outside)
+    """What keeps an expression from being the activation of a block."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """The activation of a block: what the model computes of pre-activations, (..., units), where ``up`` gives 1."""
+
+    expression: Expression
+    switch: Leaf
+    up: Leaf | None
+    precision: torch.dtype | None = None
+
+    def __call__(self, pre_activations: Tensor) -> Tensor:
+        """Activations of the same shape, in the type in which the model has them."""
+        values = {self.switch: pre_activations}
+        if self.up:
+            values[self.up] = torch.ones_like(pre_activations)
+        return replay(self.expression, values, self.precision)
+
+
+def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, Leaf | None]:
+    """The activation that an expression of one or two linear layers is; the layer that it acts on; that it scales.
+
+    Parameters
+    ----------
+    expression : Expression
+        What the next linear layer reads.
+    like : Tensor
+        Its type and device are those of pre-activations.
+
+    Raises
+    ------
+    NotAnActivation
+        If the expression mixes units, is affine, or of two layers is not f(one) * the other.
+    """
+    draw = _Draw(like, leaves(expression)[0].width)
+    switch, up = _roles(expression, draw)
+    f = Replay(expression, switch, up)
+    _check_each_by_itself(f, draw)
+    if _affine(f, draw):
+        raise NotAnActivation("nothing but an affine function is between them")
+    units = 1 if alike(expression) else draw.width
+    thresholds = zero_below(lambda precision: Replay(expression, switch, up, precision), units, like)
+    if thresholds is not None:
+        thresholds = thresholds.expand(draw.width).contiguous()
+    return Activation(_name(expression, switch), f, thresholds), switch, up
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Numbers to probe with, the same every time."""
+
+    like: Tensor
+    width: int
+
+    def __call__(self, rows: int, seed: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(rows, self.width, generator=generator, dtype=torch.float64).to(self.like) * 4
+
+
+def _roles(expression: Expression, draw: _Draw) -> tuple[Leaf, Leaf | None]:
+    """The layer that the activation acts on, and of a gated block the other."""
+    found = leaves(expression)
+    if len(found) == 1:
+        return found[0], None
+    for up, gate in (found, found[::-1]):
+        if _scales(expression, gate, up, draw):
+            if _scales(expression, up, gate, draw):
+                raise NotAnActivation("their product has no activation")
+            return gate, up
+    raise NotAnActivation("what is computed of them is not a function of one, times the other")
+
+
+def _scales(expression: Expression, gate: Leaf, up: Leaf, draw: _Draw) -> bool:
+    """Whether the expression is f(gate) * up."""
+    g, u = draw(37, 1), draw(37, 2)
+    product = Replay(expression, gate, up)(g) * u
+    return bool(torch.allclose(replay(expression, {gate: g, up: u}).double(), product.double(), **_tolerance(draw)))
+
+
+def _check_each_by_itself(f: Replay, draw: _Draw) -> None:
+    """Changing every other unit changes nothing in the rest."""
+    before, after = draw(5, 3), draw(5, 4)
+    after[:, ::2] = before[:, ::2]
+    if not torch.equal(f(before)[:, ::2], f(after)[:, ::2]):
+        raise NotAnActivation("a unit depends on others between them")
+
+
+def _affine(f: Replay, draw: _Draw) -> bool:
+    """Whether f(0), f(a), f(2a) and f(-a) lie on a line, for a of many magnitudes and all units."""
+    steps = 10.0 ** torch.arange(-3, 4, dtype=torch.float64)[:, None].expand(-1, draw.width)
+    at_0, at_a, at_2a, at_minus = (f((steps * k).to(draw.like)).double() for k in (0, 1, 2, -1))
+    size = torch.stack([at_0, at_a, at_2a, at_minus]).abs().amax(0)
+    rounding = 16 * torch.finfo(draw.like.dtype).eps * size
+    line = ((at_a + at_minus - 2 * at_0).abs() <= rounding) & ((at_2a - 2 * at_a + at_0).abs() <= rounding)
+    return bool(line.all())
+
+
+def _tolerance(draw: _Draw) -> dict[str, float]:
+    eps = torch.finfo(draw.like.dtype).eps
+    return {"rtol": 8 * eps, "atol": eps * eps}
+
+
+def _name(expression: Expression, switch: Leaf) -> str:
+    """The operations on the switch alone, in words."""
+    path = [part for part in parts(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
+    return ", ".join(part.name for part in path if part.name not in NOT_NAMED)
