@@ -171,8 +171,9 @@ class Screen:
 
     @cached_property
     def _kernel(self) -> Any:
-        numbers = [part.numpy() for part in (self.a, self.Q, self.R, self.offset, self.along, 1 / self.columns)]
-        return screen(self.rows.numpy(), *numbers, self.directions.numpy(), self.leak)
+        rows, a, Q, R, offset = (part.numpy() for part in (self.rows, self.a, self.Q, self.R, self.offset))
+        along, columns, directions = self.along.numpy(), (1 / self.columns).numpy(), self.directions.numpy()
+        return screen(rows, a, Q, R, offset, along, columns, directions, self.leak)
 
     def _taken(self, x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Inputs as the kernel takes them, and memory for its answer."""

@@ -82,7 +82,8 @@ def column_scales(weight: Tensor, sample: Tensor) -> Tensor:
     exponents = torch.where(spread > 0, spread, seen.min()).log2()
     choices = [torch.exp2((power * exponents).round().clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT)) for power in SPREADS]
     some = weight[:: -(-len(weight) // ROWS_AT_ONCE)]
-    return min(choices, key=lambda columns: _left_out(some, columns, sample))
+    left_out = [_left_out(some, columns, sample) for columns in choices]
+    return choices[left_out.index(min(left_out))]
 
 
 def main_directions(sample: Tensor, columns: Tensor) -> Tensor:
@@ -90,7 +91,7 @@ def main_directions(sample: Tensor, columns: Tensor) -> Tensor:
     points = sample.double() / columns
     points = points / points.norm(dim=1, keepdim=True).clamp(min=1e-300)
     k = min(N_DIRECTIONS, *points.shape)
-    _, vectors = torch.linalg.eigh(points.T @ points)
+    vectors: Tensor = torch.linalg.eigh(points.T @ points)[1]
     return vectors[:, vectors.shape[1] - k :].T.flip(0).float().contiguous()
 
 
