@@ -19,6 +19,7 @@ void bind_network_values(nanobind::module_& module);
 void bind_packed_bits(nanobind::module_& module);
 void bind_parity_counts(nanobind::module_& module);
 void bind_polynomial(nanobind::module_& module);
+void bind_screen(nanobind::module_& module);
 void bind_selection(nanobind::module_& module);
 void bind_subset_rank(nanobind::module_& module);
 void bind_symmetric_differences(nanobind::module_& module);

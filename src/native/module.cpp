@@ -64,6 +64,7 @@ NB_MODULE(_native, module) {
     sparsact::bind_packed_bits(module);
     sparsact::bind_parity_counts(module);
     sparsact::bind_polynomial(module);
+    sparsact::bind_screen(module);
     sparsact::bind_selection(module);
     sparsact::bind_subset_rank(module);
     sparsact::bind_symmetric_differences(module);

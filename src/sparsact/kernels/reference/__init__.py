@@ -13,12 +13,14 @@ from sparsact.kernels.reference.hashing import places, row_keys
 from sparsact.kernels.reference.network import network_values, sparse_active_units, sparse_network_values
 from sparsact.kernels.reference.packed import pack_columns, parity_counts, transpose_bits
 from sparsact.kernels.reference.polynomial import evaluate, evaluate_packed
+from sparsact.kernels.reference.screen import Screen
 from sparsact.kernels.reference.selection import top_k, top_k_dot, top_k_masked
 from sparsact.kernels.reference.subset_rank import ranked_gram, subsets_in_order
 from sparsact.kernels.reference.walsh_hadamard import walsh_hadamard
 
 __all__ = [
     "BucketPredictor",
+    "Screen",
     "accumulate",
     "add_products",
     "bucket_values",

@@ -1,0 +1,215 @@
+r"""Units that are proved off before their weights are read: a certified screen.
+
+A unit of a rectified layer is zero when :math:`\langle w_j, x\rangle + b_j \le t_j`. The screen proves that for most of
+the units that are off, from an int8 copy of the weights: half the bytes of bfloat16, a quarter of those of float32.
+Units that it does not prove off are left to be computed. The statement is about real numbers, so a layer that computes
+the survivors and takes zero elsewhere equals the dense layer up to the order in which sums are added, at every input.
+
+**Proof.** Let :math:`c` be powers of two, :math:`x' = x / c` and :math:`w' = w \circ c`, coordinate by coordinate; both
+are exact in float64, for weights and inputs are float32 or narrower and :math:`2^{-60} \le c_i \le 2^{60}`. Then
+:math:`\langle w, x\rangle = \langle w', x'\rangle`.
+
+*Of each unit* the screen keeps a scale :math:`a > 0`, integers :math:`|q_i| \le 127`, and coefficients :math:`G` along
+directions :math:`m_1, \ldots, m_k` (rows of :math:`M`), so that
+
+.. math:: w' = a q + r, \qquad r = M^T G + r', \qquad Q \ge a \|q\|, \qquad R \ge \|r'\|,
+          \qquad |\langle r', m_t \rangle| \le \delta R .
+
+*Of each input* it takes a power of two :math:`b` with :math:`|x'_i / b| \le 32639`, and :math:`z = x' / b`,
+:math:`p = \operatorname{rint}(z)`, :math:`h \approx M z`. A :math:`p_i` is 256 times one byte plus another, so that
+:math:`I = \langle q, p \rangle` comes exactly from two products of bytes. The rest :math:`z - p` is exact, for
+:math:`z_i` has 24 bits. With :math:`E \ge \|z - p\|` and :math:`N \ge \|z - M^T h\| + \delta \|h\|_1`, by
+Cauchy-Schwarz,
+
+.. math:: \langle w', z \rangle
+          = a I + a \langle q, z - p \rangle + \langle G, M z \rangle + \langle r', z - M^T h \rangle
+            + \sum_t h_t \langle r', m_t \rangle
+          \le a I + Q E + \langle G, M z \rangle + R N ,
+
+    \langle w, x \rangle + b_j - t_j \le U = b \, (a I + \langle G, h \rangle + Q E + R N) + (b_j - t_j) .
+
+Nothing is asked of :math:`M`; when it spans what inputs have in common, a mean or outlying coordinates, :math:`N` is
+much less than :math:`\|z\|`.
+
+*Rounding.* Let :math:`u = 2^{-53}` and :math:`d \le 2^{16}`, :math:`k \le 64`, :math:`\|m_t\| \le 2`. Sums of d terms
+of one sign are computed to :math:`2^{-36}`, relatively: norms are multiplied by :math:`1 + 2^{-30}`. Computed
+:math:`h_t` differ from :math:`\langle m_t, z \rangle` by at most :math:`2^{-35} \|z\|`, the computed
+:math:`z - M^T h` from the exact one by at most :math:`2^{-34} \|z\|`, and the computed :math:`r'` by at most
+:math:`2^{-44} (\|r\| + \|G\|_1)`. So
+
+.. math:: R = (1 + 2^{-30}) \left(\|r'\| + 2^{-16} (\|G\|_1 + \|r\|)\right), \qquad
+          N = (1 + 2^{-30}) \left(\|z - M^T h\| + \delta \|h\|_1 + 2^{-18} \|z\|\right)
+
+of computed norms hold, and :math:`2^{-16} \|G\|_1 \cdot 2^{-18} \|z\|` covers
+:math:`\langle G, M z - h \rangle`. :math:`\delta` is the largest computed ratio plus :math:`2^{-26}`. The sum
+:math:`U` takes fewer than :math:`2^8` operations in float64, each wrong by :math:`u` times the sum of the sizes of its
+terms at most, so that :math:`U` plus :math:`2^{-45}` times that sum is at least the true one. Exponents stay between
+:math:`-800` and :math:`800`: nothing over- or underflows, except where a float32 in G does, which :math:`r'` then
+takes up. Rows, biases and inputs that are not finite make U NaN or infinite, and ``U <= 0`` false: nothing is proved. A
+threshold of infinity is one below which everything lies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sparsact.inference.sketch import column_scales, main_directions, sketch
+from sparsact.kernels.screen import MAX_INPUTS, screen
+
+NARROW = (torch.float32, torch.bfloat16, torch.float16)
+TAKEN = NARROW[:2]  # by the kernel, as they are
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """Proves of most units that are off that they are, for each input; see the module for the proof.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (s, width), uint8
+        The copy, q + 128; ``width`` is d or little more.
+    a, Q, R : Tensor of shape (s,), float64
+        Scale, and bounds of norms, of each unit.
+    along : Tensor of shape (s, k), float32
+        Coefficients G.
+    offset : Tensor of shape (s,), float64
+        b - t.
+    columns : Tensor of shape (d,), float64
+        c.
+    directions : Tensor of shape (k, d), float32
+        M.
+    leak : float
+        delta.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sparsact.inference.screen import Screen
+    >>> screen = Screen.of(torch.eye(3), torch.tensor([0.0, -1.0, -3.0]))
+    >>> screen.survivors(torch.tensor([[2.0, 2.0, 2.0]]))
+    tensor([[ True,  True, False]])
+    """
+
+    rows: Tensor
+    a: Tensor
+    Q: Tensor
+    R: Tensor
+    along: Tensor
+    offset: Tensor
+    columns: Tensor
+    directions: Tensor
+    leak: float
+
+    @classmethod
+    def of(
+        cls, weight: Tensor, bias: Tensor | None = None, threshold: Tensor | None = None, sample: Tensor | None = None
+    ) -> Screen:
+        """The screen of a layer.
+
+        Parameters
+        ----------
+        weight : Tensor of shape (s, d)
+            float32, bfloat16 or float16.
+        bias : Tensor of shape (s,), optional
+        threshold : Tensor of shape (s,), optional
+            t; 0, that of ReLU, where it is not given.
+        sample : Tensor of shape (n, d), optional
+            Inputs as the layer meets them, some hundred: with them the bounds are tighter, and as true.
+
+        Raises
+        ------
+        TypeError
+            If ``weight`` is wider than float32.
+        ValueError
+            If shapes disagree, ``sample`` has no finite row, or d is 0 or exceeds 65,536.
+        """
+        if weight.dtype not in NARROW:
+            raise TypeError(
+                f"`weight` must be float32, bfloat16 or float16, which the bounds cover; got {weight.dtype}."
+            )
+        if weight.ndim != 2 or not 1 <= weight.shape[1] <= MAX_INPUTS:
+            raise ValueError(f"`weight` must have shape (s, d) with 1 <= d <= {MAX_INPUTS}; got {tuple(weight.shape)}.")
+        weight = weight.detach().cpu()
+        s, d = weight.shape
+        columns, directions = torch.ones(d, dtype=torch.float64), torch.empty(0, d)
+        if sample is not None:
+            points = _points(sample, d)
+            columns = column_scales(weight, points)
+            directions = main_directions(points, columns)
+        made = sketch(weight, columns, directions)
+        offset = _numbers(bias, s, "bias") - _numbers(threshold, s, "threshold")
+        return cls(made.rows, made.a, made.Q, made.R, made.along, offset, columns, directions, made.leak)
+
+    def survivors(self, x: Tensor) -> Tensor:
+        """Units that are not proved off, (m, s), bool, of inputs x (m, d) in float32, bfloat16 or float16."""
+        x, mask = self._taken(x, torch.uint8)
+        counts = torch.empty(len(x), dtype=torch.int64)
+        self._kernel.survivors(*_where(x), mask.data_ptr(), counts.data_ptr(), torch.get_num_threads())
+        return mask.view(torch.bool)
+
+    def upper_bounds(self, x: Tensor) -> Tensor:
+        """Upper bounds of pre-activations less thresholds, (m, s), float64; NaN where nothing is known."""
+        x, bounds = self._taken(x, torch.float64)
+        self._kernel.bounds(*_where(x), bounds.data_ptr(), torch.get_num_threads())
+        return bounds
+
+    def estimates(self, x: Tensor) -> Tensor:
+        """Pre-activations less thresholds by the copy alone, (m, s), float32: near, and proved to be nothing."""
+        x, estimates = self._taken(x, torch.float32)
+        self._kernel.estimates(*_where(x), estimates.data_ptr(), torch.get_num_threads())
+        return estimates
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the screen holds."""
+        return sum(part.nbytes for part in self._parts() if isinstance(part, Tensor))
+
+    @cached_property
+    def _kernel(self) -> Any:
+        rows, a, Q, R, offset = (part.numpy() for part in (self.rows, self.a, self.Q, self.R, self.offset))
+        along, columns, directions = self.along.numpy(), (1 / self.columns).numpy(), self.directions.numpy()
+        return screen(rows, a, Q, R, offset, along, columns, directions, self.leak)
+
+    def _taken(self, x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Inputs as the kernel takes them, and memory for its answer."""
+        d, s = len(self.columns), len(self.a)
+        if x.ndim != 2 or x.shape[1] != d or x.dtype not in NARROW:
+            raise ValueError(
+                f"inputs must have shape (m, {d}) in float32, bfloat16 or float16; got {tuple(x.shape)}, {x.dtype}."
+            )
+        if x.dtype not in TAKEN:
+            x = x.float()
+        return x.detach().contiguous(), torch.empty(len(x), s, dtype=dtype)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and files hold the numbers, not the kernel, which holds addresses."""
+        return Screen, self._parts()
+
+
+def _where(x: Tensor) -> tuple[int, bool, int]:
+    return x.data_ptr(), x.dtype == torch.bfloat16, len(x)
+
+
+def _points(sample: Tensor, d: int) -> Tensor:
+    """Rows of a sample that are finite."""
+    points = sample.detach().cpu().reshape(-1, d).double()
+    points = points[points.isfinite().all(1)]
+    if not len(points):
+        raise ValueError(f"`sample` must hold finite inputs of {d} numbers; of {len(sample)} none is finite.")
+    return points
+
+
+def _numbers(values: Tensor | None, s: int, name: str) -> Tensor:
+    if values is None:
+        return torch.zeros(s, dtype=torch.float64)
+    if values.shape != (s,):
+        raise ValueError(f"`{name}` must have shape ({s},), a number a unit; got {tuple(values.shape)}.")
+    return values.detach().cpu().double()
