@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from sparsact.reports.curves import COLOURS
 from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import BLUE, GREEN, GREY, INK, SKY, VERMILION, shortened
+from sparsact.reports.style import shortened
 
 if TYPE_CHECKING:
     from sparsact.inference import BlockMeasurement, Measurement
 
 SHOWN = 6
-COLOURS = (BLUE, VERMILION, GREEN, INK, SKY, GREY)
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)))
 
 
