@@ -68,7 +68,9 @@ def test_without_zeros_no_exact_method_applies():
     assert found.speedup("oracle") == 2
 
 
-@pytest.mark.parametrize(("density", "survivors"), [(-0.1, None), (1.1, None), (0.5, 0.4), (0.5, 1.2), (math.nan, None)])
+@pytest.mark.parametrize(
+    ("density", "survivors"), [(-0.1, None), (1.1, None), (0.5, 0.4), (0.5, 1.2), (math.nan, None)]
+)
 def test_shares_are_shares(density, survivors):
     with pytest.raises(ValueError, match="0 <= density <= survivors <= 1"):
         roofline(*SIZES, gated=False, itemsize=4, density=density, survivors=survivors)

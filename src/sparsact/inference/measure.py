@@ -71,7 +71,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     unseen = [tally.name for tally in tallies if not tally.n_rows]
     if unseen:
         raise ValueError(
-            f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none in {n_batches} batches: "
+            f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
             "pass batches that are not empty, or only `blocks` that they reach."
         )
     return Measurement(

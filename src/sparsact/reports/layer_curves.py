@@ -43,6 +43,6 @@ def draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
             ls=DASHES[i % len(DASHES)],
             lw=1.6,
             label=shortened(name),
-            **style,
+            **({"marker": "o", "ms": 4} if len(of_layer) == 1 else {}) | style,
         )
     axes.grid(visible=True)
