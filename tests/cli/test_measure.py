@@ -174,7 +174,7 @@ def test_a_mistake_is_told_in_one_line(capsys, folder, words, says):
     assert says in err
 
 
-def test_a_folder_of_hugging_face(capsys, folder):
+def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):
     transformers = pytest.importorskip("transformers", reason="needs the extra hf")
     config = transformers.OPTConfig(
         vocab_size=29,
@@ -192,5 +192,15 @@ def test_a_folder_of_hugging_face(capsys, folder):
     assert [block["n_units"] for block in told["blocks"]] == [24, 24]
     assert [block["n_rows"] for block in told["blocks"]] == [7 * 17] * 2
     assert 0 < told["blocks"][0]["density"] < 1
-    status, _, err = run(capsys, "measure", "opt", "--text", "tokens.npy")
+    assert told["blocks"][0]["dtype"] == "float32"
+    (folder / "text.txt").write_text("a b c " * 17)
+    status, _, err = run(capsys, "measure", "opt", "--text", "text.txt")
     assert (status, err.count("\n")) == (2, 1)
+    assert "has no tokenizer" in err
+    tokenizers = pytest.importorskip("tokenizers", reason="needs the extra hf")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 5, "b": 6, "c": 7}, unk_token="a"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained("opt")
+    monkeypatch.setattr("sparsact.cli.model_inputs.TEXT_LENGTH", 7)
+    told = measured(capsys, "opt", "--text", "text.txt", "--batch-size", 4)
+    assert (told["n_batches"], told["blocks"][0]["n_rows"]) == (2, 49)

@@ -35,6 +35,7 @@ def draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
     names = list(dict.fromkeys(frame["layer"]))
     columns = {name: place for place, name in enumerate(frame)}
     for i, name in enumerate(names):
+        marks: dict[str, Any] = {"marker": "o", "ms": 4}  # a single point has no line
         of_layer = [row for row in rows(frame) if row[0] == name]
         axes.plot(
             [row[columns[x]] for row in of_layer],
@@ -43,6 +44,6 @@ def draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
             ls=DASHES[i % len(DASHES)],
             lw=1.6,
             label=shortened(name),
-            **({"marker": "o", "ms": 4} if len(of_layer) == 1 else {}) | style,
+            **(marks if len(of_layer) == 1 else {}) | style,
         )
     axes.grid(visible=True)
