@@ -95,7 +95,7 @@ def _from_folder(folder: Path) -> nn.Module:
     transformers = import_transformers()
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        kind = getattr(transformers, (config.architectures or [""])[0], None)
+        kind: Any = getattr(transformers, (config.architectures or [""])[0], None)
         if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
             kind = transformers.AutoModel
         model: nn.Module = kind.from_pretrained(
