@@ -11,7 +11,8 @@ except ImportError as error:
         'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
     ) from error
 
+from sparsact.inference.block_measurement import BlockMeasurement
 from sparsact.inference.measure import measure
-from sparsact.inference.measurement import BlockMeasurement, Measurement
+from sparsact.inference.measurement import Measurement
 
 __all__ = ["BlockMeasurement", "Measurement", "measure"]

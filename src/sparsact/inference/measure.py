@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
+from sparsact.inference.block_measurement import BlockMeasurement
 from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
-from sparsact.inference.measurement import BlockMeasurement, Measurement
+from sparsact.inference.measurement import Measurement
 from sparsact.inference.roofline import bytes_read
 from sparsact.inference.tally import Tally
 
