@@ -48,6 +48,8 @@ def batches_of_text(path: Path, folder: Path, batch_size: int) -> Iterator[Batch
 
     from sparsact.cli.torch_model import import_transformers
 
+    if not any(folder.glob("tokenizer*")) and not any(folder.glob("vocab*")):
+        raise ValueError(f"--text needs the folder of a model with its tokenizer; {str(folder)!r} has no tokenizer.")
     transformers = import_transformers()
     text = path.read_text(encoding="utf-8")
     try:

@@ -95,8 +95,12 @@ def _from_folder(folder: Path) -> nn.Module:
     transformers = import_transformers()
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        kind = getattr(transformers, (config.architectures or [""])[0], transformers.AutoModel)
-        model: nn.Module = kind.from_pretrained(folder, config=config, local_files_only=True, use_safetensors=True)
+        kind: Any = getattr(transformers, (config.architectures or [""])[0], None)
+        if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
+            kind = transformers.AutoModel
+        model: nn.Module = kind.from_pretrained(
+            folder, config=config, local_files_only=True, use_safetensors=True, torch_dtype="auto"
+        )
     except Exception as error:  # of many kinds, and none is a fault of ours
         raise ValueError(f"{str(folder)!r} holds no model to load: {type(error).__name__}: {error}") from error
     return model

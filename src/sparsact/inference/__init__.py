@@ -11,10 +11,26 @@ except ImportError as error:
         'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
     ) from error
 
-<<<<<<< HEAD
 from sparsact.inference.block import Activation, Block
+from sparsact.inference.block_measurement import BlockMeasurement
 from sparsact.inference.measure import measure
-from sparsact.inference.measurement import BlockMeasurement, Measurement
+from sparsact.inference.measurement import Measurement
+from sparsact.inference.plan import Choice, Plan
+from sparsact.inference.screen import Screen
+from sparsact.inference.sparsify import densify, plan_of, sparsify
 from sparsact.inference.trace import find_blocks
 
-__all__ = ["Activation", "Block", "BlockMeasurement", "Measurement", "find_blocks", "measure"]
+__all__ = [
+    "Activation",
+    "Block",
+    "BlockMeasurement",
+    "Choice",
+    "Measurement",
+    "Plan",
+    "Screen",
+    "densify",
+    "find_blocks",
+    "measure",
+    "plan_of",
+    "sparsify",
+]

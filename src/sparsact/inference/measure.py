@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
+from sparsact.inference.block_measurement import BlockMeasurement
 from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
-from sparsact.inference.measurement import BlockMeasurement, Measurement
+from sparsact.inference.measurement import Measurement
 from sparsact.inference.roofline import bytes_read
 from sparsact.inference.tally import Tally
 
@@ -71,7 +72,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     unseen = [tally.name for tally in tallies if not tally.n_rows]
     if unseen:
         raise ValueError(
-            f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none in {n_batches} batches: "
+            f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
             "pass batches that are not empty, or only `blocks` that they reach."
         )
     return Measurement(

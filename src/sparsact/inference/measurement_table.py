@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from sparsact.inference.roofline import METHODS
 
 if TYPE_CHECKING:
-    from sparsact.inference.measurement import BlockMeasurement, Measurement
+    from sparsact.inference.block_measurement import BlockMeasurement
+    from sparsact.inference.measurement import Measurement
 
 HEADINGS = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <= 1 %", *METHODS)
 

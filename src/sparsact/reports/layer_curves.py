@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from sparsact.reports.curves import COLOURS
 from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import BLUE, GREEN, GREY, INK, SKY, VERMILION, shortened
+from sparsact.reports.style import shortened
 
 if TYPE_CHECKING:
     from sparsact.inference import BlockMeasurement, Measurement
 
 SHOWN = 6
-COLOURS = (BLUE, VERMILION, GREEN, INK, SKY, GREY)
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)))
 
 
@@ -35,6 +35,7 @@ def draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
     names = list(dict.fromkeys(frame["layer"]))
     columns = {name: place for place, name in enumerate(frame)}
     for i, name in enumerate(names):
+        marks: dict[str, Any] = {"marker": "o", "ms": 4}  # a single point has no line
         of_layer = [row for row in rows(frame) if row[0] == name]
         axes.plot(
             [row[columns[x]] for row in of_layer],
@@ -43,6 +44,6 @@ def draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
             ls=DASHES[i % len(DASHES)],
             lw=1.6,
             label=shortened(name),
-            **style,
+            **(marks if len(of_layer) == 1 else {}) | style,
         )
     axes.grid(visible=True)

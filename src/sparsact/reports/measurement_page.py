@@ -28,6 +28,46 @@ WORDS = {
     "certified": "an 8-bit copy of the switch matrix, then rows of active units",
 }
 
+FIGURES = {
+    density_by_layer: (
+        "Density by layer",
+        (
+            "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 "
+            "% quantile over rows."
+        ),
+    ),
+    density_over_rows: ("Distribution over inputs", "Share of rows whose density is at most so much."),
+    unit_frequency: (
+        "Units by frequency",
+        (
+            "In what share of the rows each unit is active, from the most frequent down. A curve ends where the "
+            "units that were never active begin; the legend counts them."
+        ),
+    ),
+    union_density: (
+        "Rows together",
+        (
+            "Mean share of units that are active for at least one of so many consecutive rows of a sequence: what "
+            "a batch of them reads."
+        ),
+    ),
+    small_activations: (
+        "How small the others are",
+        (
+            "Left: share of activations within so much of zero, as a multiple of their row's root mean square "
+            "(rms), exact zeros included. Right: the share of the row's squared norm that goes if they are left "
+            "out, on average; it is at most the square of the multiple."
+        ),
+    ),
+    speedup_bounds: (
+        "Speed-up bounds",
+        (
+            "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the "
+            "whole model (Amdahl's law). A bound is not drawn where it is infinite or the method does not apply."
+        ),
+    ),
+}
+
 
 def render(measurement: Measurement, name: str, versions: Sequence[tuple[str, str]], command: str) -> str:
     """The page, as HTML 5.
@@ -62,50 +102,11 @@ def write(
 
 def figures(measurement: Measurement) -> list[Display]:
     """All figures, with their numbers."""
-    drawn = (
-        (
-            density_by_layer,
-            "Density by layer",
-            "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 % "
-            "quantile over rows.",
-        ),
-        (
-            density_over_rows,
-            "Distribution over inputs",
-            "Share of rows whose density is at most so much.",
-        ),
-        (
-            unit_frequency,
-            "Units by frequency",
-            "In what share of the rows each unit is active, from the most frequent down. Units that were never active "
-            "end the curve; their number is in the legend.",
-        ),
-        (
-            union_density,
-            "Rows together",
-            "Mean share of units that are active for at least one of so many consecutive rows of a sequence: what a "
-            "batch of them reads.",
-        ),
-        (
-            small_activations,
-            "How small the others are",
-            "Left: share of activations within so much of zero, as a multiple of their row's root mean square (rms), "
-            "exact zeros included. Right: the share of the row's squared norm that goes if they are left out, on average; "
-            "it is at most the square of the multiple.",
-        ),
-        (
-            speedup_bounds,
-            "Speed-up bounds",
-            "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the whole "
-            "model (Amdahl's law).",
-        ),
-    )
     shown = []
-    for figure, title, caption in drawn:
-        frame = figure.frame(measurement)
-        if len(next(iter(frame.values()))):
-            name = figure.__name__.rpartition(".")[2].replace("_", "-")
-            shown.append(Display.of(figure, name, title, caption + _selection(measurement, figure), frame))
+    for figure, (title, caption) in FIGURES.items():
+        name = figure.__name__.rpartition(".")[2].replace("_", "-")
+        told = caption + _selection(measurement, figure)
+        shown.append(Display.of(figure, name, title, told, figure.frame(measurement)))
     return shown
 
 

@@ -34,7 +34,9 @@ def plot(frame: Frame) -> Figure:
     low, high = ([100 * value for value in frame[f"{q} % of rows below"]] for q in (5, 95))
     places = range(len(names))
     axes.hlines(places, low, high, color=SKY, lw=5, label="5 % to 95 % of rows")
-    axes.plot([100 * mean for mean in frame["mean density"]], places, "o", color=BLUE, ms=6, label="mean")
+    axes.plot(
+        [100 * mean for mean in frame["mean density"]], places, "o", color=BLUE, ms=6, clip_on=False, label="mean"
+    )
     list_axis(axes, names)
     axes.set_xlim(0, 1.05 * max(*high, *(100 * mean for mean in frame["mean density"]), 1))
     axes.set_xlabel("active units, % of all in the layer")

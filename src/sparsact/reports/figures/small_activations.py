@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
+from sparsact.reports.curves import scale
 from sparsact.reports.frame import Frame
 from sparsact.reports.layer_curves import draw, label, layers
 from sparsact.reports.style import figure, styled
@@ -32,11 +32,10 @@ def plot(frame: Frame) -> Figure:
     drawing = figure(8.4, 4.2)
     axes = drawing.subplots(1, 2)
     above = [i for i, level in enumerate(frame["multiple of the rms"]) if level > 0]  # a logarithmic axis has no zero
-    shown = {name: [values[i] for i in above] for name, values in frame.items()}
+    shown: Frame = {name: [values[i] for i in above] for name, values in frame.items()}
     for one, column in zip(axes, ("share of activations", "share of the squared norm"), strict=True):
         draw(one, shown, "multiple of the rms", column)
-        one.set_xscale("log")
-        one.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        scale(one, log_x=10, log_y=0)
         one.set_ylim(-0.02, 1.02)
         one.set_xlabel("|activation| at most, as a multiple of the row's rms")
         one.set_ylabel(column)

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
+from sparsact.reports.curves import scale
 from sparsact.reports.frame import Frame
 from sparsact.reports.layer_curves import label
 from sparsact.reports.style import BLUE, GREY, INK, VERMILION, figure, list_axis, styled, width_for
@@ -40,9 +40,7 @@ def plot(frame: Frame) -> Figure:
     list_axis(axes, names)
     axes.axhline(len(names) - 1.5, color=INK, lw=0.8)
     axes.axvline(1, color=INK, lw=0.8)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
+    scale(axes, log_x=10, log_y=0)
     axes.set_xlim(left=min(0.95, axes.get_xlim()[0]))
     axes.set_xlabel("times as fast as dense, at most")
     drawing.legend(fontsize=8.5, loc="outside upper center", ncols=3)
