@@ -147,7 +147,7 @@ def _hashed(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
     d = W.shape[1]
     mean, second = moments(x)
     root, inverse = square_root(second - torch.outer(mean, mean))
-    seen, offset = W @ root, b - t + W @ mean
+    seen, offset = W @ root, torch.where(t.isfinite(), b - t + W @ mean, 0)  # an infinite one says nothing of angles
     spread, size = seen.square().sum(1).mean().sqrt(), offset.square().mean().sqrt()
     length = (root * inverse).sum().sqrt()  # of C^{-1/2} (x - mu), root mean square: that of the rank of C
     kappa = (size / spread.clamp(min=1e-30) * length).sqrt().clamp(min=1e-6)
@@ -162,7 +162,7 @@ def _hashed(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
 def _buckets(router: HyperplaneLSH, rows: Tensor, directions: Tensor) -> Tensor:
     """The bucket of each row in each table, from 0 in every table, (m, tables)."""
     chosen: Tensor = router.select(rows, {"directions": directions}).indices
-    return chosen - torch.arange(router.n_tables) * 2**router.n_hashes
+    return chosen.remainder(2**router.n_hashes)
 
 
 def _with_one(x: Tensor, directions: Tensor) -> Tensor:

@@ -51,6 +51,6 @@ def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> t
     order = torch.randperm(m, generator=torch.Generator().manual_seed(seed))
     quarter = m // 4
     fitted = m - 2 * quarter if fits else 0
-    sizes = fitted, m - quarter - fitted, quarter
+    sizes = [fitted, m - quarter - fitted, quarter]
     parts = torch.split(x[order], sizes)
-    return parts[0], parts[1], parts[2], Split(*sizes, seed)
+    return parts[0], parts[1], parts[2], Split(fitted, sizes[1], quarter, seed)
