@@ -2,12 +2,12 @@
 
 A layer of 1,024 inputs and 4,096 units whose inputs lie near a curved set of 24 dimensions, as those of trained layers
 lie near few: sums of 24 hidden directions with weights that fall off, off the origin, with some noise in every
-direction. Rows of weights lean towards hidden directions, and biases leave about 5 % of the units on. All figures are of
-rows that neither fit nor calibration saw; standard errors stand beside them. One thread.
+direction. Rows of weights lean towards hidden directions, and biases leave about 5 % of the units on. All figures are
+of rows that neither fit nor calibration saw. One thread.
 
 Predictors of the active set are asked for recalls of 95 and 99 %, top-k and threshold for output errors of 1 and 10 %.
-Bytes: what the predictor holds, beside those of the layer that it spares; after it, the share of units that it names has
-to be read from the layer too. Seconds are of one call with one row, in plain torch operations: the choice alone.
+Bytes: what the predictor holds, as a share of those of the layer that it spares; the share of units that it names has
+to be read of the layer too. Seconds are of the choice for one row, by the predictor as it is.
 
 Goal: for each recall the mean recall is reached within four standard errors; for each error, within a fifth.
 
@@ -21,11 +21,12 @@ from typing import Any
 import torch
 from figures import Figure, options, report
 from harness import interleaved
+from rich.console import Console
+from rich.table import Table
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from sparsact.inference.block import Activation
-from sparsact.inference.estimate import Estimate
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.weights import BlockWeights
 
@@ -70,23 +71,23 @@ def figures_of(work: str, predictor: Predictor, weights: BlockWeights, x: Tensor
     quality = predictor.quality
     reads = x[:1] if predictor.reads == "inputs" else weights.hidden(x[:1])
     seconds = interleaved({"call": lambda: predictor.active(reads)}, repeats)["call"]
-    bars: dict[str, dict[str, float]] = {}
-    if "recall" in predictor.target:
-        bars["recall"] = {"least": predictor.target["recall"] - 4 * quality.recall.standard_error}  # type: ignore[union-attr]
-    else:
-        bars["output_error"] = {"most": 1.2 * predictor.target["error"]}
-    shown = ("recall", "precision", "energy", "density", "active", "output_error")
-    rows = []
-    for name in shown:
-        figure: Estimate = getattr(quality, name)
-        rows.append(Figure(work, name.replace("_", " "), figure.value, "", **bars.get(name, {})))
-        rows.append(Figure(work, f"{name.replace('_', ' ')}, standard error", figure.standard_error, ""))
+    recall, error = predictor.target.get("recall"), predictor.target.get("error")
     return [
-        *rows,
-        Figure(work, "bytes of the predictor", predictor.nbytes, "B"),
-        Figure(work, "bytes of the layer", weights.weight.nbytes, "B"),
-        Figure.of(work, "a call of one row, seconds", seconds, "s"),
+        Figure(work, "recall", quality.recall.value, "", least=recall and recall - 4 * quality.recall.standard_error),
+        Figure(work, "density", quality.density.value, ""),
+        Figure(work, "output error", quality.output_error.value, "", most=error and 1.2 * error),
+        Figure(work, "bytes", predictor.nbytes / weights.weight.nbytes, "of the layer's"),
+        Figure.of(work, "seconds", seconds, "s"),
     ]
+
+
+def beside(predictors: dict[str, Predictor]) -> None:
+    """All qualities with their standard errors, a predictor a line."""
+    columns = ("recall", "precision", "energy", "density", "active", "output_error")
+    table = Table("predictor", *(name.replace("_", " ") for name in columns))
+    for work, predictor in predictors.items():
+        table.add_row(work, *(str(getattr(predictor.quality, name)) for name in columns))
+    Console(width=160).print(table)
 
 
 def main() -> int:
@@ -95,12 +96,13 @@ def main() -> int:
     d, s, m = (96, 384, 800) if arguments.quick else (1024, 4096, 4096)
     torch.set_num_threads(1)
     weights, x = planted(d, s, m)
-    figures = []
+    figures, made = [], {}
     with threadpool_limits(1):
         for method, target, settings in asked(arguments.quick):
-            predictor = calibrate(weights, x, method=method, **target, **settings)
-            words = " ".join(f"{name}={value:g}" for name, value in (target | settings).items())
-            figures += figures_of(f"{d}x{s} {method} {words}", predictor, weights, x, arguments.repeats)
+            work = f"{d}x{s} {method} " + " ".join(f"{name}={value:g}" for name, value in (target | settings).items())
+            made[work] = calibrate(weights, x, method=method, **target, **settings)
+            figures += figures_of(work, made[work], weights, x, arguments.repeats)
+    beside(made)
     return report("predictors", figures, arguments.out)
 
 

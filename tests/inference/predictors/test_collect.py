@@ -39,8 +39,8 @@ def test_all_rows_in_order_when_there_is_room():
     model, batches = Model(), [torch.randn(2, 3, 4), torch.randn(5, 1, 4)]
     rows = collect_inputs(model, [FIRST, SECOND], batches)
     x = torch.cat([batch.reshape(-1, 4) for batch in batches])
-    assert torch.equal(rows["first"], x)
-    torch.testing.assert_close(rows["second"], model.first(x).detach())
+    assert torch.equal(rows[FIRST], x)
+    torch.testing.assert_close(rows[SECOND], model.first(x).detach())
     assert model.training
     assert not any(module._forward_pre_hooks for module in model.modules())
 
@@ -50,7 +50,7 @@ def test_every_row_is_kept_as_often():
     model, x = Model().requires_grad_(False), torch.arange(160.0).reshape(40, 4)
     counts = torch.zeros(40)
     for seed in range(2000):
-        rows = collect_inputs(model, [FIRST], [x[:7], x[7:8], x[8:30], x[30:]], 5, seed=seed)["first"]
+        rows = collect_inputs(model, [FIRST], [x[:7], x[7:8], x[8:30], x[30:]], 5, seed=seed)[FIRST]
         assert rows.shape == (5, 4)
         counts[(rows[:, 0] / 4).long()] += 1
     share = 5 / 40
@@ -60,14 +60,14 @@ def test_every_row_is_kept_as_often():
 def test_blocks_keep_the_same_rows():
     model, x = Model(), torch.randn(50, 4, generator=torch.Generator().manual_seed(3))
     rows = collect_inputs(model, [FIRST, SECOND], [x[:20], x[20:]], 11, seed=4)
-    torch.testing.assert_close(rows["second"], model.first(rows["first"]).detach())
+    torch.testing.assert_close(rows[SECOND], model.first(rows[FIRST]).detach())
     again = collect_inputs(model, [FIRST], x, 11, seed=4)
-    assert torch.equal(rows["first"], again["first"])
+    assert torch.equal(rows[FIRST], again[FIRST])
 
 
 def test_half_precision_is_widened():
     rows = collect_inputs(Model().bfloat16(), [FIRST], torch.randn(3, 4).bfloat16())
-    assert rows["first"].dtype == torch.float32
+    assert rows[FIRST].dtype == torch.float32
 
 
 def test_a_block_that_never_runs():

@@ -237,3 +237,11 @@ def test_the_density_of_a_threshold_is_that_of_its_rows():
         kept = Threshold.for_density(weights, x, density).active(h).double().mean()
         assert density - 3.01 / h.numel() <= kept <= density
     assert Threshold.for_density(weights, x, 1.0).active(h).sum() == h.numel() - 1  # all but the smallest
+
+
+def test_the_screen_of_the_library_estimates():
+    """By default the sketch is that of the certified screen, whose eight bits leave little to be missed."""
+    pytest.importorskip("sparsact.inference.screen")
+    quality = calibrate(block(), inputs(1200, seed=4), recall=0.9).quality
+    assert quality.recall.value > 0.8
+    assert quality.precision.value > 0.95

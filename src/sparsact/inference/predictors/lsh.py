@@ -31,7 +31,7 @@ class LSH:
               (P^{1/2} (x - \mu),\ \kappa,\ 0) \rangle, \qquad \|(P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j)\| = M,
 
     with :math:`\mu` the mean of sample inputs and :math:`\beta_j = b_j - t_j + \langle w_j, \mu \rangle`. The metric P
-    is ours: where inputs lie near a subspace, most of a weight's norm meets none, and all angles would be near 90 degrees.
+    is ours: where inputs lie near a subspace, most of a weight's norm meets none, and angles would be near 90 degrees.
     Of all P, that with :math:`P C P = W^T W / s`, C the inputs' covariance, makes the mean squared norms of both sides
     the smallest for the same inner products; likewise :math:`\kappa`. A call pays nothing for it, as it is folded into
     the hyperplanes.

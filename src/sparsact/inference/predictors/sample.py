@@ -31,7 +31,19 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
     if not bool(finite.all()):
         place = tuple((~finite).nonzero()[0].tolist())
         raise ValueError(f"sample inputs must be finite; the one at {place} is {float(x[place])}.")
+    _check_finite(weights)
     return plain(x).to(weights.weight.dtype)
+
+
+def _check_finite(weights: BlockWeights) -> None:
+    for name in ("weight", "bias", "up_weight", "up_bias", "down"):
+        array = getattr(weights, name)
+        if array is not None and not bool(array.isfinite().all()):
+            place = tuple((~array.isfinite()).nonzero()[0].tolist())
+            raise ValueError(
+                f"`{name}` of the block must be finite; the number at {place} is {float(array[place])}: its units are on "
+                "or off by no rule, leave the block dense."
+            )
 
 
 def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> tuple[Tensor, Tensor, Tensor, Split]:
