@@ -41,8 +41,8 @@ def _check_finite(weights: BlockWeights) -> None:
         if array is not None and not bool(array.isfinite().all()):
             place = tuple((~array.isfinite()).nonzero()[0].tolist())
             raise ValueError(
-                f"`{name}` of the block must be finite; the number at {place} is {float(array[place])}: its units are on "
-                "or off by no rule, leave the block dense."
+                f"`{name}` of the block must be finite; the number at {place} is {float(array[place])}: "
+                "leave the block dense."
             )
 
 
