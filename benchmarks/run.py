@@ -21,6 +21,7 @@ BENCHMARKS = (
     "enumeration",
     "gather",
     "screen",
+    "predictors",
     "network_values",
     "bucket_kernels",
     "units",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from math import exp
+from math import exp, inf
 from typing import Any
 
 import torch
@@ -79,25 +79,38 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
     ValueError
         If the outputs of the two differ in shape, or a loss is not finite.
     """
-    rows: list[Tensor] = []
+    losses: list[Tensor] = []
+    agreements: list[Tensor] = []
     largest = 0.0
     with evaluating(model_dense), evaluating(model_sparse):
         for batch in batches(inputs):
             outputs = call(model_dense, batch), call(model_sparse, batch)
-            largest = max(largest, _largest_difference(*map(main_output, outputs)))
-            rows.append(_cases(outputs, batch, loss))
-    dense, sparse, count, agreeing, places = torch.cat(rows).T
+            losses.append(torch.cat([_summed(loss(outputs[0], batch)), _summed(loss(outputs[1], batch))], dim=1))
+            dense, sparse = map(main_output, outputs)
+            largest = max(largest, _largest_difference(dense, sparse))
+            agreements.append(_summed(dense.argmax(-1) == sparse.argmax(-1)))
+    return _comparison(torch.cat(losses), largest, torch.cat(agreements))
+
+
+def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> Comparison:
+    """From rows of (sum of losses, their number) of both models, and of (agreeing places, places)."""
+    dense, count, sparse, other = losses.T
+    if not bool(losses.isfinite().all() and (count == other).all()):
+        raise ValueError("the loss must be finite and of the same shape for both models; mask what has no target.")
     change = Estimate.ratio(sparse - dense, count)
-    means = [float(total.sum() / count.sum()) for total in (dense, sparse)]
+    before, after = (float(total.sum() / count.sum()) for total in (dense, sparse))
+    ratio = _exp(change.value)
     return Comparison(
-        len(count),
-        int(count.sum()),
-        *means,
-        change,
-        *(exp(mean) for mean in means),
-        Estimate(exp(change.value), exp(change.value) * change.standard_error),
-        largest,
-        Estimate.ratio(agreeing, places),
+        cases=len(count),
+        losses=int(count.sum()),
+        dense_loss=before,
+        sparse_loss=after,
+        loss_change=change,
+        dense_perplexity=_exp(before),
+        sparse_perplexity=_exp(after),
+        perplexity_ratio=Estimate(ratio, ratio * change.standard_error),
+        largest_difference=largest,
+        agreement=Estimate.ratio(*agreements.T),
     )
 
 
@@ -119,16 +132,12 @@ def _largest_difference(dense: Tensor, sparse: Tensor) -> float:
     return float((dense.double() - sparse.double()).abs().max()) if dense.numel() else 0.0
 
 
-def _cases(outputs: tuple[Any, Any], batch: Batch, loss: Loss) -> Tensor:
-    """Per case: sums of both losses, how many they are, places of the same argmax, places; (cases, 5) in float64."""
-    dense, sparse = (loss(output, batch).detach().double().cpu() for output in outputs)
-    if dense.shape != sparse.shape or not bool(dense.isfinite().all() and sparse.isfinite().all()):
-        raise ValueError("the loss must be finite and of the same shape for both models; mask what has no target.")
-    cases = len(dense) if dense.ndim else 1
-    same = (main_output(outputs[0]).argmax(-1) == main_output(outputs[1]).argmax(-1)).cpu()
-    if same.numel() % cases:
-        raise ValueError(f"the loss has {cases} cases, by its first axis, but outputs of {same.numel()} places.")
-    same = same.reshape(cases, -1).double()
-    dense, sparse = dense.reshape(cases, -1), sparse.reshape(cases, -1)
-    sizes = [torch.full((cases,), float(table.shape[1]), dtype=torch.float64) for table in (dense, same)]
-    return torch.stack([dense.sum(1), sparse.sum(1), sizes[0], same.sum(1), sizes[1]], dim=1)
+def _summed(values: Tensor) -> Tensor:
+    """Per case, an entry of the first axis: the sum of its values, and how many they are; (cases, 2) in float64."""
+    table = values.detach().double().cpu()
+    table = table.reshape(len(table), -1) if table.ndim else table.reshape(1, 1)
+    return torch.stack([table.sum(1), torch.full((len(table),), float(table.shape[1]), dtype=torch.float64)], dim=1)
+
+
+def _exp(value: float) -> float:
+    return exp(value) if value < 709 else inf

@@ -1,5 +1,7 @@
 """Approximate choices of active units, for when approximation is asked for: each carries its measured quality."""
 
+from sparsact.inference.predictors.approximated import Approximated
+from sparsact.inference.predictors.blocks import calibrate_blocks
 from sparsact.inference.predictors.calibrate import calibrate
 from sparsact.inference.predictors.collect import collect_inputs
 from sparsact.inference.predictors.low_rank import LowRank
@@ -11,6 +13,7 @@ from sparsact.inference.predictors.top_k import LargestActivations
 
 __all__ = [
     "LSH",
+    "Approximated",
     "LargestActivations",
     "LowRank",
     "Predictor",
@@ -19,5 +22,6 @@ __all__ = [
     "Split",
     "Threshold",
     "calibrate",
+    "calibrate_blocks",
     "collect_inputs",
 ]

@@ -27,7 +27,8 @@ def relative_error(weights: BlockWeights, h: Tensor, left_out: Tensor) -> float:
 def largest_within(loss: Callable[[int], float], most: int, error: float) -> int:
     """A place i of 0 ... most with loss(i) <= error and, unless i is the last, loss(i + 1) > error.
 
-    Place 0 is taken to be within. Where the loss grows, as it does but for cancellation between units, it is the largest.
+    Place 0 is taken to be within. Where the loss grows, as it does but for cancellation between units,
+    it is the largest.
     """
     if loss(most) <= error:
         return most

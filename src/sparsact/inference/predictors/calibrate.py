@@ -50,10 +50,11 @@ def calibrate(
         ``"threshold"`` and ``"top_k"`` leave out small activations, of GELU and SiLU as well.
     recall : float in (0, 1], optional
         Mean share of an input's active units that are to be predicted, in expectation over new inputs that are
-        exchangeable with the sample's; for the first three methods.
+        exchangeable with the sample's; for the first three methods. At 1 none is missed of the rows calibrated
+        on, which promises nothing of new ones.
     density : float in (0, 1], optional
         Share of units that is computed on the sample at most.
-    error : float in (0, 1), optional
+    error : float in (0, 1], optional
         :math:`\sqrt{\sum \|V h' - V h\|^2 / \sum \|V h\|^2}` on the sample at most; for the last two methods.
     seed : int, default=0
         Of the split of the rows, and of the hashes.

@@ -39,7 +39,7 @@ class Reservoir:
 
 def collect_inputs(
     model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
-) -> dict[str, Tensor]:
+) -> dict[Block, Tensor]:
     """Inputs of each block while the model runs over ``inputs``: a uniform sample of ``limit`` rows of all that it saw.
 
     Parameters
@@ -57,8 +57,8 @@ def collect_inputs(
 
     Returns
     -------
-    rows : dict of str to Tensor of shape (m, d)
-        By the block's name; m is at most ``limit``, float32 or float64, on the CPU.
+    rows : dict of Block to Tensor of shape (m, d)
+        m is at most ``limit``, float32 or float64, on the CPU.
 
     Raises
     ------
@@ -67,15 +67,15 @@ def collect_inputs(
     """
     checked_size(limit, "`limit`")
     chosen = list(blocks)
-    reservoirs = {block.name: Reservoir(limit, torch.Generator().manual_seed(seed)) for block in chosen}
+    reservoirs = {block: Reservoir(limit, torch.Generator().manual_seed(seed)) for block in chosen}
     with evaluating(model), ExitStack() as hooks:
         for block in chosen:
             layer = model.get_submodule(block.switch)
-            hook = layer.register_forward_pre_hook(_listening(reservoirs[block.name]), with_kwargs=True)
+            hook = layer.register_forward_pre_hook(_listening(reservoirs[block]), with_kwargs=True)
             hooks.callback(hook.remove)
         for batch in batches(inputs):
             call(model, batch)
-    return {name: _gathered(name, reservoir) for name, reservoir in reservoirs.items()}
+    return {block: _gathered(block.name, reservoir) for block, reservoir in reservoirs.items()}
 
 
 def _listening(reservoir: Reservoir) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:

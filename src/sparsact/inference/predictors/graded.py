@@ -26,18 +26,14 @@ def mask(needs: Tensor, level: float) -> Tensor:
     return (needs >= level).logical_not_().to(torch.uint8)
 
 
-def shortfall(scores: Tensor, threshold: Tensor, spread: Tensor) -> Tensor:
-    r"""By how many of its own errors each score falls short of its threshold, :math:`(t_j - g_j(x)) / \sigma_j`."""
-    return (threshold - scores) / spread
-
-
 def spreads(scores: Tensor, truth: Tensor) -> Tensor:
     r"""Root mean square error :math:`\sigma_j` of the score of each unit, (s,), from rows (m, s).
 
-    At least the rounding error of the pre-activations, so that scores without error have a spread to divide by.
+    At least the rounding error of the pre-activations, so that scores without error have a spread to divide by. A unit
+    that no finite threshold switches on has no error.
     """
-    error = (scores - truth).double().square().mean(0).sqrt()
-    size = truth.double().square().mean(0).sqrt()
+    error = (scores - truth).double().nan_to_num(0.0, 0.0, 0.0).square().mean(0).sqrt()
+    size = truth.double().nan_to_num(0.0, 0.0, 0.0).square().mean(0).sqrt()
     rounding = torch.finfo(truth.dtype).eps * size
     return torch.maximum(error, rounding).clamp(min=torch.finfo(torch.float32).tiny).to(truth.dtype)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.checks import checked_size
-from sparsact.inference.predictors.graded import mask, shortfall, spreads, whole
+from sparsact.inference.predictors.graded import mask, spreads, whole
 from sparsact.inference.predictors.moments import moments, square_root
 from sparsact.inference.predictors.rule import Reads
 from sparsact.inference.weights import BlockWeights, plain
@@ -85,7 +85,7 @@ class LowRank:
 
     def needs(self, x: Tensor) -> Tensor:
         """The margin above which each unit is computed."""
-        return shortfall(self.scores(x), self.threshold, self.spread)
+        return (self.threshold - self.scores(x)) / self.spread
 
     def at(self, level: float) -> LowRank:
         """With another margin."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sparsact.checks import checked_size
 from sparsact.inference.predictors.graded import whole
-from sparsact.inference.predictors.moments import moments, square_root
+from sparsact.inference.predictors.moments import metric, moments, square_root
 from sparsact.inference.predictors.risk import level_for_recall
 from sparsact.inference.predictors.rule import Reads
 from sparsact.inference.weights import BlockWeights, plain
@@ -27,12 +27,14 @@ class LSH:
     A unit is on where an inner product is large, but hyperplanes meet at angles. As all units get the same norm M by
     one more coordinate, the larger inner product is the smaller angle [1]_, [2]_:
 
-    .. math:: \langle w_j, x \rangle + b_j - t_j = \langle (C^{1/2} w_j,\ \beta_j / \kappa,\ p_j),\
-              (C^{-1/2} (x - \mu),\ \kappa,\ 0) \rangle, \qquad \|\cdot\| = M,
+    .. math:: \langle w_j, x \rangle + b_j - t_j = \langle (P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j),\
+              (P^{1/2} (x - \mu),\ \kappa,\ 0) \rangle, \qquad \|(P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j)\| = M,
 
-    with mean :math:`\mu` and covariance C of sample inputs, :math:`\beta_j = b_j - t_j + \langle w_j, \mu \rangle` and
-    :math:`\kappa` such that both sides' last coordinates weigh alike. The scaling by C is ours: it turns inputs near a
-    subspace into ones in all directions, and it is folded into the hyperplanes, so that a call pays nothing for it.
+    with :math:`\mu` the mean of sample inputs and :math:`\beta_j = b_j - t_j + \langle w_j, \mu \rangle`. The metric P
+    is ours: where inputs lie near a subspace, most of a weight's norm meets none, and angles would be near 90 degrees.
+    Of all P, that with :math:`P C P = W^T W / s`, C the inputs' covariance, makes the mean squared norms of both sides
+    the smallest for the same inner products; likewise :math:`\kappa`. A call pays nothing for it, as it is folded into
+    the hyperplanes.
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class LSH:
     def of(cls, weights: BlockWeights, x: Tensor, *, seed: int, n_hashes: int, n_tables: int) -> LSH:
         """Tables for the units, scaled by the rows ``x``; all of them looked up."""
         router = HyperplaneLSH(n_hashes, n_tables, seed)
-        units, transform = _hashed(weights, x)
+        units, transform = hashed(weights, x)
         normals = torch.from_numpy(router.initial_state(units.shape[1], rng=hash_generator(seed))["directions"])
         codes = _buckets(router, units, normals)
         n_buckets = router.width(0)
@@ -141,28 +143,28 @@ class LSH:
         return {"predictor": self.name, "n_hashes": self.router.n_hashes, "n_tables": int(self.level)}
 
 
-def _hashed(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
+def hashed(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
     """Units (s, d + 2) of equal norm, and the map (d + 2, d + 1) from inputs with a 1 to what they meet."""
     W, b, t = whole(weights)
     d = W.shape[1]
     mean, second = moments(x)
-    root, inverse = square_root(second - torch.outer(mean, mean))
-    seen, offset = W @ root, b - t + W @ mean
+    root, inverse = square_root(metric(second - torch.outer(mean, mean), W.T @ W / len(W)))
+    seen, offset = W @ inverse, torch.where(t.isfinite(), b - t + W @ mean, 0)  # an infinite one says nothing of angles
     spread, size = seen.square().sum(1).mean().sqrt(), offset.square().mean().sqrt()
-    length = (root * inverse).sum().sqrt()  # of C^{-1/2} (x - mu), root mean square: that of the rank of C
+    length = ((x.double() - mean) @ root).square().sum(1).mean().sqrt()
     kappa = (size / spread.clamp(min=1e-30) * length).sqrt().clamp(min=1e-6)
     rows = torch.cat([seen, offset[:, None] / kappa], dim=1)
     squares = rows.square().sum(1)
     units = torch.cat([rows, (squares.max() - squares).clamp(min=0).sqrt()[:, None]], dim=1)
     transform = torch.zeros(d + 2, d + 1, dtype=torch.float64)
-    transform[:d, :d], transform[:d, d], transform[d, d] = inverse, -inverse @ mean, kappa
+    transform[:d, :d], transform[:d, d], transform[d, d] = root, -root @ mean, kappa
     return units, transform
 
 
 def _buckets(router: HyperplaneLSH, rows: Tensor, directions: Tensor) -> Tensor:
     """The bucket of each row in each table, from 0 in every table, (m, tables)."""
     chosen: Tensor = router.select(rows, {"directions": directions}).indices
-    return chosen - torch.arange(router.n_tables) * 2**router.n_hashes
+    return chosen.remainder(2**router.n_hashes)
 
 
 def _with_one(x: Tensor, directions: Tensor) -> Tensor:

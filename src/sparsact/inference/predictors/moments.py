@@ -29,3 +29,20 @@ def square_root(second: Tensor) -> tuple[Tensor, Tensor]:
     roots = values.clamp(min=0).sqrt() * (values > least)
     inverse = torch.where(roots > 0, 1 / roots, torch.zeros_like(roots))
     return (vectors * roots) @ vectors.T, (vectors * inverse) @ vectors.T
+
+
+def metric(inputs: Tensor, units: Tensor) -> Tensor:
+    r"""The P with :math:`P C P = M`, of second moments C of inputs and M of weights, (d, d) each.
+
+    It makes :math:`\mathbb{E}\|P^{1/2} x\|^2 \, \mathbb{E}\|P^{-1/2} w\|^2` least, at
+    :math:`(\operatorname{tr} (C^{1/2} M C^{1/2})^{1/2})^2`: both factors then have the same second moment, as in
+    a balanced realisation [1]_. Directions that inputs or weights lack are null.
+
+    References
+    ----------
+    .. [1] B. Moore, "Principal component analysis in linear systems", 1981.
+    """
+    root, inverse = square_root(inputs)
+    middle, _ = square_root(root @ units @ root)
+    product = inverse @ middle @ inverse
+    return (product + product.T) / 2

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
+from sparsact.inference.comparison import Comparison
 from sparsact.inference.quality import Quality
 
 Reads = Literal["inputs", "activations"]
@@ -79,12 +80,16 @@ class Predictor:
         Which rows served what.
     target : dict
         What was asked for: ``{"recall": 0.99}``.
+    effect : Comparison or None
+        On the whole model, of this predictor alone: the change of loss and of perplexity, where a loss was given to
+        :func:`sparsact.inference.predictors.calibrate_blocks`.
     """
 
     rule: Rule
     quality: Quality
     split: Split
     target: dict[str, float]
+    effect: Comparison | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.quality, Quality):
@@ -118,4 +123,5 @@ class Predictor:
             "target": dict(self.target),
             "split": vars(self.split).copy(),
             "quality": self.quality.to_dict(),
+            "effect": None if self.effect is None else self.effect.to_dict(),
         }

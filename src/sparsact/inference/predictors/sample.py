@@ -31,7 +31,19 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
     if not bool(finite.all()):
         place = tuple((~finite).nonzero()[0].tolist())
         raise ValueError(f"sample inputs must be finite; the one at {place} is {float(x[place])}.")
+    _check_finite(weights)
     return plain(x).to(weights.weight.dtype)
+
+
+def _check_finite(weights: BlockWeights) -> None:
+    for name in ("weight", "bias", "up_weight", "up_bias", "down"):
+        array = getattr(weights, name)
+        if array is not None and not bool(array.isfinite().all()):
+            place = tuple((~array.isfinite()).nonzero()[0].tolist())
+            raise ValueError(
+                f"`{name}` of the block must be finite; the number at {place} is {float(array[place])}: "
+                "leave the block dense."
+            )
 
 
 def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> tuple[Tensor, Tensor, Tensor, Split]:
@@ -51,6 +63,6 @@ def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> t
     order = torch.randperm(m, generator=torch.Generator().manual_seed(seed))
     quarter = m // 4
     fitted = m - 2 * quarter if fits else 0
-    sizes = fitted, m - quarter - fitted, quarter
+    sizes = [fitted, m - quarter - fitted, quarter]
     parts = torch.split(x[order], sizes)
-    return parts[0], parts[1], parts[2], Split(*sizes, seed)
+    return parts[0], parts[1], parts[2], Split(fitted, sizes[1], quarter, seed)

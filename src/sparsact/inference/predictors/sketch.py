@@ -6,39 +6,38 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, ClassVar, Protocol
 
-import torch
 from torch import Tensor
 
-from sparsact.inference.predictors.graded import mask, shortfall, spreads
+from sparsact.inference.predictors.graded import mask, spreads
 from sparsact.inference.predictors.rule import Reads
 from sparsact.inference.weights import BlockWeights, plain
 
 
 class Estimates(Protocol):
-    """What estimates pre-activations from few bytes, as :class:`sparsact.inference.screen.Screen` does."""
+    """What estimates a layer from few bytes, as :class:`sparsact.inference.screen.Screen` does."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a call reads."""
+        """Bytes that a call reads, at most."""
 
-    def estimates(self, x: Tensor) -> Any:
-        """Estimated pre-activations (m, s), bias included, float32, for inputs (m, d)."""
+    def estimates(self, x: Tensor) -> Tensor:
+        """Pre-activations less thresholds, about, (m, s) float32, of inputs (m, d) in float32."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
     r"""Units whose estimated pre-activation is not far below its threshold.
 
-    Unit j is computed if :math:`g_j(x) > t_j - \lambda \sigma_j`: g is the estimate from an int8 copy of the weights,
-    t the threshold of the activation, :math:`\sigma_j` the root mean square error of the estimate on sample inputs.
+    Unit j is computed if :math:`g_j(x) > -\lambda \sigma_j`: g estimates the pre-activation less its threshold from an
+    int8 copy of the weights, and :math:`\sigma_j` is the root mean square error of the estimate on sample inputs.
     The certified screen takes a margin that no input can exceed; this one is set by what inputs do.
 
     Attributes
     ----------
     screen : Estimates
         What estimates.
-    threshold, spread : Tensor of shape (s,)
-        t and sigma.
+    spread : Tensor of shape (s,)
+        sigma.
     level : float
         The margin lambda, in units of sigma.
     """
@@ -46,7 +45,6 @@ class Sketch:
     name: ClassVar[str] = "sketch"
     reads: ClassVar[Reads] = "inputs"
     screen: Estimates
-    threshold: Tensor
     spread: Tensor
     level: float = inf
 
@@ -56,18 +54,18 @@ class Sketch:
         if screen is None:
             from sparsact.inference.screen import Screen
 
-            made: Estimates = Screen.of(weights.weight, weights.bias, weights.threshold, x)
-            screen = made
-        return cls(screen, weights.threshold, spreads(torch.as_tensor(screen.estimates(x)), weights.pre_activations(x)))
+            screen = Screen.of(weights.weight, weights.bias, weights.threshold, x)
+        truth = weights.pre_activations(x) - weights.threshold
+        return cls(screen, spreads(screen.estimates(x.float()), truth))
 
     @property
     def nbytes(self) -> int:
-        """The copy, and two numbers a unit."""
-        return self.screen.nbytes + self.threshold.nbytes + self.spread.nbytes
+        """The copy, and a number a unit."""
+        return self.screen.nbytes + self.spread.nbytes
 
     def needs(self, x: Tensor) -> Tensor:
         """The margin above which each unit is computed."""
-        return shortfall(torch.as_tensor(self.screen.estimates(plain(x))), self.threshold, self.spread)
+        return -self.screen.estimates(plain(x).float()) / self.spread
 
     def at(self, level: float) -> Sketch:
         """With another margin."""
