@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os.path
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import torch
 from torch import Tensor
 
 from sparsact.inference.block import Activation, Block
-from sparsact.inference.expression import Expression, Leaf, Operation, leaves, replay
-from sparsact.inference.follow import Follow, Origin
+from sparsact.inference.expression import Expression, Leaf, leaves, replay
+from sparsact.inference.follow import Follow
 from sparsact.inference.probe import NotAnActivation, activation
+from sparsact.inference.trails import Origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
     try:
         _check_layers(trail.expression, trail.origins)
         _check_replay(trail.expression, trail.origins, read)
-        like = torch.empty(0, dtype=trail.origins[found[0]].values.dtype, device=read.device)
+        like = trail.origins[found[0]].values.new_empty(0)
         f, switch, up = activation(trail.expression, like)
     except NotAnActivation as error:
         return Candidate(down, why_not=f"{down} reads {names}, but {error}")
@@ -66,20 +67,19 @@ def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
 
 def _same(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors are the same numbers in the same memory, in the same order."""
-    return (
-        first.data_ptr() == second.data_ptr()
-        and first.numel() == second.numel()
-        and (first.shape[-1] == second.shape[-1])
-        and torch.equal(first.reshape(-1), second.reshape(-1))
-    )
+    if first.data_ptr() != second.data_ptr() or first.numel() != second.numel():
+        return False
+    return first.stride() == second.stride() or (first.is_contiguous() and second.is_contiguous())
 
 
 def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Tensor) -> None:
     """The expression gives what the model computed."""
     rows = (-1, read.shape[-1])
     again = replay(expression, {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)})
-    tolerance = 8 * torch.finfo(read.dtype).eps
-    if not torch.allclose(again.double(), read.reshape(rows).double(), rtol=tolerance, atol=1e-30, equal_nan=True):
+    again, once = again.to(read.device).double(), read.reshape(rows).double()
+    rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
+    size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
+    if not torch.allclose(again, once, rtol=rounding, atol=rounding * size, equal_nan=True):
         raise NotAnActivation("it reads them in another order, or what is between them depends on more than them")
 
 
@@ -137,7 +137,8 @@ def _named(blocks: list[Block]) -> list[Block]:
     holders = []
     for block in blocks:
         paths = [name.split(".")[:-1] for name in (block.up, block.down, block.gate) if name]
-        holders.append(".".join(os.path.commonprefix(paths)))  # of lists: part by part
+        shared = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+        holders.append(".".join(level[0] for level in shared))
     named = []
     for block, holder in zip(blocks, holders, strict=True):
         clear = holder and holders.count(holder) == 1

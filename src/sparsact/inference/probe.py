@@ -92,7 +92,8 @@ def _scales(expression: Expression, gate: Leaf, up: Leaf, draw: _Draw) -> bool:
     """Whether the expression is f(gate) * up."""
     g, u = draw(37, 1), draw(37, 2)
     product = Replay(expression, gate, up)(g) * u
-    return bool(torch.allclose(replay(expression, {gate: g, up: u}).double(), product.double(), **_tolerance(draw)))
+    eps = torch.finfo(draw.like.dtype).eps
+    return torch.allclose(replay(expression, {gate: g, up: u}), product, rtol=8 * eps, atol=eps * eps)
 
 
 def _check_each_by_itself(f: Replay, draw: _Draw) -> None:
@@ -111,11 +112,6 @@ def _affine(f: Replay, draw: _Draw) -> bool:
     rounding = 16 * torch.finfo(draw.like.dtype).eps * size
     line = ((at_a + at_minus - 2 * at_0).abs() <= rounding) & ((at_2a - 2 * at_a + at_0).abs() <= rounding)
     return bool(line.all())
-
-
-def _tolerance(draw: _Draw) -> dict[str, float]:
-    eps = torch.finfo(draw.like.dtype).eps
-    return {"rtol": 8 * eps, "atol": eps * eps}
 
 
 def _name(expression: Expression, switch: Leaf) -> str:
