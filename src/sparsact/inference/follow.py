@@ -115,7 +115,7 @@ class Follow(TorchDispatchMode):
         origins = {leaf: origin for seen in noted for leaf, origin in seen.origins.items()}
         if func.overloadpacket in SAME_NUMBERS and first:
             return Trail(first.expression, origins)
-        if func.overloadpacket is aten._to_copy and first:
+        if func.overloadpacket is torch.ops.aten._to_copy and first:
             dtype = kwargs.get("dtype")
             return Trail(Operation(func, (first.expression,), {"dtype": dtype}) if dtype else first.expression, origins)
         if not pointwise(func) or "out" in kwargs:

@@ -94,7 +94,7 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
         try:
             outputs = call(model, batch)
         except Exception as error:
-            error.add_note("This is the model's own error on the first batch of `inputs`, run in evaluation mode.")
+            error.add_note("Raised as the model ran on the first batch of `inputs`, in evaluation mode.")
             raise
     follow.end(outputs)
     return follow, found, len(ran)
