@@ -75,7 +75,7 @@ def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: tor
 
     With ``precision``, constants are taken in it, and what the model casts to another floating type is cast to it.
     """
-    known: dict[Expression, Any] = {leaf: numbers for leaf, numbers in values.items()}
+    known: dict[Expression, Any] = dict(values.items())
 
     def value(argument: Any) -> Any:
         if isinstance(argument, Leaf | Operation):
