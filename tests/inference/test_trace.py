@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import ExitStack
 
 import pytest
@@ -202,3 +203,20 @@ def test_the_model_is_left_as_it_was(fails):
     assert torch.equal(x, X)
     assert torch.is_grad_enabled()
     assert torch.backends.mha.get_fastpath_enabled() == fast
+
+
+def test_a_block_keeps_no_activations():
+    seen = []
+
+    def forward(m, x):
+        z = m.a(x)
+        h = z.relu()
+        seen.extend([weakref.ref(z), weakref.ref(h), weakref.ref(x)])
+        return m.b(h)
+
+    model = Written(forward)
+    x = X.clone()
+    blocks = find_blocks(model, x)
+    assert [block.up for block in blocks] == ["a"]
+    assert [reference() is x for reference in seen] == [False, False, True]
+    assert [reference() is None for reference in seen] == [True, True, False]

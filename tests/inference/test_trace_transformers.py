@@ -10,6 +10,7 @@ from sparsact.inference import find_blocks
 
 transformers = pytest.importorskip("transformers")
 
+EXACT = [("relu", True), ("relu2", True), ("silu", False), ("gelu_new", False)]
 IDS = torch.arange(14).reshape(2, 7) % 11
 TOKENS = {"vocab_size": 11, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 Expected = tuple[str, str | None, str, str, str]  # name, gate, up, down, operations
 

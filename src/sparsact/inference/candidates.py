@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 import torch
@@ -25,6 +25,7 @@ class Candidate:
     up: str = ""
     gate: str | None = None
     activation: Activation | None = None
+    like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
     why_not: str = ""
 
     @property
@@ -43,7 +44,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
     try:
         _check_layers(trail.expression, trail.origins)
         _check_replay(trail.expression, trail.origins, read)
-        like = trail.origins[found[0]].values.new_empty(0)
+        like = trail.origins[found[0]].values.new_empty(0, found[0].width)
         f, switch, up = activation(trail.expression, like)
     except NotAnActivation as error:
         return Candidate(down, why_not=f"{down} reads {names}, but {error}")
@@ -51,7 +52,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
         return Candidate(
             down, why_not=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    return Candidate(down, (up or switch).name, switch.name if up else None, f)
+    return Candidate(down, (up or switch).name, switch.name if up else None, f, like)
 
 
 def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
@@ -97,9 +98,11 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
     blocks = []
     for down, made in calls.items():
         first = made[0]
-        if first.activation is None or any(one.roles != first.roles for one in made):
+        if first.activation is None or not all(_agree(first, one) for one in made[1:]):
             if any(one.activation for one in made):
-                reasons.append(f"{down} is called {len(made)} times and does not always read the same layers")
+                reasons.append(
+                    f"{down} is called {len(made)} times and does not always read the same activations of the same layers"
+                )
             continue
         before = {first.up, first.gate} - {None}
         if before & taken:
@@ -108,6 +111,16 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
         taken |= {name for name in before if name}
         blocks.append(Block("", first.up, down, first.gate, first.activation, _private(first, read)))
     return _named(blocks), reasons
+
+
+def _agree(first: Candidate, other: Candidate) -> bool:
+    """Whether two calls are of one block: of the same layers, with the same activation between."""
+    if first.roles != other.roles or not first.activation or not other.activation:
+        return False
+    numbers = torch.linspace(-8, 8, 65, dtype=first.like.dtype, device=first.like.device)
+    probes = numbers[:, None].expand(-1, first.like.shape[-1])
+    values, others = first.activation.function(probes), other.activation.function(probes)
+    return torch.allclose(values, others, rtol=0.0, atol=0.0, equal_nan=True)
 
 
 def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool:

@@ -30,7 +30,7 @@ class Operation:
     @property
     def name(self) -> str:
         """The name of the operation, the same in place and out of place."""
-        return str(self.function.overloadpacket.__name__).rstrip("_")
+        return str(self.function.overloadpacket.__name__).strip("_")
 
 
 Expression = Leaf | Operation
