@@ -14,7 +14,7 @@ FUNCTIONS = {
     "jump": lambda z: z * (z > STEPS.to(z)),
     "shifted": lambda z: F.relu(z - STEPS.to(z)),
     "two pieces": lambda z: F.relu(z) + F.relu(z - STEPS.to(z)),
-    "step": lambda z: (z >= STEPS.to(z)).to(z),
+    "step": lambda z: (z >= (STEPS + 0.5).to(z)).to(z),
 }
 
 

@@ -100,9 +100,7 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
         first = made[0]
         if first.activation is None or not all(_agree(first, one) for one in made[1:]):
             if any(one.activation for one in made):
-                reasons.append(
-                    f"{down} is called {len(made)} times and does not always read the same activations of the same layers"
-                )
+                reasons.append(f"{down} is called {len(made)} times and does not always read the same activations")
             continue
         before = {first.up, first.gate} - {None}
         if before & taken:
