@@ -35,6 +35,12 @@ def two_sources(m, x):
     return m.b(m.a(x).relu()) + m.b(m.g(x).relu())
 
 
+def overwritten_in_part(m, x):
+    h = m.a(x).relu()
+    h[:, 0] = 5
+    return m.b(h)
+
+
 def changed_between(m, x):
     x = x.clone()
     gate = m.g(x).relu()
@@ -66,6 +72,7 @@ def changed_between(m, x):
         ),
         (lambda m, x: m.b(F.relu(m.a(x)) * torch.rand(7)), "b reads a through mul, with other numbers"),
         (fused, "no such pair"),
+        (overwritten_in_part, "no such pair"),
         (two_activations, "b is called 2 times and does not always read the same activations"),
         (two_sources, "b is called 2 times and does not always read the same activations"),
         (lambda m, x: x, "3 plain nn.Linear, of which 0 ran"),

@@ -220,3 +220,13 @@ def test_a_block_keeps_no_activations():
     assert [block.up for block in blocks] == ["a"]
     assert [reference() is x for reference in seen] == [False, False, True]
     assert [reference() is None for reference in seen] == [True, True, False]
+
+
+def test_what_the_model_keeps_of_pre_activations_is_read():
+    def forward(m, x):
+        m.kept = m.a(x)
+        return m.b(m.kept.relu())
+
+    [block] = find_blocks(Written(forward), X)
+    assert block.exact
+    assert not block.private
