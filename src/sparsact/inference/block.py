@@ -42,8 +42,8 @@ class Block:
     activation : Activation
         f.
     private : bool
-        Whether pre-activations of units that are off may take any value below their threshold (and those of ``up`` in
-        a gated block any value at all), because nothing else in the model reads them. False without thresholds.
+        Whether nothing else in the model reads the pre-activations of units that are off, so that they may take any
+        value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
     """
 
     name: str

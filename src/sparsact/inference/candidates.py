@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os.path
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import torch
 from torch import Tensor
 
 from sparsact.inference.block import Activation, Block
-from sparsact.inference.expression import Expression, Leaf, Operation, leaves, replay
-from sparsact.inference.follow import Follow, Origin
+from sparsact.inference.expression import Expression, Leaf, leaves, replay
+from sparsact.inference.follow import Follow
 from sparsact.inference.probe import NotAnActivation, activation
+from sparsact.inference.trails import Origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class Candidate:
     up: str = ""
     gate: str | None = None
     activation: Activation | None = None
+    like: Tensor = field(default_factory=lambda: torch.empty(0))  # (0, units), in the type of pre-activations
     why_not: str = ""
 
     @property
@@ -42,7 +44,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
     try:
         _check_layers(trail.expression, trail.origins)
         _check_replay(trail.expression, trail.origins, read)
-        like = torch.empty(0, dtype=trail.origins[found[0]].values.dtype, device=read.device)
+        like = trail.origins[found[0]].values.new_empty(0, found[0].width)
         f, switch, up = activation(trail.expression, like)
     except NotAnActivation as error:
         return Candidate(down, why_not=f"{down} reads {names}, but {error}")
@@ -50,7 +52,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
         return Candidate(
             down, why_not=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    return Candidate(down, (up or switch).name, switch.name if up else None, f)
+    return Candidate(down, (up or switch).name, switch.name if up else None, f, like)
 
 
 def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
@@ -66,20 +68,19 @@ def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
 
 def _same(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors are the same numbers in the same memory, in the same order."""
-    return (
-        first.data_ptr() == second.data_ptr()
-        and first.numel() == second.numel()
-        and (first.shape[-1] == second.shape[-1])
-        and torch.equal(first.reshape(-1), second.reshape(-1))
-    )
+    if first.data_ptr() != second.data_ptr() or first.numel() != second.numel():
+        return False
+    return first.stride() == second.stride() or (first.is_contiguous() and second.is_contiguous())
 
 
 def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Tensor) -> None:
     """The expression gives what the model computed."""
     rows = (-1, read.shape[-1])
     again = replay(expression, {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)})
-    tolerance = 8 * torch.finfo(read.dtype).eps
-    if not torch.allclose(again.double(), read.reshape(rows).double(), rtol=tolerance, atol=1e-30, equal_nan=True):
+    again, once = again.to(read.device).double(), read.reshape(rows).double()
+    rounding = 8 * torch.finfo(read.dtype).eps  # operations on vectors and on single numbers may round differently
+    size = float(once.nan_to_num(0.0, 0.0, 0.0).abs().sum()) / max(once.numel(), 1)
+    if not torch.allclose(again, once, rtol=rounding, atol=rounding * size, equal_nan=True):
         raise NotAnActivation("it reads them in another order, or what is between them depends on more than them")
 
 
@@ -97,9 +98,9 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
     blocks = []
     for down, made in calls.items():
         first = made[0]
-        if first.activation is None or any(one.roles != first.roles for one in made):
+        if first.activation is None or not all(_agree(first, one) for one in made[1:]):
             if any(one.activation for one in made):
-                reasons.append(f"{down} is called {len(made)} times and does not always read the same layers")
+                reasons.append(f"{down} is called {len(made)} times and does not always read the same activations")
             continue
         before = {first.up, first.gate} - {None}
         if before & taken:
@@ -108,6 +109,16 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
         taken |= {name for name in before if name}
         blocks.append(Block("", first.up, down, first.gate, first.activation, _private(first, read)))
     return _named(blocks), reasons
+
+
+def _agree(first: Candidate, other: Candidate) -> bool:
+    """Whether two calls are of one block: of the same layers, with the same activation between."""
+    if first.roles != other.roles or not first.activation or not other.activation:
+        return False
+    numbers = torch.linspace(-8, 8, 65, dtype=first.like.dtype, device=first.like.device)
+    probes = numbers[:, None].expand(-1, first.like.shape[-1])
+    values, others = first.activation.function(probes), other.activation.function(probes)
+    return torch.allclose(values, others, rtol=0.0, atol=0.0, equal_nan=True)
 
 
 def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool:
@@ -137,7 +148,8 @@ def _named(blocks: list[Block]) -> list[Block]:
     holders = []
     for block in blocks:
         paths = [name.split(".")[:-1] for name in (block.up, block.down, block.gate) if name]
-        holders.append(".".join(os.path.commonprefix(paths)))  # of lists: part by part
+        shared = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+        holders.append(".".join(level[0] for level in shared))
     named = []
     for block, holder in zip(blocks, holders, strict=True):
         clear = holder and holders.count(holder) == 1

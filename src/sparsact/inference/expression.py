@@ -30,7 +30,7 @@ class Operation:
     @property
     def name(self) -> str:
         """The name of the operation, the same in place and out of place."""
-        return str(self.function.overloadpacket.__name__).rstrip("_")
+        return str(self.function.overloadpacket.__name__).strip("_")
 
 
 Expression = Leaf | Operation
@@ -75,7 +75,7 @@ def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: tor
 
     With ``precision``, constants are taken in it, and what the model casts to another floating type is cast to it.
     """
-    known: dict[Expression, Any] = dict(values)
+    known: dict[Expression, Any] = dict(values.items())
 
     def value(argument: Any) -> Any:
         if isinstance(argument, Leaf | Operation):

@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from sparsact.inference.expression import Expression, Leaf, Operation, leaves
-
-aten = torch.ops.aten
-
-# These give the numbers that they get, in another shape or order of axes, or in other memory.
-SAME_NUMBERS = {
-    *(aten.view, aten._unsafe_view, aten._reshape_alias, aten.unsqueeze, aten.squeeze, aten.expand, aten.slice),
-    *(aten.permute, aten.transpose, aten.t, aten.clone, aten.detach, aten.alias, aten._reshape_copy),
-}
-# These are computed number by number, and some of their forms are not tagged as such.
-POINTWISE = {"_prelu_kernel", "add", "hardswish", "hardtanh", "masked_fill", "mul", "rsub", "sub", "threshold", "where"}
-# These read the shape of their argument alone.
-SHAPE_ALONE = {
-    *(aten.zeros_like, aten.ones_like, aten.full_like, aten.empty_like, aten.new_zeros, aten.new_ones),
-    *(aten.new_full, aten.new_empty),
-}
-
-
-@dataclass(eq=False)
-class Origin:
-    """A call of a linear layer: what it read and what it gave."""
-
-    source: Tensor
-    values: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Trail:
-    """How a tensor came from outputs of linear layers; no expression if not number by number, then why."""
-
-    expression: Expression | None
-    origins: dict[Leaf, Origin]
-    why_not: str = ""
-
-
-ELSEWHERE = Trail(None, {})
+from sparsact.inference.expression import Expression, Leaf, Operation
+from sparsact.inference.trails import (
+    ELSEWHERE,
+    SAME_NUMBERS,
+    SHAPE_ALONE,
+    Origin,
+    Trail,
+    lost,
+    per_unit,
+    place,
+    pointwise,
+    same_size,
+    still_lost,
+    tensors,
+    written,
+)
 
 
 class Follow(TorchDispatchMode):
@@ -68,7 +46,7 @@ class Follow(TorchDispatchMode):
         self.trails: Any = WeakTensorKeyDictionary()
         self.readers: list[Expression] = []
         self.paused = False
-        for tensor in _tensors(batch):
+        for tensor in tensors(dict(batch) if isinstance(batch, Mapping) else batch):
             self.trails[tensor] = ELSEWHERE
 
     @contextmanager
@@ -82,7 +60,7 @@ class Follow(TorchDispatchMode):
 
     def end(self, outputs: Any) -> None:
         """Note that what the model returns is read, and what else it keeps."""
-        kept = [*_tensors(outputs), *self.trails.keys()]
+        kept = [*tensors(outputs), *self.trails.keys()]
         seen = [self.trail(tensor) for tensor in kept]
         self.readers += [trail.expression for trail in seen if trail and trail.expression]
 
@@ -104,22 +82,22 @@ class Follow(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.paused:
             return func(*args, **kwargs)
-        written = _written(func, args, kwargs)
-        for tensor in written:
+        overwritten = written(func, args, kwargs)
+        for tensor in overwritten:
             self._keep_values_of(tensor)
         trail = self._next_trail(func, args, kwargs) if func.overloadpacket not in SHAPE_ALONE else None
         result = func(*args, **kwargs)
         if trail is None:
             return result
-        outputs = _tensors(result)
-        if trail.expression and not (len(outputs) == 1 and _same_size(outputs[0], trail)):
+        outputs = tensors(result)
+        if trail.expression and not (len(outputs) == 1 and same_size(outputs[0], trail)):
             trail = ELSEWHERE
         if trail.expression is None:
-            read = [self.trail(tensor) for tensor in _tensors((args, kwargs))]
+            read = [self.trail(tensor) for tensor in tensors((args, kwargs))]
             seen = [one.expression for one in read if one and one.expression]
             self.readers += seen
-            trail = Trail(None, {}, why_not=_lost(func, seen)) if seen else trail
-        for tensor in written:
+            trail = Trail(None, {}, why_not=lost(func, seen)) if seen else trail
+        for tensor in overwritten:
             self._overwritten(tensor, trail)
         for tensor in outputs:
             self.trails[tensor] = trail
@@ -127,24 +105,20 @@ class Follow(TorchDispatchMode):
 
     def _next_trail(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trail | None:
         """The note of the result, None if it depends on no input."""
-        read = [self.trail(tensor) for tensor in _tensors((args, kwargs))]
+        read = [self.trail(tensor) for tensor in tensors((args, kwargs))]
         if not any(read) and torch.Tag.nondeterministic_seeded not in func.tags:
             return None
         first = read[0] if read else None
         noted = [seen for seen in read if seen]
-        if (func.overloadpacket in SAME_NUMBERS or _pointwise(func)) and len(
-            {one.why_not for one in noted} - {""}
-        ) == 1:
-            return next(one for one in noted if one.why_not)
         if not noted or not all(seen.expression for seen in noted) or (func._schema.is_mutable and not first):
-            return ELSEWHERE
+            return still_lost(func, noted)
         origins = {leaf: origin for seen in noted for leaf, origin in seen.origins.items()}
         if func.overloadpacket in SAME_NUMBERS and first:
             return Trail(first.expression, origins)
-        if func.overloadpacket is aten._to_copy and first:
+        if func.overloadpacket is torch.ops.aten._to_copy and first:
             dtype = kwargs.get("dtype")
             return Trail(Operation(func, (first.expression,), {"dtype": dtype}) if dtype else first.expression, origins)
-        if not _pointwise(func) or "out" in kwargs:
+        if not pointwise(func) or "out" in kwargs:
             return ELSEWHERE
         width = next(iter(origins)).width
         arguments = [self._operand(argument, width) for argument in args]
@@ -164,67 +138,20 @@ class Follow(TorchDispatchMode):
         return ELSEWHERE if constant is None else constant
 
     def _keep_values_of(self, tensor: Tensor) -> None:
-        """Copy outputs of linear layers that lie in memory about to be written."""
-        place = _place(tensor)
+        """Copy what linear layers read and gave where it lies in memory about to be written."""
         for trail in list(self.trails.values()):
             for origin in trail.origins.values():
-                if _place(origin.values) == place:
+                if place(origin.values) == place(tensor):
                     origin.values = origin.values.clone()
+                if place(origin.source) == place(tensor):
+                    origin.source = origin.source.clone()
 
     def _overwritten(self, tensor: Tensor, trail: Trail) -> None:
         """What shared the memory of ``tensor`` has changed with it."""
-        place, before = _place(tensor), self.trail(tensor)
+        before = self.trail(tensor)
         for other in list(self.trails.keys()):
             seen = self.trail(other)
-            if seen and seen.expression and _place(other) == place:
+            if seen and seen.expression and place(other) == place(tensor):
                 whole = before and seen.expression is before.expression and other.dtype == tensor.dtype
                 self.trails[other] = trail if whole else ELSEWHERE
         self.trails[tensor] = trail
-
-
-def per_unit(constant: Tensor, width: int) -> Tensor | None:
-    """A constant that broadcasts over (..., width), without axes of inputs; None if it differs between inputs."""
-    if constant.ndim <= 1:
-        return constant
-    rows = constant.reshape(-1, constant.shape[-1])
-    if len(rows) > 1 and not bool((rows == rows[0]).all()):
-        return None
-    return rows[0].clone() if constant.shape[-1] in (1, width) else None
-
-
-def _lost(func: OpOverload, read: list[Expression]) -> str:
-    """By which operation outputs of linear layers stopped being followed."""
-    names = dict.fromkeys(leaf.name for one in read for leaf in leaves(one))
-    how = "with other numbers of the input" if _pointwise(func) else "which is not of each unit alone"
-    return f"{' and '.join(names)} through {func.overloadpacket.__name__.strip('_')}, {how}"
-
-
-def _pointwise(func: OpOverload) -> bool:
-    return torch.Tag.pointwise in func.tags or func.overloadpacket.__name__.rstrip("_") in POINTWISE
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
-
-
-def _written(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-    """The arguments that an operation overwrites."""
-    if not func._schema.is_mutable:
-        return []
-    names = [argument.name for argument in func._schema.arguments]
-    given = dict(zip(names, args, strict=False)) | kwargs
-    written = [a.name for a in func._schema.arguments if a.alias_info and a.alias_info.is_write]
-    return _tensors([given[name] for name in written if name in given])
-
-
-def _place(tensor: Tensor) -> int:
-    """Where the memory of a tensor begins, the same for all its views."""
-    return tensor.untyped_storage().data_ptr()
-
-
-def _same_size(tensor: Tensor, trail: Trail) -> bool:
-    """Whether a tensor has one number for each of the outputs that it came from, units last."""
-    return tensor.ndim > 0 and all(
-        tensor.shape[-1] == leaf.width and tensor.numel() == origin.values.numel()
-        for leaf, origin in trail.origins.items()
-    )

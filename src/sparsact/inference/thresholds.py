@@ -58,7 +58,7 @@ def grid(like: Tensor) -> Tensor:
     """Numbers of both signs and all magnitudes from 1e-30 to 1e30 that the type holds, and the largest, ascending."""
     limits = torch.finfo(like.dtype)
     magnitudes = torch.cat([10.0 ** torch.linspace(-30, 30, 241, dtype=torch.float64), torch.arange(1.0, 12.0)])
-    magnitudes = magnitudes[(magnitudes >= limits.tiny) & (magnitudes < limits.max)].unique()
+    magnitudes = magnitudes[(magnitudes >= limits.tiny) & (magnitudes < limits.max)].sort().values
     most = torch.tensor([limits.max], dtype=torch.float64)
     return torch.cat([-most, -magnitudes.flip(0), torch.zeros(1), magnitudes, most]).to(like)
 

@@ -73,7 +73,7 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
     """One forward pass: what was read on its way, a candidate for each call of a linear layer, and layers that ran."""
     follow = Follow(batch)
     found: list[Candidate] = []
-    names = {layer: name for name, layer in layers.items()}
+    names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
     ran = set()
 
     def before(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
         try:
             outputs = call(model, batch)
         except Exception as error:
-            error.add_note("This is the model's own error on the first batch of `inputs`, run in evaluation mode.")
+            error.add_note("Raised as the model ran on the first batch of `inputs`, in evaluation mode.")
             raise
     follow.end(outputs)
     return follow, found, len(ran)
@@ -106,7 +106,7 @@ def _module_by_module() -> Iterator[None]:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with torch.compiler.set_stance("force_eager"), torch.jit.optimized_execution(False):
+        with torch.compiler.set_stance("force_eager"), torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
