@@ -1,0 +1,56 @@
+"""What is made from a layer's weights and kept until they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from torch import Tensor, nn
+
+Made = TypeVar("Made")
+
+
+class Held(Generic[Made]):
+    """A value made from the weight and the bias of a layer, and made again after these have changed.
+
+    Copies and pickles hold the recipe alone: memory that kernels point into is never shared by accident.
+
+    Parameters
+    ----------
+    make : callable
+        From (weight, bias or None) to the value. To be pickled it must be a function of a module, or a partial of one.
+    """
+
+    def __init__(self, make: Callable[[Tensor, Tensor | None], Made]) -> None:
+        self._make = make
+        self._made: Made | None = None
+        self._stamp: Stamp | None = None
+
+    def of(self, linear: nn.Linear) -> Made:
+        """The value for the layer's present weights."""
+        now = stamp(linear)
+        if self._made is None or now != self._stamp:
+            self._made = self._make(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
+            self._stamp = now
+        return self._made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Held[Made]:
+        return Held(self._make)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Held, (self._make,)
+
+
+Stamp = tuple[int, int, int, int]
+
+
+def stamp(linear: nn.Linear) -> Stamp:
+    """Changes when the weight or the bias of a layer moves or is written to."""
+    parameters = linear._parameters  # much quicker than the attributes
+    return *_written(parameters["weight"]), *_written(parameters["bias"])
+
+
+def _written(tensor: Tensor | None) -> tuple[int, int]:
+    if tensor is None:
+        return 0, 0
+    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version  # those of inference mode count no writes

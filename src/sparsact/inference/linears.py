@@ -1,0 +1,189 @@
+"""Linear layers that read only what active units need, in the place of those of a model.
+
+Each takes over a layer by its class alone, as torch's own parametrisations do: parameters, hooks, ties and names stay,
+so that ``state_dict`` is what it was. Whenever the short way is not open (gradients, training, another device or
+dtype, more rows than it pays for, units too many) the layer computes what ``nn.Linear`` computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.inference.exchange import Exchange
+from sparsact.inference.held import Held
+from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
+
+
+class Chooser(Protocol):
+    """Names the units that are worth computing."""
+
+    def active(self, x: Tensor) -> Tensor:
+        """Of inputs (m, d), a mask (m, s) of one byte each: 0 for units that are left out."""
+
+
+class ChooserOf(Protocol):
+    """Finds the chooser for a layer's weights; None if there is none for weights of their kind."""
+
+    def of(self, linear: nn.Linear) -> Chooser | None: ...  # noqa: D102 # see above
+
+
+@dataclass
+class Down:
+    """How the second layer of a block reads its weight.
+
+    Attributes
+    ----------
+    max_rows : int
+        Rows of an input from which on the dense product is taken.
+    max_share : float
+        Share of units, active for any of the rows, from which on the dense product is taken.
+    keep : callable or None
+        Makes small activations zero first, where approximation was asked for.
+    """
+
+    max_rows: int
+    max_share: float
+    keep: Callable[[Tensor], Tensor] | None = None
+    product: Held[RowProduct] = field(default_factory=lambda: Held(RowProduct))
+
+
+@dataclass
+class Switch:
+    """How the layer whose pre-activations switch units on, up or gate, is computed.
+
+    Attributes
+    ----------
+    chooser : ChooserOf or None
+        Finds the units that may be on; None computes all.
+    max_rows, max_share
+        As of :class:`Down`.
+    exchange : Exchange or None
+        Of a gated block.
+    """
+
+    chooser: ChooserOf | None
+    max_rows: int
+    max_share: float
+    exchange: Exchange | None = None
+    product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
+    pause: int = 0  # calls to come that do not choose, because too many units were on
+    penalty: int = 1
+
+    MOST: ClassVar[int] = 64
+
+    def gave_up(self) -> None:
+        """Choosing did not pay: leave it out for the next calls, twice as many each time."""
+        self.pause, self.penalty = self.penalty, min(2 * self.penalty, self.MOST)
+
+
+@dataclass
+class Beside:
+    """How the up-projection of a gated block is computed: where the gate is on."""
+
+    gate: SwitchLinear
+    exchange: Exchange
+    max_rows: int
+    max_share: float
+    product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
+
+
+class SparseLinear(nn.Linear):
+    """A linear layer that may take a shorter way."""
+
+    _sparse: Any
+
+    def rows(self, x: Tensor) -> int:
+        """Rows of the input if the short way is open to it, else 0."""
+        weight = self._parameters["weight"]
+        assert weight is not None  # noqa: S101 # a Linear has one
+        if (
+            self.training
+            or not x.is_cpu
+            or x.dtype is not weight.dtype
+            or x.dtype not in DTYPES
+            or not weight.is_cpu
+            or x.shape[-1] != self.in_features
+            or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
+            or torch.compiler.is_compiling()
+        ):
+            return 0
+        rows = x.numel() // self.in_features
+        return rows if rows <= self._sparse.max_rows else 0
+
+
+class SparseDown(SparseLinear):
+    """The second layer of a block: reads the columns of its weight at which the input is not zero."""
+
+    _sparse: Down
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
+        """``input @ weight.T + bias``."""
+        sparse = self._sparse
+        x = input if sparse.keep is None else sparse.keep(input)
+        rows = self.rows(x)
+        if rows:
+            out = sparse.product.of(self)(x.contiguous(), rows, sparse.max_share)
+            if out is not None:
+                return out.view(*x.shape[:-1], self.out_features)
+        return F.linear(x, self.weight, self.bias)
+
+
+class SwitchLinear(SparseLinear):
+    """The layer that switches units on: exact where they may be on; 0, which the activation keeps, where they are off."""
+
+    _sparse: Switch
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
+        """``input @ weight.T + bias`` of the units that are chosen, and 0 of the others."""
+        exchange = self._sparse.exchange
+        if exchange is None:
+            return self.compute(input)
+        known = exchange.take(input)
+        if known is not None:
+            return known.z
+        z = self.compute(input)
+        if self.rows(input):
+            exchange.put(input, z)
+        return z
+
+    def compute(self, x: Tensor) -> Tensor:
+        """The pre-activations themselves."""
+        sparse = self._sparse
+        if sparse.pause:
+            sparse.pause -= 1
+        elif sparse.chooser is not None and (rows := self.rows(x)):
+            flat = x.reshape(rows, self.in_features).contiguous()
+            chooser = sparse.chooser.of(self)
+            if chooser is not None:
+                out = sparse.product.of(self)(flat, chooser.active(flat), sparse.max_share)
+                if out is not None:
+                    sparse.penalty = 1
+                    return out.view(*x.shape[:-1], self.out_features)
+                sparse.gave_up()
+        return F.linear(x, self.weight, self.bias)
+
+
+class GatedUp(SparseLinear):
+    """The up-projection of a gated block: computed where the gate is on, 0 elsewhere."""
+
+    _sparse: Beside
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
+        """``input @ weight.T + bias`` where the gate lets it through."""
+        sparse = self._sparse
+        rows = self.rows(input)
+        if rows:
+            switched = sparse.exchange.take(input)
+            if switched is None:  # the up-projection comes first
+                switched = sparse.exchange.put(input, sparse.gate.compute(input))
+            flat = input.reshape(rows, self.in_features).contiguous()
+            out = sparse.product.of(self)(flat, switched.on.view(rows, -1), sparse.max_share)
+            if out is not None:
+                return out.view(*input.shape[:-1], self.out_features)
+        return F.linear(input, self.weight, self.bias)

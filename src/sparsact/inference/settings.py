@@ -1,0 +1,149 @@
+"""Which class and state each linear layer of a block takes on under a method; putting them on and taking them off."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from sparsact.inference.block import Block
+from sparsact.inference.exchange import Exchange
+from sparsact.inference.held import Held, Stamp, stamp
+from sparsact.inference.linears import Beside, Chooser, ChooserOf, Down, GatedUp, SparseDown, SparseLinear, Switch, SwitchLinear
+from sparsact.inference.screen import NARROW, Screen
+
+
+SAMPLE = 256  # inputs that a screen is fitted to
+
+
+@dataclass
+class Limits:
+    """From which rows of an input, and from which share of active units on, a layer computes densely."""
+
+    max_rows: int = 16
+    max_share: float = 0.5
+
+
+@dataclass
+class Setting:
+    """A block under a method: for each of its linear layers, by name, the class and the state that it takes on."""
+
+    method: str
+    layers: dict[str, tuple[type[SparseLinear], Any]] = field(default_factory=dict)
+
+    def put_on(self, model: nn.Module) -> None:
+        """Let the layers of the model take on their classes."""
+        for name, (kind, state) in self.layers.items():
+            layer: Any = model.get_submodule(name)
+            layer.__class__ = kind
+            layer._sparse = state
+
+    def take_off(self, model: nn.Module) -> None:
+        """Let the layers be ``nn.Linear`` again."""
+        for name in self.layers:
+            restore(model.get_submodule(name))
+
+    def limit(self, max_rows: int, max_share: float) -> None:
+        """Set the most rows, and the largest share of active units, for which the short way is taken."""
+        for _, state in self.layers.values():
+            state.max_rows, state.max_share = max_rows, max_share
+
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """The short way is taken always."""
+        limits = [(state, state.max_rows, state.max_share) for _, state in self.layers.values()]
+        self.limit(sys.maxsize, 1.0)
+        try:
+            yield
+        finally:
+            for state, max_rows, max_share in limits:
+                state.max_rows, state.max_share = max_rows, max_share
+
+
+def restore(layer: Any) -> None:
+    """Let a layer be ``nn.Linear`` again, if it is one of ours."""
+    if isinstance(layer, SparseLinear):
+        del layer._sparse
+        layer.__class__ = nn.Linear
+
+
+def exact(model: nn.Module, block: Block, limits: Limits, chooser: ChooserOf | None = None, method: str = "exact") -> Setting:
+    """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
+    setting = Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share))})
+    if not block.private:  # something else reads the pre-activations: they are left whole
+        return setting
+    if block.gate is not None:
+        assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
+        gate = block.linears(model)["gate"]
+        exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
+        beside = Beside(gate, exchange, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
+        setting.layers[block.gate] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, exchange))
+        setting.layers[block.up] = (GatedUp, beside)
+    elif chooser is not None:
+        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share))
+    return setting
+
+
+def certified(model: nn.Module, block: Block, limits: Limits, sample: Tensor) -> Setting:
+    """The block computed exactly for the units that the screen cannot prove to be off."""
+    make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE])
+    return exact(model, block, limits, Held(make), "certified")
+
+
+def approximate(model: nn.Module, block: Block, limits: Limits, predictor: Chooser) -> Setting:
+    """The block computed for the units that a predictor names."""
+    return exact(model, block, limits, Fixed(predictor), "predictor")
+
+
+def kept(block: Block, limits: Limits, keep: Callable[[Tensor], Tensor], method: str) -> Setting:
+    """The block with small activations set to zero before its second layer."""
+    return Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share, keep))})
+
+
+class Fixed:
+    """A chooser that was calibrated for the weights that a layer has when it is first used, and for no others."""
+
+    def __init__(self, chooser: Chooser) -> None:
+        self._chooser = chooser
+        self._stamp: Stamp | None = None
+
+    def of(self, layer: nn.Linear) -> Chooser:
+        """The chooser.
+
+        Raises
+        ------
+        RuntimeError
+            If the weights have changed.
+        """
+        now = stamp(layer)
+        if self._stamp not in (None, now):
+            raise RuntimeError(
+                "the weights of a layer have changed since its predictor was calibrated for them: "
+                "call sparsact.sparsify again, or densify."
+            )
+        self._stamp = now
+        return self._chooser
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fixed, (self._chooser,)
+
+
+@dataclass(frozen=True)
+class Proving:
+    """Takes the units that a screen cannot prove to be off."""
+
+    screen: Screen
+
+    def active(self, x: Tensor) -> Tensor:
+        """Its survivors."""
+        return self.screen.survivors(x)
+
+
+def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Proving | None:
+    """A screen, where the weights are of a dtype that its proof covers."""
+    return Proving(Screen.of(weight, bias, threshold, sample)) if weight.dtype in NARROW else None

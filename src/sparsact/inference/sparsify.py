@@ -1,0 +1,129 @@
+"""Make a trained model compute only the units that are on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import islice
+from typing import Any
+
+from torch import nn
+
+from sparsact.inference.block import Block
+from sparsact.inference.choose import Candidate, as_told, fastest
+from sparsact.inference.inputs import Inputs, batches
+from sparsact.inference.plan import METHODS, Plan
+from sparsact.inference.predictors import collect_inputs
+from sparsact.inference.settings import restore
+from sparsact.inference.trace import find_blocks
+from sparsact.inference.verify import put_on, verified
+
+
+def sparsify(
+    model: nn.Module,
+    method: str = "auto",
+    inputs: Inputs | None = None,
+    *,
+    blocks: Sequence[Block] | None = None,
+    copy: bool = False,
+    time_limit: float = 20.0,
+    **options: Any,
+) -> nn.Module:
+    r"""Let the feed-forward blocks of a model read only the weights of units that are on.
+
+    A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. The methods leave out
+
+    - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
+    - ``"certified"``: also rows of W whose unit an int8 copy *proves* to be off (see
+      :class:`~sparsact.inference.screen.Screen`);
+    - ``"predictor"``: rows that a calibrated predictor takes to be off: an approximation, as the next two are;
+    - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too;
+    - ``"auto"``: block by block the exact method that is fastest on this machine, or none where dense is.
+
+    Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
+    parameters, names and hooks: ``state_dict`` is what it was. While gradients are recorded, in training mode, on
+    another device and for many rows at once, layers compute densely.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Any model with linear layers; it is changed in place unless ``copy``.
+    method : str
+    inputs : tensor, mapping, tuple, or iterable of these
+        What the model is shown to find its blocks, to measure them and to calibrate; typical inputs.
+    blocks : list of Block, optional
+        In place of those that :func:`find_blocks` finds.
+    copy : bool
+        Leave ``model`` as it is and return a copy; the weights are copied too.
+    time_limit : float
+        Seconds for the timing of ``"auto"``.
+    **options
+        Of the predictor: ``predictor="sketch"|"low_rank"|"lsh"``, ``recall``; of the approximations: ``density`` or
+        ``error``, and ``top_k`` and ``threshold``.
+
+    Returns
+    -------
+    nn.Module
+        The model; :func:`plan_of` tells what was chosen, :func:`densify` undoes it.
+
+    Raises
+    ------
+    ValueError
+        If there is no block, if a method needs exact zeros and no block has them, or if inputs are missing.
+    """
+    if method != "auto" and method not in METHODS[1:]:
+        raise ValueError(f"`method` must be one of auto, {', '.join(METHODS[1:])}; got {method!r}.")
+    if inputs is None:
+        raise ValueError(
+            "`inputs` are needed: the model is run on them once to find its blocks and to measure them; "
+            "pass a typical batch, as a tensor, a tuple of arguments or a mapping of keyword arguments."
+        )
+    if copy:
+        model = deepcopy(model)
+    densify(model)
+    shown = list(islice(batches(inputs), BATCHES))
+    found = list(blocks) if blocks is not None else find_blocks(model, shown[0])
+    samples = collect_inputs(model, found, shown)
+    candidates = [Candidate.of(model, block, samples[block]) for block in found]
+    if method == "auto":
+        chosen = fastest(candidates, time_limit)
+    else:
+        chosen = [as_told(one, method, options) for one in candidates]
+        if all(setting is None for setting, _ in chosen):
+            reasons = "; ".join(sorted({choice.reason for _, choice in chosen}))
+            raise ValueError(
+                f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
+                'Pass method="threshold" or "top_k", which approximate, or see sparsact.inference.training.with_relu.'
+            )
+    worn = put_on(model, chosen)
+    if method in ("auto", "exact", "certified"):
+        worn = verified(model, found, worn, shown[0])
+    object.__setattr__(model, PLAN, Plan(tuple(choice for _, choice in worn)))
+    return model
+
+
+BATCHES = 64  # of the inputs, at most, that are looked at
+PLAN = "_sparsact_plan"
+
+
+def densify(model: nn.Module) -> nn.Module:
+    """Undo :func:`sparsify`: layers are ``nn.Linear`` again, with the parameters that they have now."""
+    for module in model.modules():
+        restore(module)
+    if hasattr(model, PLAN):
+        object.__delattr__(model, PLAN)
+    return model
+
+
+def plan_of(model: nn.Module) -> Plan:
+    """What :func:`sparsify` chose for each block.
+
+    Raises
+    ------
+    ValueError
+        If the model was not sparsified, or was made dense again.
+    """
+    plan = getattr(model, PLAN, None)
+    if not isinstance(plan, Plan):
+        raise ValueError("this model has no plan: pass one that sparsact.sparsify has returned.")
+    return plan
