@@ -16,6 +16,7 @@ void bind_flips(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_hashing(nanobind::module_& module);
 void bind_network_values(nanobind::module_& module);
+void bind_neurons(nanobind::module_& module);
 void bind_packed_bits(nanobind::module_& module);
 void bind_parity_counts(nanobind::module_& module);
 void bind_polynomial(nanobind::module_& module);

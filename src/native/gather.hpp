@@ -13,8 +13,6 @@
 
 namespace sparsact {
 
-constexpr std::size_t PARTIAL_BYTES = 128;
-
 struct Places {
     const std::int64_t* rows;  // (m, k), less than t; -1: none
     std::size_t m, k, t;

@@ -39,20 +39,20 @@ const char* isa_name(Isa isa);
     (sparsact::current_isa() == sparsact::Isa::avx512 ? avx512::function(__VA_ARGS__) \
      : sparsact::current_isa() == sparsact::Isa::avx2 ? avx2::function(__VA_ARGS__)   \
                                                       : portable::function(__VA_ARGS__))
-#define SPARSACT_DECLARE(declarations) \
-    namespace portable {               \
-    declarations                       \
-    }                                  \
-    namespace avx2 {                   \
-    declarations                       \
-    }                                  \
-    namespace avx512 {                 \
-    declarations                       \
+#define SPARSACT_DECLARE(...) \
+    namespace portable {      \
+    __VA_ARGS__               \
+    }                         \
+    namespace avx2 {          \
+    __VA_ARGS__               \
+    }                         \
+    namespace avx512 {        \
+    __VA_ARGS__               \
     }
 #else
 #define SPARSACT_DISPATCH(function, ...) portable::function(__VA_ARGS__)
-#define SPARSACT_DECLARE(declarations) \
-    namespace portable {               \
-    declarations                       \
+#define SPARSACT_DECLARE(...) \
+    namespace portable {      \
+    __VA_ARGS__               \
     }
 #endif

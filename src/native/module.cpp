@@ -61,6 +61,7 @@ NB_MODULE(_native, module) {
     sparsact::bind_gather(module);
     sparsact::bind_hashing(module);
     sparsact::bind_network_values(module);
+    sparsact::bind_neurons(module);
     sparsact::bind_packed_bits(module);
     sparsact::bind_parity_counts(module);
     sparsact::bind_polynomial(module);

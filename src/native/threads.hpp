@@ -1,6 +1,7 @@
 // Threads by OpenMP, where the compiler has it; else one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #ifdef _OPENMP
@@ -31,6 +32,14 @@ void in_parallel(int n_threads, std::size_t tasks, F f) {
 #pragma omp parallel for schedule(static) num_threads(n_threads)
 #endif
     for (std::ptrdiff_t task = 0; task < end; ++task) f(static_cast<std::size_t>(task));
+}
+
+// Calls f(begin, end) with a share of `size` for each thread.
+template <class F>
+void in_shares(int n_threads, std::size_t size, F f) {
+    const std::size_t tasks = std::min(size, static_cast<std::size_t>(available_threads(n_threads)));
+    in_parallel(static_cast<int>(tasks), tasks,
+                [&](std::size_t task) { f(task * size / tasks, (task + 1) * size / tasks); });
 }
 
 }  // namespace sparsact::SPARSACT_ISA

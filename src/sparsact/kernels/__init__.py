@@ -31,10 +31,15 @@ from sparsact.kernels.networks import (
     flip_squares,
     network_values,
 )
+from sparsact.kernels.neurons import ActiveDot, SparseProduct, active_counts, active_counts_at
 from sparsact.kernels.selection import top_k, top_k_dot, top_k_masked
 
 __all__ = [
     "ActiveCounts",
+    "ActiveDot",
+    "SparseProduct",
+    "active_counts",
+    "active_counts_at",
     "active_units",
     "add_products",
     "backend",

@@ -15,21 +15,27 @@ def gather_dot(
 ) -> None:
     """Fill ``dots`` (m, k); see :func:`sparsact.kernels.gather_dot`."""
     X, W = widened(X), widened(W)
-    partials = PARTIAL_BYTES // X.dtype.itemsize
-    blocks = -(-X.shape[1] // partials)
-    padding = [(0, 0), (0, blocks * partials - X.shape[1])]
-    X, W = (np.pad(rows, padding).reshape(len(rows), blocks, partials) for rows in (X, W))
     for i, places in enumerate(indices):
         taken = places >= 0
-        sums = np.zeros((np.count_nonzero(taken), partials), dtype=X.dtype)
-        for block in range(blocks):
-            sums += X[i, block] * W[places[taken], block]
-        while sums.shape[1] > 1:
-            half = sums.shape[1] // 2
-            sums = sums[:, :half] + sums[:, half:]
         row = np.zeros(len(places), dtype=X.dtype)
-        row[taken] = sums[:, 0]
+        row[taken] = row_dots(X[i], W[places[taken]])
         dots[i] = narrowed(row, dots.dtype)
+
+
+def row_dots(x: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """Products of x (n,) with rows (k, n): PARTIAL_BYTES of partial sums side by side, then added in halves."""
+    partials = PARTIAL_BYTES // x.dtype.itemsize
+    blocks = -(-len(x) // partials)
+    padding = (0, blocks * partials - len(x))
+    x = np.pad(x, padding).reshape(blocks, partials)
+    rows = np.pad(rows, [(0, 0), padding]).reshape(len(rows), blocks, partials)
+    sums = np.zeros((len(rows), partials), dtype=x.dtype)
+    for block in range(blocks):
+        sums += x[block] * rows[:, block]
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        sums = sums[:, :half] + sums[:, half:]
+    return sums[:, 0]
 
 
 def gather_sum(

@@ -1,0 +1,89 @@
+// Products with rows of a matrix that stand anywhere in it: while one is read the next is asked for, since no
+// processor can guess which it will be. Internal linkage: each instruction set keeps its own copy.
+#pragma once
+
+#include <algorithm>
+
+#include "bfloat16.hpp"
+
+namespace sparsact::SPARSACT_ISA {
+namespace {
+
+constexpr std::size_t LINE = 64;  // bytes of the cache
+constexpr std::size_t PARTIAL_BYTES = 128;
+constexpr int ROWS_AT_ONCE = 4;  // whose sum is loaded and stored once
+
+// <x, w>, by PARTIAL_BYTES of partial sums; `next` is the row that will be asked for after w.
+template <class T, class S>
+SPARSACT_INLINE Real<S> dot(const T* x, const S* w, std::size_t n, const S* next) {
+    constexpr std::size_t partials = PARTIAL_BYTES / sizeof(Real<S>), width = lanes<Real<S>>,
+                          vectors = partials / width;
+    Vector<Real<S>> sums[vectors] = {};
+    std::size_t i = 0;
+    for (; i + partials <= n; i += partials) {
+        for (std::size_t ahead = 0; ahead < partials * sizeof(S); ahead += LINE)
+            prefetch(next, i + ahead / sizeof(S));
+        for (std::size_t v = 0; v < vectors; ++v)
+            sums[v] += load_reals(x + i + v * width) * load_reals(w + i + v * width);
+    }
+    Real<S> partial[partials];
+    for (std::size_t v = 0; v < vectors; ++v) store(partial + v * width, sums[v]);
+    for (std::size_t p = 0; i < n; ++i, ++p) partial[p] += widened(x[i]) * widened(w[i]);
+    for (std::size_t half = partials / 2; half; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) partial[p] += partial[p + half];
+    return partial[0];
+}
+
+// Adds `count` rows, each times a number, to sums (n,), in order; `next` are the rows that will follow.
+template <int count, class S>
+SPARSACT_INLINE void add_rows(Real<S>* sums, std::size_t n, const Real<S>* a, const S* const* rows,
+                              const S* const* next) {
+    constexpr std::size_t width = lanes<Real<S>>, line = LINE / sizeof(S);
+    static_assert(line % width == 0);
+    std::size_t i = 0;
+    for (; i + line <= n; i += line) {
+        for (int r = 0; r < count; ++r) prefetch(next[r], i);
+        for (std::size_t v = i; v < i + line; v += width) {
+            auto sum = load<Vector<Real<S>>>(sums + v);
+            for (int r = 0; r < count; ++r) sum += a[r] * load_reals(rows[r] + v);
+            store(sums + v, sum);
+        }
+    }
+    for (; i < n; ++i)
+        for (int r = 0; r < count; ++r) sums[i] += a[r] * widened(rows[r][i]);
+}
+
+// Adds rows, each times a number, to sums (n,); rows wait until there are enough of them to be added at once,
+// and then until it is known which will follow.
+template <class S>
+class RowSum {
+  public:
+    RowSum(Real<S>* sums, std::size_t n) : sums_(sums), n_(n) {}
+
+    SPARSACT_INLINE void add(Real<S> a, const S* row) {
+        a_[waiting_] = a;
+        rows_[waiting_] = row;
+        prefetch(row, 0);
+        if (++waiting_ < 2 * ROWS_AT_ONCE) return;
+        add_rows<ROWS_AT_ONCE>(sums_, n_, a_, rows_, rows_ + ROWS_AT_ONCE);
+        std::copy_n(a_ + ROWS_AT_ONCE, ROWS_AT_ONCE, a_);
+        std::copy_n(rows_ + ROWS_AT_ONCE, ROWS_AT_ONCE, rows_);
+        waiting_ = ROWS_AT_ONCE;
+    }
+
+    void finish() {
+        for (int r = 0; r < waiting_; ++r)
+            add_rows<1>(sums_, n_, a_ + r, rows_ + r, rows_ + std::min(r + 1, waiting_ - 1));
+        waiting_ = 0;
+    }
+
+  private:
+    Real<S>* sums_;
+    std::size_t n_;
+    const S* rows_[2 * ROWS_AT_ONCE];
+    Real<S> a_[2 * ROWS_AT_ONCE];
+    int waiting_ = 0;
+};
+
+}  // namespace
+}  // namespace sparsact::SPARSACT_ISA

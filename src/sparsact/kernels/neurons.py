@@ -1,0 +1,183 @@
+"""Kernels of feed-forward blocks: products that read only the weights of units that are active.
+
+A unit is active for an input where its number is not zero; what is no number is active, so that it shows. Numbers are
+float64, float32, or bfloat16 given as uint16; bfloat16 is added in float32 and rounded at the end. The order of every
+sum is fixed and no input's depends on the others: every kernel, instruction set, number of threads and batch gives the
+same bits. A gated block is, with a mask that is its own activations::
+
+    gate = f(x @ G.T + a)
+    ActiveDot(W, b)(x, gate, up)
+    SparseProduct(V, c)(gate * up, out)
+
+Both kernels hold their weights, so that a call passes three addresses and three numbers: what a layer of a model
+calls is ``at``, with ``Tensor.data_ptr``. The kernels are those chosen when the object was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from sparsact.kernels import dispatch
+
+_NUMBERS = tuple(map(np.dtype, (np.float64, np.float32, np.uint16)))
+
+
+class SparseProduct:
+    r"""Sums :math:`c + \sum_{j:\, h_{ij} \neq 0} h_{ij} v_j` of the rows of active units: the down layer of a block.
+
+    Parameters
+    ----------
+    V : ndarray of shape (s, n)
+        One row a unit, C-contiguous: the transpose of ``nn.Linear.weight``. It is held, not copied.
+    bias : ndarray of shape (n,), optional
+        c, of the dtype of the numbers; held, not copied.
+    numbers : dtype, optional
+        Of H, bias and result: that of ``V``, or float32 where ``V`` is bfloat16.
+
+    Attributes
+    ----------
+    at : callable
+        ``at(h, m, out, n_threads, most)``: the call with addresses of C-contiguous memory instead of arrays. Nothing
+        is checked.
+
+    Notes
+    -----
+    Reads a row once for all inputs that have its unit active: ``entries * n`` multiplications and ``units * n``
+    weights, for the two of :func:`active_counts`.
+
+    Examples
+    --------
+    >>> V = np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
+    >>> out = np.empty((1, 2))
+    >>> SparseProduct(V)(np.array([[3.0, 0.0, 1.0]]), out), out
+    (2, array([[103., 206.]]))
+    """
+
+    def __init__(self, V: NDArray[Any], bias: NDArray[Any] | None = None, *, numbers: DTypeLike | None = None) -> None:
+        self._numbers = _checked(V, bias, V.shape[-1], numbers)
+        self._shape = V.shape
+        held = dispatch.chosen().SparseProduct(V, bias, self._numbers != V.dtype)
+        self.at: Callable[[int, int, int, int, int], int] = held.at
+
+    def __call__(self, H: NDArray[Any], out: NDArray[Any], *, n_threads: int = 1, most: int | None = None) -> int:
+        """Fill ``out`` (m, n) from H (m, s), and return how many units some input has active.
+
+        If they are more than ``most``, nothing else is read and ``out`` is left as it is: the caller's dense product
+        is the faster one then.
+
+        Raises
+        ------
+        ValueError
+            If an array is not C-contiguous, or not of the shape and dtype that the weights ask for.
+        """
+        s, n = self._shape
+        _check("H", H, (len(H), s), self._numbers)
+        _check("out", out, (len(H), n), self._numbers)
+        return self.at(H.ctypes.data, len(H), out.ctypes.data, n_threads, s if most is None else most)
+
+
+class ActiveDot:
+    r"""Products :math:`\langle w_j, x_i \rangle + b_j` of inputs with the rows of active units, and 0 for the others.
+
+    The up layer of a gated block, whose gate says which units are active, or of any block that a screen has gone
+    before.
+
+    Parameters
+    ----------
+    W : ndarray of shape (s, n)
+        One row a unit, C-contiguous: ``nn.Linear.weight``. It is held, not copied.
+    bias : ndarray of shape (s,), optional
+        b, of the dtype of the numbers; held, not copied.
+    numbers : dtype, optional
+        Of X, bias and result: that of ``W``, or float32 where ``W`` is bfloat16.
+
+    Attributes
+    ----------
+    at, at_mask : callable
+        ``at(x, on, m, out, n_threads, most)``: the call with addresses of C-contiguous memory instead of arrays, for
+        numbers and for a mask of bytes. Nothing is checked.
+
+    Notes
+    -----
+    Cost as of :class:`SparseProduct`. Numbers that say which units are active are scanned as they are, which at one
+    input saves writing and reading a mask.
+
+    Examples
+    --------
+    >>> W = np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
+    >>> out = np.empty((1, 3))
+    >>> ActiveDot(W)(np.array([[3.0, 1.0]]), np.array([[0.0, -7.0, 0.0]]), out), out
+    (1, array([[ 0., 50.,  0.]]))
+    """
+
+    def __init__(self, W: NDArray[Any], bias: NDArray[Any] | None = None, *, numbers: DTypeLike | None = None) -> None:
+        self._numbers = _checked(W, bias, len(W), numbers)
+        self._shape = W.shape
+        held = dispatch.chosen().ActiveDot(W, bias, self._numbers != W.dtype)
+        self.at: Callable[[int, int, int, int, int, int], int] = held.at
+        self.at_mask: Callable[[int, int, int, int, int, int], int] = held.at_mask
+
+    def __call__(
+        self, X: NDArray[Any], on: NDArray[Any], out: NDArray[Any], *, n_threads: int = 1, most: int | None = None
+    ) -> int:
+        """Fill ``out`` (m, s) from X (m, n), and return how many units some input has active.
+
+        ``on`` (m, s) are numbers of the dtype of X, active where they are not zero, or a mask, bool or uint8. ``most``
+        and errors are those of :class:`SparseProduct`.
+        """
+        s, n = self._shape
+        masked = on.dtype in (np.bool_, np.uint8)
+        _check("X", X, (len(X), n), self._numbers)
+        _check("on", on, (len(X), s), on.dtype if masked else self._numbers)
+        _check("out", out, (len(X), s), self._numbers)
+        run = self.at_mask if masked else self.at
+        return run(X.ctypes.data, on.ctypes.data, len(X), out.ctypes.data, n_threads, s if most is None else most)
+
+
+def active_counts(H: NDArray[Any]) -> tuple[int, int]:
+    """Entries of H (m, s) that are not zero, and units (columns) that some input has active.
+
+    H is C-contiguous: numbers as the kernels take them, or a mask, bool or uint8. Before any weight is read this says
+    what a sparse product would cost.
+
+    >>> active_counts(np.array([[3.0, 0.0, 1.0], [0.0, -0.0, np.nan]]))
+    (3, 2)
+    """
+    return active_counts_at(H.ctypes.data, *H.shape, H.dtype.itemsize)
+
+
+def active_counts_at(h: int, m: int, s: int, size: int) -> tuple[int, int]:
+    """:func:`active_counts` of numbers of ``size`` bytes (1: a mask) at an address."""
+    entries, units = dispatch.chosen().active_counts(h, m, s, size)
+    return entries, units
+
+
+def _checked(rows: NDArray[Any], bias: NDArray[Any] | None, size: int, numbers: DTypeLike | None) -> np.dtype[Any]:
+    """The dtype of numbers beside these weights."""
+    if rows.ndim != 2 or rows.dtype not in _NUMBERS or not rows.flags.c_contiguous:
+        raise ValueError(
+            "weights are a C-contiguous matrix of float64, float32, or bfloat16 viewed as uint16; "
+            f"got {rows.dtype} of shape {rows.shape}: pass np.ascontiguousarray of such a matrix."
+        )
+    chosen = rows.dtype if numbers is None else np.dtype(numbers)
+    if chosen != rows.dtype and (rows.dtype, chosen) != (np.uint16, np.float32):
+        raise ValueError(
+            f"numbers beside weights of {rows.dtype} are {rows.dtype} too, or float32 beside bfloat16 (uint16); "
+            f"got {chosen}: leave `numbers` out."
+        )
+    if bias is not None:
+        _check("bias", bias, (size,), chosen)
+    return chosen
+
+
+def _check(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+        raise ValueError(
+            f"`{name}` is C-contiguous, {dtype} of shape {shape}, for these weights; got {array.dtype} of shape "
+            f"{array.shape}{'' if array.flags.c_contiguous else ', not contiguous'}: convert it with "
+            "np.ascontiguousarray."
+        )
