@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "scratch.hpp"
 #include "screen.hpp"
@@ -79,19 +80,20 @@ struct Input {
 template <class T>
 Input input_of(const Sketch& sketch, const T* x, std::int8_t* digits, double* h, double* z, double* rest) {
     const std::size_t d = sketch.d;
-    double largest = 0;
-    double nothing = 0;  // NaN if any is not finite
+    std::uint64_t most = 0;  // in bits, which are in the order of the sizes, with infinity and NaN above them
     for (std::size_t i = 0; i < d; ++i) {
         z[i] = static_cast<double>(widened(x[i])) * sketch.columns[i];
         const double size = std::fabs(z[i]);
-        nothing += 0 * size;
-        largest = size > largest ? size : largest;
+        std::uint64_t bits;
+        std::memcpy(&bits, &size, sizeof bits);
+        most = std::max(most, bits);
     }
-    Input input{digits, digits + sketch.width, 0, h, 1, 0, 0};
+    double largest;
+    std::memcpy(&largest, &most, sizeof largest);
+    Input input{digits, digits + sketch.width, 0, h, 1, 0, 0 * largest};  // N of NaN makes every bound one
     std::fill_n(digits, 2 * sketch.width, std::int8_t{0});
     std::fill_n(h, sketch.k, 0.0);
-    input.N = nothing;  // and so is every bound
-    if (std::isnan(nothing) || largest == 0) return input;
+    if (!std::isfinite(largest) || largest == 0) return input;
 
     int exponent;
     std::frexp(largest, &exponent);
