@@ -14,7 +14,7 @@
 
 namespace sparsact {
 
-constexpr std::size_t SCREEN_PARTIALS = 8;
+constexpr std::size_t SCREEN_PARTIALS = 32;
 constexpr std::size_t SCREEN_BLOCK = 64;  // bytes that a row of the copy is filled up to, with zeros
 
 struct Sketch {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 
 #include "scratch.hpp"
 #include "screen.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr double LARGEST_INTEGER = 32639;  // 256 * 127 + 127: what two balanced digits hold
 constexpr double UP = 1 + 0x1p-30;         // covers the rounding of a sum of 2^16 terms, and of its root
 
-// sum of f(i, lanes of T doubles from i on), in the order of SCREEN_PARTIALS; f returns a vector of doubles.
+// The sum of scalar(i), i < n, in the order of SCREEN_PARTIALS; vector(i) holds a vector of them from i on.
 template <class F, class G>
 SPARSACT_INLINE double ordered_sum(std::size_t n, F vector, G scalar) {
     constexpr std::size_t width = lanes<double>, vectors = SCREEN_PARTIALS / width;
@@ -33,13 +33,41 @@ SPARSACT_INLINE double ordered_sum(std::size_t n, F vector, G scalar) {
     return partial[0];
 }
 
-SPARSACT_INLINE double dot(const double* x, const double* y, std::size_t n) {
+// Numbers, as doubles.
+SPARSACT_INLINE Vector<double> load_doubles(const double* from) { return load<Vector<double>>(from); }
+SPARSACT_INLINE Vector<double> load_doubles(const float* from) {
+#ifdef SPARSACT_VECTORS
+    return __builtin_convertvector(load<Vector<float, widest_bytes / 2>>(from), Vector<double>);
+#else
+    return *from;
+#endif
+}
+
+template <class T>
+SPARSACT_INLINE double dot(const double* x, const T* y, std::size_t n) {
     return ordered_sum(
-        n, [&](std::size_t i) { return load<Vector<double>>(x + i) * load<Vector<double>>(y + i); },
-        [&](std::size_t i) { return x[i] * y[i]; });
+        n, [&](std::size_t i) { return load_doubles(x + i) * load_doubles(y + i); },
+        [&](std::size_t i) { return x[i] * static_cast<double>(y[i]); });
 }
 
 inline double norm(const double* x, std::size_t n) { return std::sqrt(dot(x, x, n)); }
+
+// rest (d,) = z - M^T h, each number by itself.
+inline void subtract_directions(const Sketch& sketch, const double* z, const double* h, double* rest) {
+    constexpr std::size_t width = lanes<double>;
+    const std::size_t d = sketch.d;
+    std::size_t i = 0;
+    for (; i + width <= d; i += width) {
+        auto left = load_doubles(z + i);
+        for (std::size_t t = 0; t < sketch.k; ++t) left -= h[t] * load_doubles(sketch.directions + t * d + i);
+        store(rest + i, left);
+    }
+    for (; i < d; ++i) {
+        rest[i] = z[i];
+        for (std::size_t t = 0; t < sketch.k; ++t)
+            rest[i] -= h[t] * static_cast<double>(sketch.directions[t * d + i]);
+    }
+}
 
 struct Input {
     const std::int8_t *high, *low;  // (width,) digits of p = rint(z), z = x / (b c): p = 256 high + low
@@ -52,18 +80,20 @@ struct Input {
 template <class T>
 Input input_of(const Sketch& sketch, const T* x, std::int8_t* digits, double* h, double* z, double* rest) {
     const std::size_t d = sketch.d;
-    double largest = 0;
-    bool finite = true;
+    std::uint64_t most = 0;  // in bits, which are in the order of the sizes, with infinity and NaN above them
     for (std::size_t i = 0; i < d; ++i) {
         z[i] = static_cast<double>(widened(x[i])) * sketch.columns[i];
-        finite &= std::isfinite(z[i]);
-        largest = std::max(largest, std::fabs(z[i]));
+        const double size = std::fabs(z[i]);
+        std::uint64_t bits;
+        std::memcpy(&bits, &size, sizeof bits);
+        most = std::max(most, bits);
     }
-    Input input{digits, digits + sketch.width, 0, h, 1, 0, 0};
+    double largest;
+    std::memcpy(&largest, &most, sizeof largest);
+    Input input{digits, digits + sketch.width, 0, h, 1, 0, 0 * largest};  // N of NaN makes every bound one
     std::fill_n(digits, 2 * sketch.width, std::int8_t{0});
     std::fill_n(h, sketch.k, 0.0);
-    if (!finite) input.N = std::numeric_limits<double>::quiet_NaN();  // and so is every bound
-    if (!finite || largest == 0) return input;
+    if (!std::isfinite(largest) || largest == 0) return input;
 
     int exponent;
     std::frexp(largest, &exponent);
@@ -85,16 +115,10 @@ Input input_of(const Sketch& sketch, const T* x, std::int8_t* digits, double* h,
     const double size = norm(z, d);
     double spread = 0;
     for (std::size_t t = 0; t < sketch.k; ++t) {
-        const float* direction = sketch.directions + t * d;
-        for (std::size_t i = 0; i < d; ++i) rest[i] = direction[i];
-        h[t] = dot(z, rest, d);
+        h[t] = dot(z, sketch.directions + t * d, d);
         spread += std::fabs(h[t]);
     }
-    std::copy_n(z, d, rest);
-    for (std::size_t t = 0; t < sketch.k; ++t) {
-        const float* direction = sketch.directions + t * d;
-        for (std::size_t i = 0; i < d; ++i) rest[i] -= h[t] * static_cast<double>(direction[i]);
-    }
+    subtract_directions(sketch, z, h, rest);
     input.N = UP * (norm(rest, d) + sketch.leak * spread + 0x1p-18 * size);
     return input;
 }

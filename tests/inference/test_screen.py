@@ -32,7 +32,8 @@ def exact(weight, bias, threshold, x):
 def assert_true(made, weight, bias, threshold, x):
     """No unit that is on is proved off; every bound holds."""
     bounds, survivors = made.upper_bounds(x), made.survivors(x)
-    assert survivors.shape == (len(x), len(weight)) and survivors.dtype == torch.bool
+    assert survivors.shape == (len(x), len(weight))
+    assert survivors.dtype == torch.bool
     for row, upper, survive in zip(exact(weight, bias, threshold, x), bounds.tolist(), survivors.tolist(), strict=True):
         for value, bound, kept in zip(row, upper, survive, strict=True):
             assert np.isinf(bound) or value <= Fraction(bound)
@@ -125,7 +126,8 @@ def test_what_is_not_finite_is_never_proved_off(strange):
         assert torch.equal(survivors, expected)
     bias[5] = strange
     kept = Screen.of(weight, bias).survivors(x)[:, 5]
-    assert kept[2] and (kept.all() or strange == float("-inf"))
+    assert kept[2]
+    assert kept.all() or strange == float("-inf")
 
 
 def test_a_threshold_that_is_infinite():

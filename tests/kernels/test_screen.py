@@ -90,7 +90,8 @@ def test_an_input_that_is_not_finite_proves_nothing_and_disturbs_no_other(strang
     mask, counts, bounds, estimates = answers(screen(*held, 0.0), X, 37, 2)
     np.testing.assert_array_equal(counts, [0, 0, 37, 0, 0, 0])
     np.testing.assert_array_equal(mask.sum(axis=1), counts)
-    assert np.isnan(bounds[2]).all() and np.isnan(estimates[2]).all()
+    assert np.isnan(bounds[2]).all()
+    assert np.isnan(estimates[2]).all()
     assert np.isfinite(np.delete(bounds, 2, axis=0)).all()
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from sparsact.kernels.screen import SCREEN_BLOCK
 
 UP = 1 + 2.0**-30  # covers the rounding of a sum of 2^16 terms, and of its root
-N_DIRECTIONS = 8
+N_DIRECTIONS = 16
 CLIPS = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the largest weight of a row: what 127 stands for
-SPREADS = (0.0, 0.5, 1.0)  # powers of the spread of the inputs that are tried as column scales
+SPREADS = (0.0, 0.5)  # powers of the spread of the inputs that are tried as column scales
 ROWS_AT_ONCE = 1024
 LARGEST_EXPONENT = 60  # of a column scale: a product with it then neither over- nor underflows in float64
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels.reference.gather import widened
 
-PARTIALS = 8
+PARTIALS = 32
 LARGEST_INTEGER = 32639
 UP = 1 + 2.0**-30
 SLACK = 2.0**-45
