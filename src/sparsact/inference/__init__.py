@@ -13,11 +13,11 @@ except ImportError as error:
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.block_measurement import BlockMeasurement
-from sparsact.inference.measure import measure
+from sparsact.inference.measuring import measure
 from sparsact.inference.measurement import Measurement
 from sparsact.inference.plan import Choice, Plan
 from sparsact.inference.screen import Screen
-from sparsact.inference.sparsify import densify, plan_of, sparsify
+from sparsact.inference.sparsifying import densify, plan_of, sparsify
 from sparsact.inference.trace import find_blocks
 
 __all__ = [

@@ -65,9 +65,10 @@ class Setting:
                 state.max_rows, state.max_share = max_rows, max_share
 
 
-def restore(layer: Any) -> None:
+def restore(module: nn.Module) -> None:
     """Let a layer be ``nn.Linear`` again, if it is one of ours."""
-    if isinstance(layer, SparseLinear):
+    if isinstance(module, SparseLinear):
+        layer: Any = module
         del layer._sparse
         layer.__class__ = nn.Linear
 

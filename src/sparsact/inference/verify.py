@@ -51,18 +51,23 @@ def verified(model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], 
         if alike(dense, sparse):
             return put_on(model, worn)
         found: list[Chosen] = []
-        for one in worn:
-            setting, choice = one
-            if setting is None:
-                found.append(one)
-                continue
-            setting.put_on(model)
-            same = alike(dense, outputs(model, blocks, batch))
-            setting.take_off(model)
-            found.append(
-                one if same else (None, refused(choice, "the model changed: pre-activations are read elsewhere"))
-            )
+        for alone, choice in worn:
+            if alone is None or _keeps(model, blocks, alone, batch, dense):
+                found.append((alone, choice))
+            else:
+                found.append((None, refused(choice, "the model changed: pre-activations are read elsewhere")))
     return put_on(model, found)
+
+
+def _keeps(
+    model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: Batch, dense: Sequence[Tensor]
+) -> bool:
+    """Whether the model returns the same under this setting alone."""
+    setting.put_on(model)
+    try:
+        return alike(dense, outputs(model, blocks, batch))
+    finally:
+        setting.take_off(model)
 
 
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
