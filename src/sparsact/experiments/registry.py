@@ -21,7 +21,7 @@ def experiments() -> dict[str, Experiment]:
 
 
 def chosen(only: list[str]) -> list[Experiment]:
-    """Experiments whose name, group ("A", "B", "practice") or beginning of a name is among ``only``; all if it is empty.
+    """Experiments whose name, group ("A", "B", "practice") or beginning of a name is in ``only``; all if it is empty.
 
     Raises
     ------

@@ -84,8 +84,8 @@ CLAIMS = (
     Claim(
         name="flops",
         place="beyond the papers",
-        statement=f"With one unit in {ACTIVE} on, hash and tree save operations even when routing is counted, and "
-        "top-k, which computes every pre-activation, hardly does.",
+        statement=f"With one unit in {ACTIVE} on, hash and tree save operations even when routing is counted; "
+        "top-k, which computes every pre-activation, saves less than half.",
         printed="",
         rule=f"operations of the feed-forward layers for a token over dense, routing included: at most {CHEAP:g} for "
         f"LSH and the tree, at least {TOP_K_COSTS:g} for top-k, at every seed",
