@@ -113,7 +113,7 @@ CLAIMS = (
     Claim(
         name="l1",
         place="beyond the papers",
-        statement="L1 on activations at least halves the density, at no cost in validation loss.",
+        statement="L1 on activations at least halves the density, at a validation loss as good.",
         printed="",
         rule=f"at both strengths: density at most {HALF:g} of plain's, loss at most {NEAR:g} nats more, {PAIRS}",
         judge=judge_l1,

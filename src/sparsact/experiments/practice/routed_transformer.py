@@ -101,7 +101,7 @@ def flops(model: str, width: int, hidden: int) -> Flops:
 EXPERIMENT = Experiment(
     name="routed-transformer",
     paper="practice",
-    place="Paper B, Section 6: LSH inside transformers",
+    place="Paper B, future work: LSH inside transformers",
     title="Feed-forward layers of a transformer, routed",
     summary=(
         "Decoders that learn the next character of tinyshakespeare, all alike but for their feed-forward layers: dense "

@@ -75,7 +75,7 @@ CHARTS = (
             plot_curves,
             x_label="million operations for a token, feed-forward",
             y_label="validation loss in nats",
-            log_x=2,
+            log_x=10,
         ),
     ),
     Chart(
