@@ -16,7 +16,8 @@ def verdict_table(path: Path) -> None:
     lines = [":orphan:", ""]
     for experiment in experiments().values():
         found = Findings.of(experiment, store)
-        title = f"Paper {experiment.paper}, {experiment.place}: {experiment.title}"
+        group = "In practice" if experiment.paper == "practice" else f"Paper {experiment.paper}"
+        title = f"{group}, {experiment.place}: {experiment.title}"
         lines += ["", f"**{plain(title)}** (``{experiment.name}``, {len(found.rows)} of {found.n_tasks} tasks)", ""]
         lines += [".. list-table::", "   :header-rows: 1", "   :widths: 16 40 12 32", ""]
         rows = [("place", "claim", "verdict", "measured")]

@@ -17,7 +17,7 @@ Work = list[tuple["Experiment", "Task"]]
 def reproduce(
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="An experiment, the beginning of its name, or a paper (A, B); repeatable."),
+        typer.Option(metavar="NAME", help="An experiment, the beginning of its name, A, B or practice; repeatable."),
     ] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Tiny sizes, about a minute in all.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, under ten minutes on two cores.")] = False,

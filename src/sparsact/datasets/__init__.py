@@ -27,6 +27,7 @@ from sparsact.datasets.landscapes import (
 )
 from sparsact.datasets.tables import Table, encoded_table, open_table
 from sparsact.datasets.tabular import TabularData, load_tabular
+from sparsact.datasets.texts import WrittenText, load_tinyshakespeare
 
 if TYPE_CHECKING:
     from sparsact.datasets.description import Description, describe
@@ -116,6 +117,7 @@ __all__ = [
     "TabularData",
     "Target",
     "Torus",
+    "WrittenText",
     "composed",
     "cones",
     "config_performance",
@@ -126,6 +128,7 @@ __all__ = [
     "iwls2020",
     "load_cifar10",
     "load_tabular",
+    "load_tinyshakespeare",
     "lower_envelope",
     "moulana_s309",
     "open_table",

@@ -1,4 +1,4 @@
-"""The experiments of both papers as data: tasks, rows, claims.
+"""The experiments of both papers, and of models in practice, as data: tasks, rows, claims.
 
 An :class:`Experiment` lists :class:`Task` objects for a :class:`Scale`; :func:`collect` measures those that a
 :class:`Store` does not hold yet; a :class:`Claim` turns the rows into a :class:`Verdict`. ``sparsact reproduce`` does

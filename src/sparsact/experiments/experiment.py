@@ -22,7 +22,8 @@ class Experiment:
     ----------
     name : str
         In lower case with hyphens, as ``--only`` takes it.
-    paper : {"A", "B"}
+    paper : {"A", "B", "practice"}
+        Whose figure it is, or that it is of models in practice.
     place : str
         Section, figure, table or theorem.
     title : str

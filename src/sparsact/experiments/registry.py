@@ -1,4 +1,4 @@
-"""Every experiment, by name: each module of ``paper_a`` and ``paper_b`` holds one."""
+"""Every experiment, by name: each module of ``paper_a``, ``paper_b`` and ``practice`` holds one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sparsact.experiments.experiment import Experiment
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """All experiments, paper A's first, in the order of the page."""
+    """All experiments, paper A's first and those of practice last, in the order of the page."""
     found: list[Experiment] = []
-    for paper in ("paper_a", "paper_b"):
-        package = import_module(f"sparsact.experiments.{paper}")
+    for folder in ("paper_a", "paper_b", "practice"):
+        package = import_module(f"sparsact.experiments.{folder}")
         modules = (import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__))
         found += sorted((m.EXPERIMENT for m in modules if hasattr(m, "EXPERIMENT")), key=lambda e: e.order)
     return {experiment.name: experiment for experiment in found}
 
 
 def chosen(only: list[str]) -> list[Experiment]:
-    """Experiments whose name, paper ("A", "B") or beginning of a name is among ``only``; all if that is empty.
+    """Experiments whose name, group ("A", "B", "practice") or beginning of a name is in ``only``; all if it is empty.
 
     Raises
     ------

@@ -15,9 +15,10 @@ from sparsact.reports.display import Display
 from sparsact.reports.frame import n_rows
 from sparsact.reports.page import template
 
-PAPERS = {
+PAPERS = {  # and what goes beyond both
     "A": "Learning Neural Networks with Sparse Activations",
     "B": "A Theoretical View on Sparsely Activated Networks",
+    "practice": "models in practice",
 }
 
 

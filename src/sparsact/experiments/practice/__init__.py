@@ -1,0 +1,1 @@
+"""Experiments beyond both papers, on models as they are used: one a module."""

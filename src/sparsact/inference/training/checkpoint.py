@@ -1,0 +1,110 @@
+"""Checkpoints of a training: everything that the steps to come depend on, as tensors and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from sparsact import storage
+
+KIND, FILE = "training", "checkpoint.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What moves while a model is trained: its parameters, the optimiser's, and the generator of batches."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    batches: torch.Generator
+    device: torch.device
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as arrays, by name."""
+        found = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        for i, entries in self.optimizer.state_dict()["state"].items():
+            found |= {f"optimizer.{i}.{name}": value for name, value in entries.items()}
+        return {name: value.detach().cpu().numpy() for name, value in (found | self._generators()).items()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take everything from arrays."""
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+        model = self.model.state_dict()
+        self.model.load_state_dict({name: tensors[f"model.{name}"].reshape(old.shape) for name, old in model.items()})
+        whole = self.optimizer.state_dict()
+        parameters = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimizer."):
+                _, place, entry = name.split(".")
+                shape = () if entry == "step" else parameters[int(place)].shape
+                state.setdefault(int(place), {})[entry] = tensor.reshape(shape)
+        self.optimizer.load_state_dict({**whole, "state": state})
+        self.batches.set_state(tensors["generator.batches"])
+        torch.set_rng_state(tensors["generator.model"])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(tensors["generator.cuda"], self.device)
+
+    def _generators(self) -> dict[str, Tensor]:
+        found = {"generator.batches": self.batches.get_state(), "generator.model": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            found["generator.cuda"] = torch.cuda.get_rng_state(self.device)
+        return found
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's own generator, which dropout draws from, set by a seed for a while and then as it was."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def write(folder: str | Path, settings: Mapping[str, Any], rows: list[Any], training: Training) -> None:
+    """Write the checkpoint of a folder; the one before is replaced whole, or on any failure not at all."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    state = {"settings": dict(settings), "rows": [asdict(row) for row in rows]}
+    storage.write(Path(folder) / FILE, KIND, state, training.arrays())
+
+
+def read(folder: str | Path, settings: Mapping[str, Any], training: Training) -> list[dict[str, Any]]:
+    """Restore a training from the checkpoint of a folder; the rows of its evaluations, none if there is no checkpoint.
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint is damaged, or of a training with other settings.
+    """
+    path = Path(folder) / FILE
+    if not path.exists():
+        return []
+    kind, state, arrays = storage.read(path)
+    if kind != KIND:
+        raise ValueError(f"{path} holds a {kind!r}, not a checkpoint of a training; choose another folder.")
+    for name, wanted in settings.items():
+        if (found := state["settings"].get(name)) != wanted:
+            raise ValueError(
+                f"the checkpoint in {folder} was trained with {name} = {found!r}, wanted {wanted!r}: "
+                "choose another folder, or pass resume=False to begin anew."
+            )
+    training.restore(arrays)
+    rows: list[dict[str, Any]] = state["rows"]
+    return rows
+
+
+def fingerprint(*tensors: Tensor) -> int:
+    """A number that tells tensors of integers apart."""
+    from hashlib import blake2b
+
+    digest = blake2b(digest_size=6)
+    for tensor in tensors:
+        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
+    return int.from_bytes(digest.digest(), "big")

@@ -1,0 +1,222 @@
+"""Train a model on characters, and tell how sparse its activations become."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.inference.block import Block
+from sparsact.inference.inputs import evaluating
+from sparsact.inference.training import checkpoint as checkpoints
+from sparsact.inference.training.activity import unit_counts
+from sparsact.inference.training.penalty import Inducement
+from sparsact.inference.training.text import CharacterText
+
+LAST_RATE = 0.1  # the cosine ends at this share of the learning rate
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained: everything but the model, the text and what is done to activations.
+
+    Attributes
+    ----------
+    steps : int
+        Updates.
+    batch, context : int
+        Passages an update, and characters a passage.
+    learning_rate, weight_decay, clip : float
+        Of AdamW, the decay on matrices alone; the largest norm of a gradient.
+    warmup : int
+        Steps over which the learning rate rises; then it falls by a cosine to a tenth.
+    evaluate_every : int
+        Steps between evaluations, and between checkpoints; the last step has both.
+    windows : int
+        Passages of an evaluation.
+    seed : int
+        Of batches and dropout.
+    """
+
+    steps: int
+    batch: int = 16
+    context: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.1
+    clip: float = 1.0
+    warmup: int = 100
+    evaluate_every: int = 100
+    windows: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 0 if field.name in ("warmup", "weight_decay", "seed") else 1
+            least = least if field.type == "int" else 0
+            if not math.isfinite(value) or value < least or (field.type == "int" and value != int(value)):
+                raise ValueError(f"`{field.name}` must be of type {field.type}, {least} or more; got {value!r}.")
+
+    def rate(self, step: int) -> float:
+        """Learning rate of the update with this number, the first being 0."""
+        if step < self.warmup:
+            return self.learning_rate * (step + 1) / self.warmup
+        done = (step - self.warmup) / max(self.steps - self.warmup, 1)
+        return self.learning_rate * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model does on passages of the validation text.
+
+    Attributes
+    ----------
+    step : int
+        Updates before it.
+    loss : float
+        Mean cross-entropy of the next character, in nats, without any penalty.
+    density : list of float
+        Share of units that are on, a block each.
+    dead, rare : list of int
+        Units of each block that are on for none of the inputs; for some, but less than one in a thousand.
+    n_inputs : int
+        Characters of the evaluation.
+    """
+
+    step: int
+    loss: float
+    density: list[float]
+    dead: list[int]
+    rare: list[int]
+    n_inputs: int
+
+
+def evaluation(
+    model: nn.Module, text: CharacterText, recipe: Recipe, *, blocks: Sequence[Block] = (), step: int = 0
+) -> Evaluation:
+    """Loss and activity on ``recipe.windows`` passages of the validation text, always the same."""
+    device = next(model.parameters()).device
+    x, y = text.windows(recipe.windows, recipe.context)
+    total = 0.0
+    with evaluating(model), unit_counts(model, blocks) as counts:
+        for start in range(0, len(x), recipe.batch):
+            part = slice(start, start + recipe.batch)
+            total += len(x[part]) * _loss(model, x[part].to(device), y[part].to(device)).item()
+        found = counts()
+    densities, dead, rare = ([getattr(one, name) for one in found] for name in ("density", "dead", "rare"))
+    return Evaluation(step, total / len(x), densities, dead, rare, x.numel())
+
+
+def train(
+    model: nn.Module,
+    text: CharacterText,
+    recipe: Recipe,
+    *,
+    blocks: Sequence[Block] = (),
+    penalty: Inducement | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = True,
+    progress: Callable[[int], None] | None = None,
+    device: torch.device | str = "cpu",
+) -> list[Evaluation]:
+    """Train a model in place by AdamW on the next character; its evaluations, from before the first step on.
+
+    Parameters
+    ----------
+    model : nn.Module
+        From tokens (m, length) to logits (m, length, vocabulary), in float32. It is moved to ``device``.
+    text : CharacterText
+    recipe : Recipe
+    blocks : sequence of Block
+        Whose activity the evaluations tell.
+    penalty : Inducement, default=None
+        :class:`ActivationPenalty` or :class:`TopKTraining` of this model, entered while it is trained and evaluated.
+    checkpoint : path, default=None
+        A folder. At each evaluation everything is written there, in one file that is whole at any moment.
+    resume : bool
+        Go on from the checkpoint, if there is one: parameters and evaluations are then those of a training that was
+        never interrupted, to the bit (on a CPU with the same number of threads).
+    progress : callable, default=None
+        Told of steps that were done (see :func:`training_progress`).
+    device : torch.device or str
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint is damaged or of other settings, the text is too short, or the loss is no longer finite.
+    """
+    device = torch.device(device)
+    model.to(device)
+    training = checkpoints.Training(
+        model, _optimizer(model, recipe), torch.Generator().manual_seed(recipe.seed), device
+    )
+    settings = {**asdict(recipe), "penalty": repr(penalty), "blocks": [block.name for block in blocks]}
+    settings["text"] = checkpoints.fingerprint(text.train, text.validation)
+    with checkpoints.seeded(recipe.seed, device), penalty or nullcontext():
+        rows: list[Evaluation] = []
+        if checkpoint is not None and resume:
+            rows = [Evaluation(**row) for row in checkpoints.read(checkpoint, settings, training)]
+        if rows and progress:
+            progress(rows[-1].step)
+        for step in _evaluated(training, text, recipe, penalty, rows, progress):
+            rows.append(evaluation(model, text, recipe, blocks=blocks, step=step))
+            if checkpoint is not None:
+                checkpoints.write(checkpoint, settings, rows, training)
+    return rows
+
+
+def _evaluated(
+    training: checkpoints.Training,
+    text: CharacterText,
+    recipe: Recipe,
+    penalty: Inducement | None,
+    rows: Sequence[Evaluation],
+    progress: Callable[[int], None] | None,
+) -> Iterator[int]:
+    """Train, and stop at each step that is to be evaluated."""
+    if not rows:
+        yield 0
+    training.model.train()
+    for step in range(rows[-1].step, recipe.steps):
+        _update(training, text, recipe, penalty, step)
+        if progress:
+            progress(1)
+        if (step + 1) % recipe.evaluate_every == 0 or step + 1 == recipe.steps:
+            yield step + 1
+
+
+def _update(
+    training: checkpoints.Training, text: CharacterText, recipe: Recipe, penalty: Inducement | None, step: int
+) -> None:
+    x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
+    loss = _loss(training.model, x.to(training.device), y.to(training.device))
+    if penalty:
+        loss = loss + penalty.loss()
+    if not loss.isfinite():
+        raise ValueError(f"the loss is {loss.item()} at step {step}; lower `learning_rate` or `clip`.")
+    training.optimizer.zero_grad()
+    torch.autograd.backward(loss)
+    nn.utils.clip_grad_norm_(training.model.parameters(), recipe.clip)
+    for group in training.optimizer.param_groups:
+        group["lr"] = recipe.rate(step)
+    training.optimizer.step()
+
+
+def _loss(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+
+
+def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """AdamW whose decay spares vectors: biases and the scales of norms."""
+    moved = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in moved if p.ndim > 1], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in moved if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)

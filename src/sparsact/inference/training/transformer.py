@@ -1,0 +1,149 @@
+"""A small transformer on characters, whose feed-forward layers can be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.inference.block import Activation, Block
+from sparsact.layers.activations import activation_of
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
+SPREAD = 0.02  # standard deviation of embeddings at first, as GPT-2 has it
+
+
+class FeedForward(nn.Module):
+    """V f(W x + b) + c: ``up``, ``activation`` and ``down``."""
+
+    def __init__(self, width: int, hidden: int, activation: str = "relu") -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"`activation` must be one of {', '.join(ACTIVATIONS)}; got {activation!r}.")
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.activation = ACTIVATIONS[activation]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (..., width) of inputs (..., width)."""
+        y: Tensor = self.down(self.activation(self.up(x)))
+        return y
+
+
+class Attention(nn.Module):
+    """Causal attention with several heads."""
+
+    def __init__(self, width: int, n_heads: int) -> None:
+        super().__init__()
+        if width % n_heads:
+            raise ValueError(f"`n_heads` must divide `width`; got {n_heads} heads and width {width}.")
+        self.n_heads = n_heads
+        self.projections, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (m, length, width) of inputs of the same shape; none sees a later place."""
+        m, length, width = x.shape
+        heads = self.projections(x).view(m, length, 3, self.n_heads, width // self.n_heads)
+        query, key, value = heads.permute(2, 0, 3, 1, 4)
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        y: Tensor = self.out(seen.transpose(1, 2).reshape(m, length, width))
+        return y
+
+
+class Layer(nn.Module):
+    """Attention, then the feed-forward layer, each of normalised inputs and added to them."""
+
+    def __init__(self, width: int, n_heads: int, feed_forward: nn.Module) -> None:
+        super().__init__()
+        self.attention_norm, self.attention = nn.LayerNorm(width), Attention(width, n_heads)
+        self.feed_forward_norm, self.feed_forward = nn.LayerNorm(width), feed_forward
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs of the shape of ``x``, (m, length, width)."""
+        x = x + self.attention(self.attention_norm(x))
+        y: Tensor = x + self.feed_forward(self.feed_forward_norm(x))
+        return y
+
+
+class Transformer(nn.Module):
+    """A decoder with pre-norm layers and learned positions, from tokens to logits of the next one.
+
+    Parameters
+    ----------
+    vocabulary, width, n_layers, n_heads, hidden, context : int
+        Tokens, size of the stream, layers, heads of attention, units of each feed-forward layer, longest input.
+    feed_forward : callable, default=None
+        Makes the feed-forward module of a layer of (width, hidden); None for :class:`FeedForward`.
+    activation : {"relu", "gelu", "silu"}
+        Of :class:`FeedForward`.
+
+    Notes
+    -----
+    Parameters are drawn by torch's own generator, as those of any module of torch.
+
+    Examples
+    --------
+    >>> model = Transformer(vocabulary=11, width=8, n_layers=2, n_heads=2, hidden=24, context=5)
+    >>> model(torch.zeros(3, 4, dtype=torch.int64)).shape
+    torch.Size([3, 4, 11])
+    >>> [block.up for block in model.feed_forward_blocks()]
+    ['blocks.0.feed_forward.up', 'blocks.1.feed_forward.up']
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int,
+        n_layers: int,
+        n_heads: int,
+        hidden: int,
+        context: int,
+        feed_forward: Callable[[int, int], nn.Module] | None = None,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        self.context = context
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+        for embedding in (self.tokens, self.places):
+            nn.init.normal_(embedding.weight, std=SPREAD)
+        make = feed_forward or partial(FeedForward, activation=activation)
+        self.blocks = nn.ModuleList(Layer(width, n_heads, make(width, hidden)) for _ in range(n_layers))
+        self.norm, self.logits = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits (m, length, vocabulary) of the token after each of ``tokens`` (m, length)."""
+        length = tokens.shape[1]
+        if length > self.context:
+            raise ValueError(f"the model reads {self.context} tokens at most, got {length}; pass the last of them.")
+        x = self.tokens(tokens) + self.places.weight[:length]
+        for block in self.blocks:
+            x = block(x)
+        logits: Tensor = self.logits(self.norm(x))
+        return logits
+
+    def feed_forward_blocks(self) -> list[Block]:
+        """The blocks whose feed-forward module is a :class:`FeedForward`."""
+        found = []
+        for i, layer in enumerate(self.blocks):
+            if isinstance(module := layer.feed_forward, FeedForward):
+                name = f"blocks.{i}.feed_forward"
+                found.append(Block(name, f"{name}.up", f"{name}.down", None, _activation(module)))
+        return found
+
+
+def _activation(module: FeedForward) -> Activation:
+    name = next(name for name, kind in ACTIVATIONS.items() if isinstance(module.activation, kind))
+    weight = module.up.weight
+    zeros = torch.zeros(len(weight), dtype=weight.dtype, device=weight.device) if name == "relu" else None
+    return Activation(name, activation_of(name), zeros)
+
+
+@torch.no_grad()
+def generate(model: Transformer, tokens: Tensor, length: int, *, generator: torch.Generator) -> Tensor:
+    """``tokens`` (m, n) and ``length`` more, each drawn from what the model expects next."""
+    for _ in range(length):
+        chances = model(tokens[:, -model.context :])[:, -1].softmax(dim=-1)
+        tokens = torch.cat([tokens, torch.multinomial(chances, 1, generator=generator)], dim=1)
+    return tokens

@@ -1,0 +1,1 @@
+"""Figures of the experiments in practice: a module for each, of the same name."""
