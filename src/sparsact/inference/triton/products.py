@@ -50,7 +50,7 @@ def sparse_product(h: Tensor, values: Tensor, bias: Tensor | None = None) -> Ten
         raise ValueError(f"h of {s} units needs values ({s}, n) and a bias (n,); got {_shapes(values, bias)}.")
     h, segments, tiles = h.contiguous(), triton.cdiv(s, SEGMENT), triton.cdiv(n, SUMS["COLUMNS"])
     partial, out = h.new_empty((segments, m, n), dtype=torch.float32), h.new_empty((m, n))
-    with torch.cuda.device_of(h):
+    with torch.cuda.device(h.get_device()):
         if partial.numel():
             kernels.partial_sums[m, segments, tiles](h, values, partial, s, n, SEGMENT=SEGMENT, **SUMS, **FUSED)
         if out.numel():
@@ -96,7 +96,7 @@ def active_dot(x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor) -> 
         )
     x, on, out = x.contiguous(), mask.contiguous().view(torch.uint8), x.new_empty((m, s))
     if out.numel():
-        with torch.cuda.device_of(x):
+        with torch.cuda.device(x.get_device()):
             kernels.dots[m, triton.cdiv(s, DOTS["SEGMENT"])](x, weight, bias, on, out, s, d, **DOTS, **FUSED)
     return out
 
