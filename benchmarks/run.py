@@ -20,6 +20,7 @@ BENCHMARKS = (
     "cross_validation",
     "enumeration",
     "gather",
+    "gpu",
     "network_values",
     "bucket_kernels",
     "units",
