@@ -22,6 +22,7 @@ BENCHMARKS = (
     "gather",
     "screen",
     "predictors",
+    "gpu",
     "network_values",
     "bucket_kernels",
     "units",

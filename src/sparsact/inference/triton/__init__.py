@@ -1,0 +1,19 @@
+"""Products with the rows of active units on a GPU, as Triton kernels. Needs Triton: ``pip install "sparsact[gpu]"``.
+
+No list of active units goes through memory and nothing waits for the host, so that calls may be captured in a CUDA
+graph. Sums are made in float32, without atomic additions, in an order fixed by the shapes and by which units of the
+input are active: the same input gives the same bits in every call and whatever else is in its batch. No gradient is
+recorded.
+"""
+
+try:
+    import triton as _triton  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "products on a GPU are kernels of Triton, which is not installed: pip install triton (on Linux, where the CUDA "
+        "builds of torch bring it along)."
+    ) from error
+
+from sparsact.inference.triton.products import active_dot, sparse_product
+
+__all__ = ["active_dot", "sparse_product"]

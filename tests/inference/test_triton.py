@@ -1,0 +1,213 @@
+"""Triton's products against dense ones in float64: on the GPU or, where there is none, in Triton's interpreter."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import gpu_products
+import numpy as np
+import pytest
+import torch
+
+WITHOUT = "Triton has wheels for Linux alone; it comes with the extra `gpu`"
+EPSILON = {name: torch.finfo(getattr(torch, name)).eps for name in ("float32", "bfloat16", "float16")}
+# (m, s, n, density): several segments of units and tiles of columns, more segments and rows than are added at once.
+BLOCKS = [
+    (1, 601, 37, 0.03),
+    (3, 300, 270, 0.5),
+    (16, 33, 29, 1),
+    (2, 40, 7, 0),
+    (1, 4200, 5, 0.03),
+    (1, 19, 1030, 0.5),
+]
+EMPTY = [(0, 5, 6), (3, 0, 6), (3, 5, 0)]
+
+
+@pytest.fixture(scope="module")
+def product():
+    pytest.importorskip("triton", reason=WITHOUT)
+    with gpu_products.device() as product:
+        yield product
+
+
+def block(m, s, n, density, dtype="float32"):
+    """Activations h (m, s), values (s, n), bias (n,); inputs x (m, n), bias (s,), mask (m, s)."""
+    rng = np.random.default_rng([m, s, n])
+    on = rng.random((m, s)) < density
+    draws = [rng.standard_normal(shape) for shape in ((m, s), (s, n), (n,), (m, n), (s,))]
+    h, values, bias, x, thresholds = (gpu_products.rounded(array, dtype) for array in draws)
+    return np.where(on, h, np.float32(0)), values, bias, x, thresholds, on.astype(np.uint8)
+
+
+def assert_close(found, inputs, weights, bias, dtype):
+    """To within the rounding of sums of float32 in any order, and once to the precision of the result."""
+    a, W, b = (array.astype(np.float64) for array in (inputs, weights, bias))
+    exact, size = a @ W + b, abs(a) @ abs(W) + abs(b)
+    limit = (len(W) + 2) * 2.0**-24 * size + EPSILON[dtype] * abs(exact)
+    assert found.shape == exact.shape
+    assert np.all(abs(found - exact) <= limit)
+
+
+@pytest.mark.parametrize("sizes", BLOCKS, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_sparse_product_is_the_dense_one(product, sizes, dtype):
+    h, values, bias, *_ = block(*sizes, dtype)
+    assert_close(product("sparse_product", dtype, h, values, bias), h, values, bias, dtype)
+
+
+@pytest.mark.parametrize("sizes", [BLOCKS[0], BLOCKS[3], BLOCKS[5], (3, 23, 270, 0.5), (16, 18, 29, 1)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_active_dot_is_the_dense_one_under_a_mask(product, sizes, dtype):
+    _, weight, _, x, bias, on = block(*sizes, dtype)
+    dots = product("active_dot", dtype, x, weight, bias, on)
+    assert np.array_equal(dots[on == 0], np.zeros((on == 0).sum()))
+    dense = np.where(on, dots, x.astype(np.float64) @ weight.T.astype(np.float64) + bias)
+    assert_close(dense, x, weight.T, bias, dtype)
+
+
+def test_half_precision_no_bias_and_a_mask_of_bools(product):
+    h, values, _, x, _, on = block(2, 21, 35, 0.4, "float16")
+    assert_close(product("sparse_product", "float16", h, values, None), h, values, np.zeros(35), "float16")
+    dots = product("active_dot", "float16", x, values, None, on == 1)
+    assert_close(np.where(on, dots, x.astype(np.float64) @ values.T), x, values.T, np.zeros(21), "float16")
+
+
+def test_narrow_weights_and_wide_activations(product):
+    """Only the rows are stored in half the bytes: h stays float32, and so does the result."""
+    h, values, bias, *_ = block(2, 21, 35, 0.4, "bfloat16")
+    h += np.float32(1e-4) * (h != 0)
+    narrow = torch.from_numpy(values).bfloat16().view(torch.uint16).numpy()
+    assert_close(product("sparse_product", "float32", h, narrow, bias), h, values, bias, "float32")
+
+
+def test_rows_of_other_units_are_not_read(product):
+    """They hold NaN, which nothing but leaving them out keeps from the sums: for each input those of its own units."""
+    h, values, bias, x, thresholds, on = block(3, 300, 37, 0.03)
+    others = np.where(on.any(axis=0)[:, None], values, np.float32(np.nan))
+    alone = product("sparse_product", "float32", h, values, bias)
+    assert np.array_equal(product("sparse_product", "float32", h, others, bias), alone)
+    dots = product("active_dot", "float32", x, values, thresholds, on)
+    assert np.array_equal(product("active_dot", "float32", x, others, thresholds, on), dots)
+    unit = np.flatnonzero(on[1] & ~on[0] & ~on[2])[0]
+    others[unit] = np.inf
+    found = product("sparse_product", "float32", h, others, bias)
+    assert np.array_equal(found[[0, 2]], alone[[0, 2]])
+    assert not np.isfinite(found[1]).any()
+
+
+def test_nan_is_active_and_stays_in_its_row(product):
+    h, values, bias, x, thresholds, on = block(3, 70, 37, 0.2)
+    clean = product("sparse_product", "float32", h, values, bias)
+    h[1, 69] = np.nan
+    found = product("sparse_product", "float32", h, values, bias)
+    assert np.isnan(found[1]).all()
+    assert np.array_equal(found[[0, 2]], clean[[0, 2]])
+    x[1, 5] = np.nan
+    dots = product("active_dot", "float32", x, values, thresholds, on)
+    assert np.array_equal(np.isnan(dots), (np.arange(3)[:, None] == 1) & (on == 1))
+
+
+def test_an_input_has_the_same_bits_alone_and_again(product):
+    h, values, bias, x, thresholds, on = block(3, 300, 37, 0.3)
+    for name, rows, rest in (
+        ("sparse_product", (h,), (values, bias)),
+        ("active_dot", (x, on[:, :40]), (values[:40], thresholds[:40])),
+    ):
+        first, *masks = rows
+        together = [product(name, "float32", first, *rest, *masks) for _ in range(2)]
+        alone = [
+            product(name, "float32", first[i : i + 1], *rest, *(mask[i : i + 1] for mask in masks)) for i in range(3)
+        ]
+        assert np.array_equal(*together)
+        assert np.array_equal(np.concatenate(alone), together[0])
+
+
+@pytest.mark.parametrize("sizes", EMPTY, ids=str)
+def test_nothing_to_add(product, sizes):
+    h, values, bias, x, thresholds, on = block(*sizes, 1)
+    assert np.allclose(product("sparse_product", "float32", h, values, bias), h @ values + bias, atol=1e-5)
+    dots = product("active_dot", "float32", x, values, thresholds, on)
+    assert np.allclose(dots, x @ values.T + thresholds, atol=1e-5)
+
+
+def test_inputs_may_have_any_strides_and_weights_not(product):
+    h, values, bias, x, thresholds, on = block(3, 40, 7, 0.5)
+    strided = [np.asfortranarray(array) for array in (h, x, on)]
+    assert_close(product("sparse_product", "float32", strided[0], values, bias), h, values, bias, "float32")
+    dots = product("active_dot", "float32", strided[1], values, thresholds, strided[2])
+    assert np.array_equal(dots, product("active_dot", "float32", x, values, thresholds, on))
+    with pytest.raises(ValueError, match="`values` must be contiguous"):
+        product("sparse_product", "float32", h, np.asfortranarray(values), bias)
+
+
+def test_misfits_are_refused(product):
+    h, values, bias, x, thresholds, on = block(3, 40, 7, 0.5)
+    with pytest.raises(ValueError, match=r"h of 40 units needs values \(40, n\) .* got \(39, 7\)"):
+        product("sparse_product", "float32", h, values[:39], bias)
+    with pytest.raises(ValueError, match=r"a bias \(n,\); got \(40, 7\) and \(6,\)"):
+        product("sparse_product", "float32", h, values, bias[:6])
+    with pytest.raises(ValueError, match=r"`h` must be float32, bfloat16 or float16.*got torch.float64"):
+        product("sparse_product", "float32", h.astype(np.float64), values, bias)
+    with pytest.raises(ValueError, match=r"as matrices; got .* of shape \(40,\)"):
+        product("sparse_product", "float32", h[0], values, bias)
+    with pytest.raises(ValueError, match=r"x of 7 numbers needs weight \(s, 7\)"):
+        product("active_dot", "float32", x, values[:, :6].copy(), thresholds, on)
+    with pytest.raises(ValueError, match=r"`mask` must be uint8 or bool, \(3, 40\)"):
+        product("active_dot", "float32", x, values, thresholds, on[:2])
+    with pytest.raises(ValueError, match="`mask` must be uint8 or bool"):
+        product("active_dot", "float32", x, values, thresholds, on.astype(np.int64))
+
+
+def test_tensors_of_the_cpu_are_sent_to_the_kernels_of_the_cpu(monkeypatch):
+    pytest.importorskip("triton", reason=WITHOUT)
+    from sparsact.inference.triton import products
+
+    monkeypatch.setattr(products, "INTERPRETED", False)
+    with pytest.raises(ValueError, match=r"`h` must be on a CUDA device, not on cpu: there use sparsact.kernels"):
+        products.sparse_product(torch.zeros(1, 3), torch.zeros(3, 2))
+
+
+def test_without_triton_the_import_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("sparsact.inference.triton")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(ImportError, match="pip install triton"):
+        importlib.import_module("sparsact.inference.triton")
+
+
+LAUNCHES = {
+    "partial_sums": ({"h": "*bf16", "values": "*bf16", "partial": "*fp32", "s": "i32", "n": "i32"}, {}),
+    "total": ({"partial": "*fp32", "out": "*bf16", "n": "i32", "segments": "i32"}, {"bias": None}),
+    "dots": (
+        {"x": "*bf16", "weight": "*bf16", "bias": "*bf16", "on": "*u8", "out": "*bf16", "s": "i32", "d": "i32"},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_the_kernels_compile_for_a_gpu_that_is_not_here(name, tmp_path, monkeypatch):
+    """Rows are read by 16 bytes, nothing is added atomically, and all that a program holds fits into registers."""
+    triton = pytest.importorskip("triton", reason=WITHOUT)
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from sparsact.inference.triton import kernels, products
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    types, constants = LAUNCHES[name]
+    kernel = getattr(kernels, name)
+    constants = constants | (products.DOTS if name == "dots" else products.SUMS)
+    constants = constants | ({"SEGMENT": products.SEGMENT} if name == "partial_sums" else {})
+    source = ASTSource(
+        fn=kernel,
+        signature={argument: types.get(argument, "constexpr") for argument in kernel.arg_names},
+        constexprs={(kernel.arg_names.index(argument),): value for argument, value in constants.items()},
+        attrs={(kernel.arg_names.index(argument),): [["tt.divisibility", 16]] for argument in types},
+    )
+    assembly = triton.compile(source, target=GPUTarget("cuda", 80, 32), options=products.FUSED).asm["ptx"]
+    assert "ld.global.v4" in assembly
+    assert "atom.global" not in assembly
+    assert "red.global" not in assembly
+    assert ".local" not in assembly
