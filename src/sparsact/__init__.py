@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         routing,
     )
     from sparsact.certificate import Certificate, certify
-    from sparsact.inference import measure
+    from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
         DSMRegressor,
         LowDegreeClassifier,
@@ -71,9 +71,12 @@ _NAMES = {
     "SparselyActivatedRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
+    "densify": "sparsact.inference",
     "load": "sparsact.storage",
     "measure": "sparsact.inference",
+    "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",
+    "sparsify": "sparsact.inference",
 }
 
 __all__ = [
@@ -94,6 +97,7 @@ __all__ = [
     "certify",
     "constructions",
     "datasets",
+    "densify",
     "dsm",
     "fourier",
     "hardness",
@@ -104,9 +108,11 @@ __all__ = [
     "learners",
     "load",
     "measure",
+    "plan_of",
     "plan_table",
     "rademacher",
     "routing",
+    "sparsify",
 ]
 
 
