@@ -19,7 +19,9 @@ class Block(nn.Module):
         self.gate = nn.Linear(d, width) if gate else None
         draw = torch.Generator().manual_seed(seed)
         with torch.no_grad():
-            for parameter in (p for layer in self.children() if isinstance(layer, nn.Linear) for p in layer.parameters()):
+            for parameter in (
+                p for layer in self.children() if isinstance(layer, nn.Linear) for p in layer.parameters()
+            ):
                 parameter.normal_(generator=draw).div_(d**0.5 if parameter.ndim > 1 else 1)
             switch = self.up if self.gate is None else self.gate
             switch.bias.sub_(shift)

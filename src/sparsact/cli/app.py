@@ -13,6 +13,7 @@ from sparsact.cli.inspect_model import inspect_model
 from sparsact.cli.measure import measure
 from sparsact.cli.predict import predict
 from sparsact.cli.reproduce import reproduce
+from sparsact.cli.sparsify import sparsify
 
 app = typer.Typer(
     name="sparsact",
@@ -49,5 +50,6 @@ app.command("predict")(predict)
 app.command("inspect")(inspect_model)
 app.command("certify")(certify)
 app.command("measure")(measure)
+app.command("sparsify")(sparsify)
 app.command("bounds")(bounds)
 app.command("reproduce")(reproduce)

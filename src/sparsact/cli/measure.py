@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -54,13 +53,14 @@ def measure(
 
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html
     """
+    from sparsact.cli.model_inputs import batches_given
     from sparsact.cli.outputs import check_writable
-    from sparsact.cli.torch_model import load_model
+    from sparsact.cli.torch_model import load_model, torch_threads
 
     check_writable(report, (".html", ".htm"))
     loaded = load_model(model, arguments, weights)
-    with _threads(threads):
-        found = _measured(loaded, _batches(model, loaded, inputs, text, batch_size))
+    with torch_threads(threads):
+        found = _measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
         from sparsact.cli.surroundings import command_line, versions
         from sparsact.reports import measurement_page
@@ -71,16 +71,6 @@ def measure(
         typer.echo(f"report: {report}")
 
 
-def _batches(name: str, model: nn.Module, inputs: Path | None, text: Path | None, batch_size: int) -> Iterator[Batch]:
-    from sparsact.cli.model_inputs import batches_in, batches_of_text
-
-    if (inputs is None) == (text is None):
-        raise ValueError("the model must be shown something: pass either --inputs FILE or --text FILE.")
-    if text is not None:
-        return batches_of_text(text, Path(name), batch_size)
-    return batches_in(cast(Path, inputs), model, batch_size)
-
-
 def _measured(model: nn.Module, batches: Iterator[Batch]) -> Measurement:
     from sparsact.inference import measure
 
@@ -88,17 +78,3 @@ def _measured(model: nn.Module, batches: Iterator[Batch]) -> Measurement:
         return measure(model, batches)
     except (RuntimeError, TypeError, IndexError) as error:  # from the model's own code
         raise ValueError(f"the model cannot take these inputs: {type(error).__name__}: {error}") from error
-
-
-@contextmanager
-def _threads(wanted: int | None) -> Iterator[None]:
-    """So many threads of torch, and afterwards as many as before."""
-    import torch
-
-    before = torch.get_num_threads()
-    if wanted is not None:
-        torch.set_num_threads(wanted)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

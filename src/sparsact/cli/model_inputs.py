@@ -20,6 +20,23 @@ INPUTS_HELP = (
 TEXT_LENGTH = 512
 
 
+def batches_given(
+    name: str, model: nn.Module, inputs: Path | None, text: Path | None, batch_size: int
+) -> Iterator[Batch]:
+    """Batches of the one of two files that is given; ``name`` is the model's.
+
+    Raises
+    ------
+    ValueError
+        If both are given, or neither; and as of the two below.
+    """
+    if inputs is not None and text is None:
+        return batches_in(inputs, model, batch_size)
+    if text is not None and inputs is None:
+        return batches_of_text(text, Path(name), batch_size)
+    raise ValueError("the model must be shown something: pass either --inputs FILE or --text FILE.")
+
+
 def batches_in(path: Path, model: nn.Module, batch_size: int) -> Iterator[Batch]:
     """Batches of a file, cut along the first axis; numbers with a point become what the model's weights are.
 

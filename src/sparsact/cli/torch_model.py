@@ -106,6 +106,20 @@ def _from_folder(folder: Path) -> nn.Module:
     return model
 
 
+@contextmanager
+def torch_threads(wanted: int | None) -> Iterator[None]:
+    """So many threads of torch, and afterwards as many as before."""
+    import torch
+
+    before = torch.get_num_threads()
+    if wanted is not None:
+        torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def import_transformers() -> Any:
     """The library of Hugging Face, quiet.
 

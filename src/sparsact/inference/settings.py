@@ -14,7 +14,17 @@ from torch import Tensor, nn
 from sparsact.inference.block import Block
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.held import Held, Stamp, stamp
-from sparsact.inference.linears import Beside, Chooser, ChooserOf, Down, GatedUp, SparseDown, SparseLinear, Switch, SwitchLinear
+from sparsact.inference.linears import (
+    Beside,
+    Chooser,
+    ChooserOf,
+    Down,
+    GatedUp,
+    SparseDown,
+    SparseLinear,
+    Switch,
+    SwitchLinear,
+)
 from sparsact.inference.screen import NARROW, Screen
 
 
@@ -73,7 +83,9 @@ def restore(module: nn.Module) -> None:
         layer.__class__ = nn.Linear
 
 
-def exact(model: nn.Module, block: Block, limits: Limits, chooser: ChooserOf | None = None, method: str = "exact") -> Setting:
+def exact(
+    model: nn.Module, block: Block, limits: Limits, chooser: ChooserOf | None = None, method: str = "exact"
+) -> Setting:
     """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
     setting = Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share))})
     if not block.private:  # something else reads the pre-activations: they are left whole

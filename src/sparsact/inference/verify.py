@@ -59,9 +59,7 @@ def verified(model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], 
     return put_on(model, found)
 
 
-def _keeps(
-    model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: Batch, dense: Sequence[Tensor]
-) -> bool:
+def _keeps(model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: Batch, dense: Sequence[Tensor]) -> bool:
     """Whether the model returns the same under this setting alone."""
     setting.put_on(model)
     try:
