@@ -25,7 +25,7 @@ def device():
 
 
 def product(name, dtype, *arrays):
-    """What the product returns: float32 arrays taken in the precision ``dtype``, uint16 as bfloat16; no input changes."""
+    """What the product returns: float32 arrays in the precision ``dtype``, uint16 as bfloat16; no input changes."""
     from sparsact.inference import triton
 
     place = "cuda" if torch.cuda.is_available() else "cpu"

@@ -10,11 +10,13 @@
 """
 
 from sparsact.inference.training.activity import UnitCounts, unit_counts
+from sparsact.inference.training.evaluate import Evaluation, evaluation
 from sparsact.inference.training.penalty import ActivationPenalty, Inducement, TopKTraining
 from sparsact.inference.training.progress import training_progress
+from sparsact.inference.training.recipe import Recipe
 from sparsact.inference.training.relu import with_relu
 from sparsact.inference.training.text import CharacterText
-from sparsact.inference.training.train import Evaluation, Recipe, evaluation, train
+from sparsact.inference.training.train import train
 from sparsact.inference.training.transformer import FeedForward, Transformer, generate
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,6 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: Training) ->
 
 def fingerprint(*tensors: Tensor) -> int:
     """A number that tells tensors of integers apart."""
-    from hashlib import blake2b
-
     digest = blake2b(digest_size=6)
     for tensor in tensors:
         digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)

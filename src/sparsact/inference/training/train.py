@@ -2,115 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch import nn
 
 from sparsact.inference.block import Block
-from sparsact.inference.inputs import evaluating
 from sparsact.inference.training import checkpoint as checkpoints
-from sparsact.inference.training.activity import unit_counts
+from sparsact.inference.training.evaluate import Evaluation, cross_entropy, evaluation
 from sparsact.inference.training.penalty import Inducement
+from sparsact.inference.training.recipe import Recipe
 from sparsact.inference.training.text import CharacterText
-
-LAST_RATE = 0.1  # the cosine ends at this share of the learning rate
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a model is trained: everything but the model, the text and what is done to activations.
-
-    Attributes
-    ----------
-    steps : int
-        Updates.
-    batch, context : int
-        Passages an update, and characters a passage.
-    learning_rate, weight_decay, clip : float
-        Of AdamW, the decay on matrices alone; the largest norm of a gradient.
-    warmup : int
-        Steps over which the learning rate rises; then it falls by a cosine to a tenth.
-    evaluate_every : int
-        Steps between evaluations, and between checkpoints; the last step has both.
-    windows : int
-        Passages of an evaluation.
-    seed : int
-        Of batches and dropout.
-    """
-
-    steps: int
-    batch: int = 16
-    context: int = 128
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.1
-    clip: float = 1.0
-    warmup: int = 100
-    evaluate_every: int = 100
-    windows: int = 64
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), 0 if field.name in ("warmup", "weight_decay", "seed") else 1
-            least = least if field.type == "int" else 0
-            if not math.isfinite(value) or value < least or (field.type == "int" and value != int(value)):
-                raise ValueError(f"`{field.name}` must be of type {field.type}, {least} or more; got {value!r}.")
-
-    def rate(self, step: int) -> float:
-        """Learning rate of the update with this number, the first being 0."""
-        if step < self.warmup:
-            return self.learning_rate * (step + 1) / self.warmup
-        done = (step - self.warmup) / max(self.steps - self.warmup, 1)
-        return self.learning_rate * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What a model does on passages of the validation text.
-
-    Attributes
-    ----------
-    step : int
-        Updates before it.
-    loss : float
-        Mean cross-entropy of the next character, in nats, without any penalty.
-    density : list of float
-        Share of units that are on, a block each.
-    dead, rare : list of int
-        Units of each block that are on for none of the inputs; for some, but less than one in a thousand.
-    n_inputs : int
-        Characters of the evaluation.
-    """
-
-    step: int
-    loss: float
-    density: list[float]
-    dead: list[int]
-    rare: list[int]
-    n_inputs: int
-
-
-def evaluation(
-    model: nn.Module, text: CharacterText, recipe: Recipe, *, blocks: Sequence[Block] = (), step: int = 0
-) -> Evaluation:
-    """Loss and activity on ``recipe.windows`` passages of the validation text, always the same."""
-    device = next(model.parameters()).device
-    x, y = text.windows(recipe.windows, recipe.context)
-    total = 0.0
-    with evaluating(model), unit_counts(model, blocks) as counts:
-        for start in range(0, len(x), recipe.batch):
-            part = slice(start, start + recipe.batch)
-            total += len(x[part]) * _loss(model, x[part].to(device), y[part].to(device)).item()
-        found = counts()
-    densities, dead, rare = ([getattr(one, name) for one in found] for name in ("density", "dead", "rare"))
-    return Evaluation(step, total / len(x), densities, dead, rare, x.numel())
 
 
 def train(
@@ -195,7 +101,7 @@ def _update(
     training: checkpoints.Training, text: CharacterText, recipe: Recipe, penalty: Inducement | None, step: int
 ) -> None:
     x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
-    loss = _loss(training.model, x.to(training.device), y.to(training.device))
+    loss = cross_entropy(training.model, x.to(training.device), y.to(training.device))
     if penalty:
         loss = loss + penalty.loss()
     if not loss.isfinite():
@@ -206,10 +112,6 @@ def _update(
     for group in training.optimizer.param_groups:
         group["lr"] = recipe.rate(step)
     training.optimizer.step()
-
-
-def _loss(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
