@@ -69,7 +69,7 @@ EXPERIMENT = Experiment(
         "Decoders with ReLU feed-forward layers learn the next character of tinyshakespeare by AdamW, its last tenth "
         "kept for validation: plain; with the mean absolute activation of each layer added to the loss, times 0.1 or "
         f"0.3; and with only the largest 1/{KEPT} of each layer's activations kept. At full size: 4 layers of width "
-        "128 with 512 units, passages of 128 characters, 16 an update, 1500 updates. A unit is dead if it is off for "
+        "128 with 512 units, passages of 128 characters, 16 an update, 1000 updates. A unit is dead if it is off for "
         "every character of the evaluation, and rarely active if it is on for less than one in a thousand. Models of "
         "one seed start from the same parameters and see the same passages."
     ),
