@@ -20,6 +20,7 @@ BENCHMARKS = (
     "cross_validation",
     "enumeration",
     "gather",
+    "neurons",
     "network_values",
     "bucket_kernels",
     "units",
