@@ -23,6 +23,7 @@ BENCHMARKS = (
     "screen",
     "predictors",
     "gpu",
+    "neurons",
     "network_values",
     "bucket_kernels",
     "units",

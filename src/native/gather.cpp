@@ -51,26 +51,28 @@ SPARSACT_INLINE void fill_sum(T* out, [[maybe_unused]] Real<T>* wide, std::size_
 template <class T>
 void gather_dot(const T* X, const T* W, std::size_t n, Places places, T* dots, int n_threads) {
     const std::size_t count = places.m * places.k;
-    const auto row = [&](std::size_t p) { return W + static_cast<std::size_t>(places.rows[p]) * n; };
-    const auto fill = [&](std::size_t p, std::size_t next) {
-        const T* ahead = places.rows[next] < 0 ? row(p) : row(next);
-        narrow(dot(X + p / places.k * n, row(p), n, ahead), dots + p);
+    const auto put = [dots](std::size_t p, Real<T> value) { narrow(value, dots + p); };
+    const auto fill = [&](std::size_t begin, std::size_t end, auto place) {
+        Dots<T, T, decltype(put)> waiting(n, put);
+        for (std::size_t q = begin; q < end; ++q) {
+            const std::size_t p = place(q);
+            if (places.rows[p] < 0)
+                dots[p] = T{};
+            else
+                waiting.add(X + p / places.k * n, W + static_cast<std::size_t>(places.rows[p]) * n, p);
+        }
+        waiting.finish();
     };
     if (count < READS * places.t) {
         in_shares(n_threads, count, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t p = begin; p < end; ++p)
-                if (places.rows[p] < 0)
-                    dots[p] = T{};
-                else
-                    fill(p, std::min(p + 1, end - 1));
+            fill(begin, end, [](std::size_t p) { return p; });
         });
         return;
     }
     std::fill_n(dots, count, T{});
     const PlacesByRow by_row(places);
     in_shares(n_threads, by_row.order.size(), [&](std::size_t begin, std::size_t end) {
-        for (std::size_t q = begin; q < end; ++q)
-            fill(by_row.order[q], by_row.order[std::min(q + 1, end - 1)]);
+        fill(begin, end, [&](std::size_t q) { return by_row.order[q]; });
     });
 }
 

@@ -131,15 +131,17 @@ std::size_t active_dot(const T* X, const M* on, std::size_t m, Units<T, S> W, T*
     const ActiveUnits active(on, m, W.s);
     if (active.count() > most) return active.count();
     std::fill_n(out, m * W.s, T{});
+    const auto put = [&](std::size_t place, Real<S> value) {
+        narrow(value + (W.bias ? widened(W.bias[place % W.s]) : Real<S>{}), out + place);
+    };
     in_shares(n_threads, active.count(), [&](std::size_t begin, std::size_t end) {
+        Dots<T, S, decltype(put)> waiting(W.n, put);
         for (std::size_t u = begin; u < end; ++u) {
             const std::size_t j = active.unit(u);
-            const S *row = W.rows + j * W.n, *next = W.rows + active.unit(std::min(u + 1, end - 1)) * W.n;
-            const Real<S> bias = W.bias ? widened(W.bias[j]) : Real<S>{};
-            active.for_inputs(u, [&](std::size_t i) {
-                narrow(dot(X + i * W.n, row, W.n, next) + bias, out + i * W.s + j);
-            });
+            active.for_inputs(
+                u, [&](std::size_t i) { waiting.add(X + i * W.n, W.rows + j * W.n, i * W.s + j); });
         }
+        waiting.finish();
     });
     return active.count();
 }

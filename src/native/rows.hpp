@@ -11,28 +11,73 @@ namespace {
 
 constexpr std::size_t LINE = 64;  // bytes of the cache
 constexpr std::size_t PARTIAL_BYTES = 128;
-constexpr int ROWS_AT_ONCE = 4;  // whose sum is loaded and stored once
+constexpr int ROWS_AT_ONCE = 4;                  // whose sum is loaded and stored once
+constexpr int DOTS_AT_ONCE = widest_bytes / 16;  // whose partial sums stay in registers
 
-// <x, w>, by PARTIAL_BYTES of partial sums; `next` is the row that will be asked for after w.
-template <class T, class S>
-SPARSACT_INLINE Real<S> dot(const T* x, const S* w, std::size_t n, const S* next) {
+// Some <x, row>, each by PARTIAL_BYTES of partial sums; `next` are the rows that will follow.
+template <int count, class T, class S>
+SPARSACT_INLINE void fill_dots(const T* const* x, const S* const* rows, std::size_t n, const S* const* next,
+                               Real<S>* dots) {
     constexpr std::size_t partials = PARTIAL_BYTES / sizeof(Real<S>), width = lanes<Real<S>>,
                           vectors = partials / width;
-    Vector<Real<S>> sums[vectors] = {};
+    Vector<Real<S>> sums[count][vectors] = {};
     std::size_t i = 0;
-    for (; i + partials <= n; i += partials) {
-        for (std::size_t ahead = 0; ahead < partials * sizeof(S); ahead += LINE)
-            prefetch(next, i + ahead / sizeof(S));
-        for (std::size_t v = 0; v < vectors; ++v)
-            sums[v] += load_reals(x + i + v * width) * load_reals(w + i + v * width);
+    for (; i + partials <= n; i += partials)
+        for (int r = 0; r < count; ++r) {
+            for (std::size_t ahead = 0; ahead < partials * sizeof(S); ahead += LINE)
+                prefetch(next[r], i + ahead / sizeof(S));
+            for (std::size_t v = 0; v < vectors; ++v)
+                sums[r][v] += load_reals(x[r] + i + v * width) * load_reals(rows[r] + i + v * width);
+        }
+    for (int r = 0; r < count; ++r) {
+        Real<S> partial[partials];
+        for (std::size_t v = 0; v < vectors; ++v) store(partial + v * width, sums[r][v]);
+        for (std::size_t p = 0; i + p < n; ++p) partial[p] += widened(x[r][i + p]) * widened(rows[r][i + p]);
+        for (std::size_t half = partials / 2; half; half /= 2)
+            for (std::size_t p = 0; p < half; ++p) partial[p] += partial[p + half];
+        dots[r] = partial[0];
     }
-    Real<S> partial[partials];
-    for (std::size_t v = 0; v < vectors; ++v) store(partial + v * width, sums[v]);
-    for (std::size_t p = 0; i < n; ++i, ++p) partial[p] += widened(x[i]) * widened(w[i]);
-    for (std::size_t half = partials / 2; half; half /= 2)
-        for (std::size_t p = 0; p < half; ++p) partial[p] += partial[p + half];
-    return partial[0];
 }
+
+// Calls put(place, <x, row>) for every product that is added; they wait as the rows of a RowSum do.
+template <class T, class S, class F>
+class Dots {
+  public:
+    Dots(std::size_t n, F put) : n_(n), put_(put) {}
+
+    SPARSACT_INLINE void add(const T* x, const S* row, std::size_t place) {
+        x_[waiting_] = x;
+        rows_[waiting_] = row;
+        places_[waiting_] = place;
+        prefetch(row, 0);
+        if (++waiting_ < 2 * DOTS_AT_ONCE) return;
+        fill<DOTS_AT_ONCE>(0, rows_ + DOTS_AT_ONCE);
+        std::copy_n(x_ + DOTS_AT_ONCE, DOTS_AT_ONCE, x_);
+        std::copy_n(rows_ + DOTS_AT_ONCE, DOTS_AT_ONCE, rows_);
+        std::copy_n(places_ + DOTS_AT_ONCE, DOTS_AT_ONCE, places_);
+        waiting_ = DOTS_AT_ONCE;
+    }
+
+    void finish() {
+        for (int r = 0; r < waiting_; ++r) fill<1>(r, rows_ + std::min(r + 1, waiting_ - 1));
+        waiting_ = 0;
+    }
+
+  private:
+    template <int count>
+    SPARSACT_INLINE void fill(int first, const S* const* next) {
+        Real<S> dots[count];
+        fill_dots<count>(x_ + first, rows_ + first, n_, next, dots);
+        for (int r = 0; r < count; ++r) put_(places_[first + r], dots[r]);
+    }
+
+    std::size_t n_;
+    F put_;
+    const T* x_[2 * DOTS_AT_ONCE];
+    const S* rows_[2 * DOTS_AT_ONCE];
+    std::size_t places_[2 * DOTS_AT_ONCE];
+    int waiting_ = 0;
+};
 
 // Adds `count` rows, each times a number, to sums (n,), in order; `next` are the rows that will follow.
 template <int count, class S>

@@ -91,8 +91,8 @@ def main_directions(sample: Tensor, columns: Tensor) -> Tensor:
     points = sample.double() / columns
     points = points / points.norm(dim=1, keepdim=True).clamp(min=1e-300)
     k = min(N_DIRECTIONS, *points.shape)
-    vectors: Tensor = torch.linalg.eigh(points.T @ points)[1]
-    return vectors[:, vectors.shape[1] - k :].T.flip(0).float().contiguous()
+    vectors: Tensor = torch.linalg.svd(points, full_matrices=False)[2]
+    return vectors[:k].float().contiguous()
 
 
 def _left_out(weight: Tensor, columns: Tensor, sample: Tensor) -> float:

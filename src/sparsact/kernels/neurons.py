@@ -147,7 +147,8 @@ def active_counts(H: NDArray[Any]) -> tuple[int, int]:
     >>> active_counts(np.array([[3.0, 0.0, 1.0], [0.0, -0.0, np.nan]]))
     (3, 2)
     """
-    return active_counts_at(H.ctypes.data, *H.shape, H.dtype.itemsize)
+    m, s = H.shape
+    return active_counts_at(H.ctypes.data, m, s, H.itemsize)
 
 
 def active_counts_at(h: int, m: int, s: int, size: int) -> tuple[int, int]:
@@ -164,7 +165,7 @@ def _checked(rows: NDArray[Any], bias: NDArray[Any] | None, size: int, numbers: 
             f"got {rows.dtype} of shape {rows.shape}: pass np.ascontiguousarray of such a matrix."
         )
     chosen = rows.dtype if numbers is None else np.dtype(numbers)
-    if chosen != rows.dtype and (rows.dtype, chosen) != (np.uint16, np.float32):
+    if chosen != rows.dtype and not (rows.dtype == np.uint16 and chosen == np.float32):
         raise ValueError(
             f"numbers beside weights of {rows.dtype} are {rows.dtype} too, or float32 beside bfloat16 (uint16); "
             f"got {chosen}: leave `numbers` out."

@@ -77,10 +77,11 @@ def active_counts(h: int, m: int, s: int, size: int) -> tuple[int, int]:
 
 def nonzero(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Where numbers are neither 0 nor -0; what is no number counts."""
-    return (values & 0x7FFF if values.dtype == np.uint16 else values) != 0
+    on: NDArray[np.bool_] = (values & 0x7FFF if values.dtype == np.uint16 else values) != 0
+    return on
 
 
 def array_at(address: int, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
     """The array whose memory begins at an address."""
     memory = (ctypes.c_char * max(1, shape[0] * shape[1] * dtype.itemsize)).from_address(address)
-    return np.ndarray(shape, dtype=dtype, buffer=memory)
+    return np.ndarray(shape, dtype=dtype, buffer=memoryview(memory))
