@@ -133,9 +133,9 @@ def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
 
 
 def _exact_settings(one: Candidate) -> dict[str, Setting]:
-    if one.obstacle:
-        return {}
     limits = Limits(max_rows=max(ROWS))
+    if one.obstacle or one.density > limits.max_share:
+        return {}
     found = {"exact": exact(one.model, one.block, limits)}
     if one.provable and one.sample.dtype in NARROW:
         found["certified"] = certified(one.model, one.block, limits, one.sample.float())
