@@ -1,8 +1,9 @@
 """Feed-forward blocks that read only the weights of active units, beside the same blocks of dense PyTorch.
 
 Batch 1, one thread, float32 and bfloat16; d = 2048 inputs and s = 8192 units, and d = 4096 and s = 16384; biases such
-that 3, 10 and 30 % of the units are active. Medians of repeats taken in turns. Each call takes the next of several
-layers, more than 1.5 GB together, so that both sides read their weights from memory. The dense side is ``F.linear``,
+that 3, 10 and 30 % of the units are active. A time is that of a block in a pass through several, one after another as
+in a model; medians of repeats taken in turns. The blocks are 1.5 GB together, and a pass of a dense side comes before
+each sparse one, so that both sides read their weights from memory. The dense side is ``F.linear``,
 ReLU, ``F.linear``, with the second weight stored in either orientation: the faster one counts. Unit: times as fast.
 
 - *gather*: the active units are known beforehand: their rows of both layers (``gather_dot``, ``gather_sum``).
@@ -20,7 +21,6 @@ the dense side: 1 / density, 2 / (1 + density) and 3 / (1 + 2 density).
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import cycle
 from math import ceil
 from statistics import median
 from typing import Any
@@ -36,8 +36,8 @@ from sparsact import kernels
 
 SIZES, QUICK = ((2048, 8192), (4096, 16384)), ((64, 256),)
 DENSITIES = (0.03, 0.1, 0.3)
-COLD_BYTES = 1.5e9  # of layers
-LAYERS = range(3, 14)  # at the least and the most; no multiple of the seven calls in a round comes up
+COLD_BYTES = 1.5e9  # of blocks
+BLOCKS = 3, 12  # at the least and the most
 GATHER_GOALS = {  # shares of the bound
     (torch.float32, 0.03): 0.75,
     (torch.float32, 0.1): 0.75,
@@ -111,20 +111,22 @@ def check(layer: Layer, x: Tensor) -> None:
 def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int, quick: bool) -> list[Figure]:
     """Every sparse way beside its dense one."""
     x, k = torch.randn(1, d).to(dtype), round(density * s)
-    count = min(LAYERS[-1], max(LAYERS[0], ceil(COLD_BYTES / (4 * d * s * x.element_size()))))
+    count = min(BLOCKS[1], max(BLOCKS[0], ceil(COLD_BYTES / (4 * d * s * x.element_size()))))
     layers = [Layer(x, s, k) for _ in range(count)]
     check(layers[0], x)
-    turn = cycle(layers)
     ways: dict[str, Callable[[Layer], Tensor]] = {
         "dense": lambda layer: layer.dense(x, layer.down.t()),
-        "dense, down across": lambda layer: layer.dense(x, layer.down_across),
         "gather": lambda layer: layer.gather(x),
+        "dense, down across": lambda layer: layer.dense(x, layer.down_across),
         "exact ReLU": lambda layer: layer.relu(x),
         "dense gated": lambda layer: layer.dense_gated(x, layer.down.t()),
-        "dense gated, down across": lambda layer: layer.dense_gated(x, layer.down_across),
         "exact ReGLU": lambda layer: layer.reglu(x),
+        "dense gated, down across": lambda layer: layer.dense_gated(x, layer.down_across),
     }
-    times = interleaved({name: (lambda way=way: way(next(turn))) for name, way in ways.items()}, repeats)
+    passes = interleaved(
+        {name: (lambda way=way: [way(layer) for layer in layers]) for name, way in ways.items()}, repeats
+    )
+    times = {name: [seconds / count for seconds in values] for name, values in passes.items()}
     seconds = {name: median(values) for name, values in times.items()}
     plain = min(seconds["dense"], seconds["dense, down across"])
     gated = min(seconds["dense gated"], seconds["dense gated, down across"])

@@ -29,21 +29,14 @@ struct PlacesByRow {
     std::vector<std::size_t> starts, order;  // (t + 1,), (places with a row,)
 };
 
-// Fills `out` (n,) with what f adds to a sum of rows; numbers that are stored narrow are added in `wide`.
+// Fills `out` (n,) with what f adds to a sum of rows, in `wide`, which stands on a cache line.
 template <class T, class F>
-SPARSACT_INLINE void fill_sum(T* out, [[maybe_unused]] Real<T>* wide, std::size_t n, F f) {
-    if constexpr (std::is_same_v<T, Real<T>>) {
-        std::fill_n(out, n, T{});
-        RowSum<T> sum(out, n);
-        f(sum);
-        sum.finish();
-    } else {
-        std::fill_n(wide, n, Real<T>{});
-        RowSum<T> sum(wide, n);
-        f(sum);
-        sum.finish();
-        for (std::size_t i = 0; i < n; ++i) narrow(wide[i], out + i);
-    }
+SPARSACT_INLINE void fill_sum(T* out, Real<T>* wide, std::size_t n, F f) {
+    std::fill_n(wide, n, Real<T>{});
+    RowSum<T> sum(wide, n);
+    f(sum);
+    sum.finish();
+    for (std::size_t i = 0; i < n; ++i) narrow(wide[i], out + i);
 }
 
 }  // namespace
@@ -79,7 +72,7 @@ void gather_dot(const T* X, const T* W, std::size_t n, Places places, T* dots, i
 template <class T>
 void gather_sum(const T* A, const T* V, std::size_t n, Places places, T* sums, int n_threads) {
     in_shares(n_threads, places.m, [&](std::size_t begin, std::size_t end) {
-        Scratch<Real<T>> wide(std::is_same_v<T, Real<T>> ? 0 : n);
+        Scratch<Real<T>> wide(n);
         for (std::size_t i = begin; i < end; ++i)
             fill_sum(sums + i * n, wide.data(), n, [&](RowSum<T>& sum) {
                 for (std::size_t p = i * places.k; p < (i + 1) * places.k; ++p)
@@ -93,7 +86,7 @@ template <class T>
 void scatter_outer(const T* A, const T* X, std::size_t n, Places places, T* sums, int n_threads) {
     const PlacesByRow by_row(places);
     in_shares(n_threads, places.t, [&](std::size_t begin, std::size_t end) {
-        Scratch<Real<T>> wide(std::is_same_v<T, Real<T>> ? 0 : n);
+        Scratch<Real<T>> wide(n);
         for (std::size_t r = begin; r < end; ++r)
             if (by_row.starts[r] < by_row.starts[r + 1])
                 fill_sum(sums + r * n, wide.data(), n, [&](RowSum<T>& sum) {
