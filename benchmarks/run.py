@@ -24,6 +24,7 @@ BENCHMARKS = (
     "predictors",
     "gpu",
     "neurons",
+    "sparsify",
     "network_values",
     "bucket_kernels",
     "units",

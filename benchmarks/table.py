@@ -12,6 +12,7 @@ from pathlib import Path
 
 from table_cells import line as _line
 from table_cells import spread as _spread
+from table_inference import inference_lines
 from table_routed import routed_lines
 
 
@@ -63,6 +64,7 @@ def lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
     if ("Index_10 m=100,000", "times as fast") in rows:
         yield from network_lines(rows)
     yield from routed_lines(rows)
+    yield from inference_lines(rows)
 
 
 def network_lines(rows: dict[tuple[object, ...], dict]) -> Iterator[str]:
