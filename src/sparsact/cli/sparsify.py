@@ -38,21 +38,35 @@ def sparsify(
     ] = "auto",
     predictor: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of --method predictor: sketch, low_rank or lsh.", show_default=False),
+        typer.Option(metavar="NAME", help="With --method predictor: sketch, low_rank or lsh; sketch if not given.", show_default=False),
     ] = None,
     recall: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Of active units that it is to find.", show_default=False)
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With --method predictor: the share of active units that it is to find; 0.99 if no target is given.",
+            show_default=False,
+        ),
     ] = None,
     density: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Of units that are computed at most.", show_default=False)
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With predictor, threshold or top_k: the share of units that is computed at most.",
+            show_default=False,
+        ),
     ] = None,
     error: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Of a block's output, for threshold and top_k.", show_default=False),
+        typer.Option(
+            metavar="SHARE",
+            help="With threshold or top_k: the error of a block's output, as a share of its size, at most.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, metavar="N", help="Inputs that the model gets at once.")] = 1,
-    time_limit: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="For the timing of auto.")] = 20.0,
+    time_limit: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")] = 20.0,
     threads: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Threads of torch; its own choice if not given.", show_default=False),

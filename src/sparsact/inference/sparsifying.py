@@ -12,6 +12,7 @@ from torch import nn
 from sparsact.inference.block import Block
 from sparsact.inference.choose import Candidate, as_told, fastest
 from sparsact.inference.inputs import Inputs, batches
+from sparsact.inference.options import EXACT, check_options
 from sparsact.inference.plan import METHODS, Plan
 from sparsact.inference.predictors import collect_inputs
 from sparsact.inference.settings import restore
@@ -69,10 +70,12 @@ def sparsify(
     Raises
     ------
     ValueError
-        If there is no block, if a method needs exact zeros and no block has them, or if inputs are missing.
+        If there is no block, if a method needs exact zeros and no block has them, if inputs are missing, or if the
+        method does not take an option.
     """
     if method != "auto" and method not in METHODS[1:]:
         raise ValueError(f"`method` must be one of auto, {', '.join(METHODS[1:])}; got {method!r}.")
+    check_options(method, options)
     if inputs is None:
         raise ValueError(
             "`inputs` are needed: the model is run on them once to find its blocks and to measure them; "
@@ -96,7 +99,7 @@ def sparsify(
                 'Pass method="threshold" or "top_k", which approximate, or see sparsact.inference.training.with_relu.'
             )
     worn = put_on(model, chosen)
-    if method in ("auto", "exact", "certified"):
+    if method in EXACT:
         worn = verified(model, found, worn, shown[0])
     object.__setattr__(model, PLAN, Plan(tuple(choice for _, choice in worn)))
     return model
