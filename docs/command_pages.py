@@ -40,9 +40,9 @@ def _spelling(parameter: Any) -> str:
 
 def _meaning(parameter: Any) -> str:
     default = parameter.default
-    told = parameter.help
+    told = (parameter.help or "").replace("*", r"\*")
     if parameter.required:
         return f"{told} Required." if parameter.param_type_name == "option" else told
     if default is None or parameter.is_flag:
-        return str(told)
+        return told
     return f"{told} Default: ``{getattr(default, 'value', default)}``."

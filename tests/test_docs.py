@@ -5,7 +5,9 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -18,6 +20,7 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 FOLDERS = "src|tests|docs|benchmarks|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
+LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
 
 
@@ -57,7 +60,13 @@ def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch):
+    """A listing with a caption is a file that the examples find, and its commands run after them."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    for name, body in LISTING.findall(text):
+        Path(name).write_text(dedent(body), encoding="utf-8")
+        monkeypatch.delitem(sys.modules, Path(name).stem, raising=False)
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.testfile(str(page), module_relative=False, optionflags=options).failed == 0
 

@@ -9,10 +9,27 @@
 namespace sparsact::SPARSACT_ISA {
 namespace {
 
-constexpr std::size_t LINE = 64;  // bytes of the cache
+constexpr std::size_t LINE = 64;    // bytes of the cache
+constexpr std::size_t PAGE = 4096;  // bytes whose address is looked up at once
 constexpr std::size_t PARTIAL_BYTES = 128;
-constexpr int ROWS_AT_ONCE = 4;                  // whose sum is loaded and stored once
-constexpr int DOTS_AT_ONCE = widest_bytes / 16;  // whose partial sums stay in registers
+constexpr int ROWS_AT_ONCE = 4;  // whose sum is loaded and stored once
+constexpr int DOTS_AT_ONCE = 2;  // whose partial sums stay in registers
+
+// Asks for the line of row[ahead], for the second cache: rows of a power of two bytes share the same few
+// places of the first, and would drive each other out of it.
+template <class T>
+SPARSACT_INLINE void prefetch_row(const T* row, std::size_t ahead) {
+#ifdef SPARSACT_VECTORS
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::size_t>(row) + ahead * sizeof(T)),
+                       0, 2);
+#endif
+}
+
+// Asks for a line of each page, so that addresses are looked up before the rest is asked for.
+template <class T>
+SPARSACT_INLINE void prefetch_pages(const T* row, std::size_t n) {
+    for (std::size_t page = 0; page < n; page += PAGE / sizeof(T)) prefetch_row(row, page);
+}
 
 // Some <x, row>, each by PARTIAL_BYTES of partial sums; `next` are the rows that will follow.
 template <int count, class T, class S>
@@ -25,7 +42,7 @@ SPARSACT_INLINE void fill_dots(const T* const* x, const S* const* rows, std::siz
     for (; i + partials <= n; i += partials)
         for (int r = 0; r < count; ++r) {
             for (std::size_t ahead = 0; ahead < partials * sizeof(S); ahead += LINE)
-                prefetch(next[r], i + ahead / sizeof(S));
+                prefetch_row(next[r], i + ahead / sizeof(S));
             for (std::size_t v = 0; v < vectors; ++v)
                 sums[r][v] += load_reals(x[r] + i + v * width) * load_reals(rows[r] + i + v * width);
         }
@@ -49,13 +66,13 @@ class Dots {
         x_[waiting_] = x;
         rows_[waiting_] = row;
         places_[waiting_] = place;
-        prefetch(row, 0);
-        if (++waiting_ < 2 * DOTS_AT_ONCE) return;
+        prefetch_pages(row, n_);
+        if (++waiting_ < 3 * DOTS_AT_ONCE) return;
         fill<DOTS_AT_ONCE>(0, rows_ + DOTS_AT_ONCE);
-        std::copy_n(x_ + DOTS_AT_ONCE, DOTS_AT_ONCE, x_);
-        std::copy_n(rows_ + DOTS_AT_ONCE, DOTS_AT_ONCE, rows_);
-        std::copy_n(places_ + DOTS_AT_ONCE, DOTS_AT_ONCE, places_);
-        waiting_ = DOTS_AT_ONCE;
+        std::copy_n(x_ + DOTS_AT_ONCE, 2 * DOTS_AT_ONCE, x_);
+        std::copy_n(rows_ + DOTS_AT_ONCE, 2 * DOTS_AT_ONCE, rows_);
+        std::copy_n(places_ + DOTS_AT_ONCE, 2 * DOTS_AT_ONCE, places_);
+        waiting_ = 2 * DOTS_AT_ONCE;
     }
 
     void finish() {
@@ -73,9 +90,9 @@ class Dots {
 
     std::size_t n_;
     F put_;
-    const T* x_[2 * DOTS_AT_ONCE];
-    const S* rows_[2 * DOTS_AT_ONCE];
-    std::size_t places_[2 * DOTS_AT_ONCE];
+    const T* x_[3 * DOTS_AT_ONCE];
+    const S* rows_[3 * DOTS_AT_ONCE];
+    std::size_t places_[3 * DOTS_AT_ONCE];
     int waiting_ = 0;
 };
 
@@ -87,7 +104,7 @@ SPARSACT_INLINE void add_rows(Real<S>* sums, std::size_t n, const Real<S>* a, co
     static_assert(line % width == 0);
     std::size_t i = 0;
     for (; i + line <= n; i += line) {
-        for (int r = 0; r < count; ++r) prefetch(next[r], i);
+        for (int r = 0; r < count; ++r) prefetch_row(next[r], i);
         for (std::size_t v = i; v < i + line; v += width) {
             auto sum = load<Vector<Real<S>>>(sums + v);
             for (int r = 0; r < count; ++r) sum += a[r] * load_reals(rows[r] + v);
@@ -98,8 +115,8 @@ SPARSACT_INLINE void add_rows(Real<S>* sums, std::size_t n, const Real<S>* a, co
         for (int r = 0; r < count; ++r) sums[i] += a[r] * widened(rows[r][i]);
 }
 
-// Adds rows, each times a number, to sums (n,); rows wait until there are enough of them to be added at once,
-// and then until it is known which will follow.
+// Adds rows, each times a number, to sums (n,). Of the rows that wait the first are added at once, while the
+// next as many are asked for, and of those after them the pages.
 template <class S>
 class RowSum {
   public:
@@ -108,12 +125,12 @@ class RowSum {
     SPARSACT_INLINE void add(Real<S> a, const S* row) {
         a_[waiting_] = a;
         rows_[waiting_] = row;
-        prefetch(row, 0);
-        if (++waiting_ < 2 * ROWS_AT_ONCE) return;
+        prefetch_pages(row, n_);
+        if (++waiting_ < 3 * ROWS_AT_ONCE) return;
         add_rows<ROWS_AT_ONCE>(sums_, n_, a_, rows_, rows_ + ROWS_AT_ONCE);
-        std::copy_n(a_ + ROWS_AT_ONCE, ROWS_AT_ONCE, a_);
-        std::copy_n(rows_ + ROWS_AT_ONCE, ROWS_AT_ONCE, rows_);
-        waiting_ = ROWS_AT_ONCE;
+        std::copy_n(a_ + ROWS_AT_ONCE, 2 * ROWS_AT_ONCE, a_);
+        std::copy_n(rows_ + ROWS_AT_ONCE, 2 * ROWS_AT_ONCE, rows_);
+        waiting_ = 2 * ROWS_AT_ONCE;
     }
 
     void finish() {
@@ -125,8 +142,8 @@ class RowSum {
   private:
     Real<S>* sums_;
     std::size_t n_;
-    const S* rows_[2 * ROWS_AT_ONCE];
-    Real<S> a_[2 * ROWS_AT_ONCE];
+    const S* rows_[3 * ROWS_AT_ONCE];
+    Real<S> a_[3 * ROWS_AT_ONCE];
     int waiting_ = 0;
 };
 

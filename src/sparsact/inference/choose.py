@@ -14,7 +14,7 @@ from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.products import DTYPES
 from sparsact.inference.roofline import roofline
 from sparsact.inference.screen import NARROW
-from sparsact.inference.settings import Limits, Setting, approximate, certified, exact, kept
+from sparsact.inference.settings import Limits, Setting, approximate, certified, exact, kept, private
 from sparsact.inference.timing import Times, take
 from sparsact.inference.verify import Chosen
 from sparsact.inference.weights import BlockWeights
@@ -52,7 +52,7 @@ class Candidate:
     def provable(self) -> bool:
         """Whether units may be left out before their pre-activations are known, which are 0 then."""
         thresholds = self.block.activation.zero_below
-        return thresholds is not None and bool((thresholds >= 0).all()) and self.block.private
+        return thresholds is not None and bool((thresholds >= 0).all()) and private(self.model, self.block)
 
     def bound(self, method: str) -> float:
         """Bytes of the dense block over those that the method reads at best."""

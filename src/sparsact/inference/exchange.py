@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import local
 from typing import Any, NamedTuple
 
 import torch
@@ -16,36 +17,63 @@ class Switched(NamedTuple):
 
 
 class Exchange:
-    """A place for one input and what the gate makes of it.
+    """A place for one input and what the gate makes of it, for each thread.
 
     The gate and the up-projection of a gated block are called one after the other, in either order, with one and the
-    same tensor. The first puts, the second takes; whoever is called with another tensor finds nothing.
+    same tensor, or views of it. What the one puts, the other takes; whoever is called with other numbers finds nothing.
 
     Parameters
     ----------
     threshold : Tensor of shape (units,)
         Pre-activations up to which units are off.
+
+    Attributes
+    ----------
+    up_first : bool
+        Whether the up-projection is called before the gate, as far as the last call tells.
     """
 
     def __init__(self, threshold: Tensor) -> None:
         self.threshold = threshold
-        self._held: tuple[Tensor, int, Switched] | None = None
+        self.up_first = False
+        self._here = local()
 
-    def put(self, x: Tensor, z: Tensor) -> Switched:
-        """Keep what the gate makes of ``x``; it replaces what was there. A NaN switches on, so that it is not lost."""
-        switched = Switched(z, (z <= self.threshold).logical_not_().view(torch.uint8))
-        self._held = (x, _writes(x), switched)
-        return switched
+    def switched(self, z: Tensor) -> Switched:
+        """Pre-activations and their mask. What is not finite switches on: times the gate's zero it is not a number."""
+        z = z.contiguous()
+        off = z <= self.threshold
+        if not z.min() > -torch.inf:
+            off &= z > -torch.inf
+        return Switched(z, off.logical_not_().view(torch.uint8))
 
-    def take(self, x: Tensor) -> Switched | None:
-        """What was put for this very tensor, unless it was written to since; it is gone then."""
-        held, self._held = self._held, None
-        if held is not None and held[0] is x and held[1] == _writes(x):
-            return held[2]
-        return None
+    def put(self, x: Tensor, switched: Switched | None, *, by_gate: bool) -> None:
+        """Keep what the gate makes of ``x``, or that it was not asked yet; it replaces what was there."""
+        self._here.held = by_gate, x, _writes(x), switched
+
+    def take(self, x: Tensor, *, by_gate: bool) -> Switched | None:
+        """What the other layer put for this very tensor, unless it was written to since; it is gone then."""
+        held = getattr(self._here, "held", None)
+        self._here.held = None
+        found = held is not None and held[0] != by_gate and _same(held[1], x) and held[2] == _writes(x)
+        if by_gate:
+            self.up_first = found
+        return held[3] if found else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"threshold": self.threshold, "_held": None}
+        return {"threshold": self.threshold, "up_first": self.up_first}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _here=local())
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same memory, read in the same order."""
+    return one is other or (
+        one.data_ptr() == other.data_ptr()
+        and one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.dtype == other.dtype
+    )
 
 
 def _writes(x: Tensor) -> int:

@@ -24,15 +24,16 @@ class Held(Generic[Made]):
     def __init__(self, make: Callable[[Tensor, Tensor | None], Made]) -> None:
         self._make = make
         self._made: Made | None = None
-        self._stamp: Stamp | None = None
+        self._of: Stamped | None = None
 
     def of(self, linear: nn.Linear) -> Made:
         """The value for the layer's present weights."""
-        now = stamp(linear)
-        if self._made is None or now != self._stamp:
-            self._made = self._make(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
-            self._stamp = now
-        return self._made
+        of, made = self._of, self._made
+        if of is None or made is None or not of.still(linear):
+            of = Stamped(linear)
+            made = self._make(of.weight, of.bias)
+            self._made, self._of = made, of
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Held[Made]:
         return Held(self._make)
@@ -41,11 +42,20 @@ class Held(Generic[Made]):
         return Held, (self._make,)
 
 
-Stamp = tuple[int, int, int, int]
+class Stamped:
+    """The weight and the bias of a layer as they are now; held, so that no others come to lie at their addresses."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        self.weight = linear.weight.detach()
+        self.bias = None if linear.bias is None else linear.bias.detach()
+        self._stamp = _stamp(linear)
+
+    def still(self, linear: nn.Linear) -> bool:
+        """Whether they have neither moved nor been written to since, as far as torch counts it."""
+        return _stamp(linear) == self._stamp
 
 
-def stamp(linear: nn.Linear) -> Stamp:
-    """Changes when the weight or the bias of a layer moves or is written to."""
+def _stamp(linear: nn.Linear) -> tuple[int, int, int, int]:
     parameters = linear._parameters  # much quicker than the attributes
     return *_written(parameters["weight"]), *_written(parameters["bias"])
 

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.inference.exchange import Exchange
+from sparsact.inference.exchange import Exchange, Switched
 from sparsact.inference.held import Held
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
 
@@ -100,21 +101,30 @@ class SparseLinear(nn.Linear):
 
     def rows(self, x: Tensor) -> int:
         """Rows of the input if the short way is open to it, else 0."""
-        weight = self._parameters["weight"]
-        assert weight is not None  # noqa: S101 # a Linear has one
+        weight = self._parameters.get("weight")  # none if it is parametrized or pruned
         if (
-            self.training
+            torch.compiler.is_compiling()
+            or type(x) is not Tensor
+            or type(weight) is not nn.Parameter
+            or self.training
             or not x.is_cpu
             or x.dtype is not weight.dtype
             or x.dtype not in DTYPES
             or not weight.is_cpu
+            or weight.is_inference()  # writes to it are not counted
+            or x.layout is not torch.strided
             or x.shape[-1] != self.in_features
             or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
-            or torch.compiler.is_compiling()
+            or followed()
         ):
             return 0
         rows = x.numel() // self.in_features
         return rows if rows <= self._sparse.max_rows else 0
+
+    @property
+    def hooked(self) -> bool:
+        """Whether hooks see, or change, what the layer reads or gives: that must be the whole of it then."""
+        return bool(self._forward_hooks or self._forward_pre_hooks)
 
 
 class SparseDown(SparseLinear):
@@ -128,7 +138,8 @@ class SparseDown(SparseLinear):
         x = input if sparse.keep is None else sparse.keep(input)
         rows = self.rows(x)
         if rows:
-            out = sparse.product.of(self)(x.contiguous(), rows, sparse.max_share)
+            product = sparse.product.of(self)
+            out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
             if out is not None:
                 return out.view(*x.shape[:-1], self.out_features)
         return F.linear(x, self.weight, self.bias)
@@ -141,23 +152,24 @@ class SwitchLinear(SparseLinear):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias`` of the units that are chosen, and 0 of the others."""
+        rows = self.rows(input)
+        if not rows or self.hooked:
+            return F.linear(input, self.weight, self.bias)
         exchange = self._sparse.exchange
         if exchange is None:
-            return self.compute(input)
-        known = exchange.take(input)
-        if known is not None:
-            return known.z
-        z = self.compute(input)
-        if self.rows(input):
-            exchange.put(input, z)
-        return z
+            return self.compute(input, rows)
+        known = exchange.take(input, by_gate=True)
+        if known is None:
+            known = exchange.switched(self.compute(input, rows))
+            exchange.put(input, known, by_gate=True)
+        return known.z
 
-    def compute(self, x: Tensor) -> Tensor:
-        """The pre-activations themselves."""
+    def compute(self, x: Tensor, rows: int) -> Tensor:
+        """The pre-activations themselves, of an input to which the short way is open."""
         sparse = self._sparse
         if sparse.pause:
             sparse.pause -= 1
-        elif sparse.chooser is not None and (rows := self.rows(x)):
+        elif sparse.chooser is not None:
             flat = x.reshape(rows, self.in_features).contiguous()
             chooser = sparse.chooser.of(self)
             if chooser is not None:
@@ -178,12 +190,34 @@ class GatedUp(SparseLinear):
         """``input @ weight.T + bias`` where the gate lets it through."""
         sparse = self._sparse
         rows = self.rows(input)
-        if rows:
-            switched = sparse.exchange.take(input)
-            if switched is None:  # the up-projection comes first
-                switched = sparse.exchange.put(input, sparse.gate.compute(input))
-            flat = input.reshape(rows, self.in_features).contiguous()
-            out = sparse.product.of(self)(flat, switched.on.view(rows, -1), sparse.max_share)
-            if out is not None:
-                return out.view(*input.shape[:-1], self.out_features)
+        if rows and not self.hooked:
+            switched = self._switched(input)
+            product = sparse.product.of(self)
+            if switched is not None and product.finite:
+                flat = input.reshape(rows, self.in_features).contiguous()
+                out = product(flat, switched.on.view(rows, -1), sparse.max_share)
+                if out is not None:
+                    return out.view(*input.shape[:-1], self.out_features)
         return F.linear(input, self.weight, self.bias)
+
+    def _switched(self, x: Tensor) -> Switched | None:
+        """What the gate makes of the input, if it was asked already or is known to be asked next."""
+        gate, exchange = self._sparse.gate, self._sparse.exchange
+        switched = exchange.take(x, by_gate=False)
+        if switched is None:
+            rows = gate.rows(x)
+            if exchange.up_first and rows and not gate.hooked:
+                switched = exchange.switched(gate.compute(x, rows))
+            exchange.put(x, switched, by_gate=False)
+        return switched
+
+
+def followed() -> bool:
+    """Whether torch records, transforms or casts operations, so that a product of ours would be left out of it."""
+    return bool(
+        torch._C._get_tracing_state()  # torch.jit.trace
+        or torch._C._len_torch_dispatch_stack()  # make_fx, fake tensors, counters
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+        or torch.is_autocast_enabled("cpu")
+    )

@@ -21,10 +21,16 @@ class RowProduct:
     weight : Tensor of shape (outputs, units)
         W; the copy takes as much memory again.
     bias : Tensor of shape (outputs,) or None
+
+    Attributes
+    ----------
+    finite : bool
+        Whether all weights are: else 0 times one of them is not 0, and leaving it out shows.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._outputs, self._units = weight.shape
+        self.finite = _finite(weight)
         self._product = SparseProduct(_array(weight.t().contiguous()), None if bias is None else _array(bias))
 
     def __call__(self, h: Tensor, rows: int, share: float) -> Tensor | None:
@@ -43,10 +49,16 @@ class ActiveProduct:
     weight : Tensor of shape (units, inputs)
         W, which is read where it lies.
     bias : Tensor of shape (units,) or None
+
+    Attributes
+    ----------
+    finite : bool
+        Whether weights and bias are.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._units = len(weight)
+        self.finite = _finite(weight) and (bias is None or _finite(bias))
         self._product = ActiveDot(_array(weight), None if bias is None else _array(bias))
 
     def __call__(self, x: Tensor, mask: Tensor, share: float) -> Tensor | None:
@@ -57,6 +69,11 @@ class ActiveProduct:
             x.data_ptr(), mask.data_ptr(), len(x), out.data_ptr(), torch.get_num_threads(), most
         )
         return out if found <= most else None
+
+
+def _finite(numbers: Tensor) -> bool:
+    """Whether all are: an infinity is the largest or the least, and what is no number is both."""
+    return all(bool(end.isfinite()) for end in numbers.aminmax()) if numbers.numel() else True
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

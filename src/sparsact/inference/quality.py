@@ -35,9 +35,9 @@ class Quality:
     energy : Estimate
         Share of the activations' energy that is kept, :math:`\sum \|h_P\|^2 / \sum \|h\|^2`.
     density : Estimate
-        Mean share of units that are predicted, |P| / s.
+        Mean share of units that are predicted, :math:`|P| / s`.
     active : Estimate or None
-        Mean share of units that are truly on, |A| / s.
+        Mean share of units that are truly on, :math:`|A| / s`.
     output_error : Estimate
         :math:`\sqrt{\sum \|V h_P - V h\|^2 / \sum \|V h\|^2}`, the block's relative error without the bias of V.
     """

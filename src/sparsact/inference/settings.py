@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sparsact.inference.block import Block
 from sparsact.inference.exchange import Exchange
-from sparsact.inference.held import Held, Stamp, stamp
+from sparsact.inference.held import Held, Stamped
 from sparsact.inference.linears import (
     Beside,
     Chooser,
@@ -80,7 +80,19 @@ def restore(module: nn.Module) -> None:
     if isinstance(module, SparseLinear):
         layer: Any = module
         del layer._sparse
-        layer.__class__ = nn.Linear
+        kind = type(layer)
+        if "parametrizations" in layer._modules:  # torch has made a class of its own from ours
+            kind.__bases__ = (nn.Linear,)
+        else:
+            layer.__class__ = nn.Linear
+
+
+def private(model: nn.Module, block: Block) -> bool:
+    """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
+    layers = block.linears(model)
+    return block.private and not any(
+        layers[role]._forward_hooks or layers[role]._forward_pre_hooks for role in layers if role != "down"
+    )
 
 
 def exact(
@@ -88,7 +100,7 @@ def exact(
 ) -> Setting:
     """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
     setting = Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share))})
-    if not block.private:  # something else reads the pre-activations: they are left whole
+    if not private(model, block):  # something else reads the pre-activations: they are left whole
         return setting
     if block.gate is not None:
         assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
@@ -104,13 +116,13 @@ def exact(
 
 def certified(model: nn.Module, block: Block, limits: Limits, sample: Tensor) -> Setting:
     """The block computed exactly for the units that the screen cannot prove to be off."""
-    make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE])
+    make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
     return exact(model, block, limits, Held(make), "certified")
 
 
 def approximate(model: nn.Module, block: Block, limits: Limits, predictor: Chooser) -> Setting:
     """The block computed for the units that a predictor names."""
-    return exact(model, block, limits, Fixed(predictor), "predictor")
+    return exact(model, block, limits, Fixed(predictor, model.get_submodule(block.switch)), "predictor")  # type: ignore[arg-type] # a Linear
 
 
 def kept(block: Block, limits: Limits, keep: Callable[[Tensor], Tensor], method: str) -> Setting:
@@ -119,11 +131,14 @@ def kept(block: Block, limits: Limits, keep: Callable[[Tensor], Tensor], method:
 
 
 class Fixed:
-    """A chooser that was calibrated for the weights that a layer has when it is first used, and for no others."""
+    """A chooser that was calibrated for the weights that a layer has now, and for no others.
 
-    def __init__(self, chooser: Chooser) -> None:
+    A copy, or one read from a file, takes the weights that it finds at its first use.
+    """
+
+    def __init__(self, chooser: Chooser, layer: nn.Linear | None = None) -> None:
         self._chooser = chooser
-        self._stamp: Stamp | None = None
+        self._calibrated = None if layer is None else Stamped(layer)
 
     def of(self, layer: nn.Linear) -> Chooser:
         """The chooser.
@@ -133,13 +148,13 @@ class Fixed:
         RuntimeError
             If the weights have changed.
         """
-        now = stamp(layer)
-        if self._stamp not in (None, now):
+        if self._calibrated is None:
+            self._calibrated = Stamped(layer)
+        if not self._calibrated.still(layer):
             raise RuntimeError(
                 "the weights of a layer have changed since its predictor was calibrated for them: "
                 "call sparsact.sparsify again, or densify."
             )
-        self._stamp = now
         return self._chooser
 
     def __reduce__(self) -> tuple[Any, ...]:

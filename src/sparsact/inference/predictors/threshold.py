@@ -17,7 +17,9 @@ STEPS = 1 << 16  # places of the sorted activations among which a threshold is c
 
 @dataclass(frozen=True)
 class Threshold:
-    r"""The units with :math:`|h_j| > \tau`, for any activation [1]_, [2]_: the others are not read by ``down``.
+    r"""The units with :math:`|h_j| > \tau`, for any activation: the others are not read by ``down``.
+
+    Due to [1]_ and [2]_, who set the threshold to a share of activations.
 
     Attributes
     ----------
