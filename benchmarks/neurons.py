@@ -25,6 +25,7 @@ from math import ceil
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
 from figures import Figure, judged, options, report
 from harness import interleaved
@@ -59,12 +60,13 @@ class Layer:
         d, dtype = x.shape[1], x.dtype
         self.switch, self.up, self.down = (torch.randn(s, d).div_(d**0.5).to(dtype) for _ in range(3))
         self.down_across = self.down.t().contiguous()
+        self.rows = np.array(array(self.down))  # in large pages, where the system has them; so does sparsify
         z = F.linear(x, self.switch).float()[0]
         self.bias = (-z.sort(descending=True).values[k - 1 : k + 1].mean()).expand(s).to(dtype).contiguous()
         self.active = F.linear(x, self.switch, self.bias).relu().nonzero()[:, 1][None].contiguous().numpy()
         self.known_bias = self.bias[self.active[0]]
         self.active_dot = kernels.ActiveDot(array(self.up))
-        self.sparse_product = kernels.SparseProduct(array(self.down))
+        self.sparse_product = kernels.SparseProduct(self.rows)
 
     def dense(self, x: Tensor, down: Tensor) -> Tensor:
         """The whole block."""
@@ -78,7 +80,7 @@ class Layer:
         """The block, its active units known."""
         z = torch.from_numpy(kernels.gather_dot(array(x), array(self.switch), self.active)).view(x.dtype)
         h = (z + self.known_bias).relu_()
-        return torch.from_numpy(kernels.gather_sum(array(h), array(self.down), self.active)).view(x.dtype)
+        return torch.from_numpy(kernels.gather_sum(array(h), self.rows, self.active)).view(x.dtype)
 
     def relu(self, x: Tensor) -> Tensor:
         """The block, its first layer dense."""

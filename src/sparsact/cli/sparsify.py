@@ -38,7 +38,11 @@ def sparsify(
     ] = "auto",
     predictor: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --method predictor: sketch, low_rank or lsh; sketch if not given.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="With --method predictor: sketch, low_rank or lsh; sketch if not given.",
+            show_default=False,
+        ),
     ] = None,
     recall: Annotated[
         float | None,
@@ -66,7 +70,9 @@ def sparsify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, metavar="N", help="Inputs that the model gets at once.")] = 1,
-    time_limit: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")] = 20.0,
+    time_limit: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")
+    ] = 20.0,
     threads: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Threads of torch; its own choice if not given.", show_default=False),

@@ -146,7 +146,7 @@ class SparseDown(SparseLinear):
 
 
 class SwitchLinear(SparseLinear):
-    """The layer that switches units on: exact where they may be on; 0, which the activation keeps, where they are off."""
+    """The layer that switches units on: exact where they may be on, and 0, which the activation keeps, elsewhere."""
 
     _sparse: Switch
 

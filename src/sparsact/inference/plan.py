@@ -82,10 +82,11 @@ class Plan:
         ]
         for one in self.choices:
             seconds = one.seconds or {}
-            dense, sparse = seconds.get("dense", nan), seconds.get(one.method, nan)
+            times = [_told(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)]
+            ratios = [_told(one.speed_up, ".2f"), _told(one.bound, ".2f")]
             lines.append(
-                f"{one.block:<32} {one.method:<10} {_told(100 * one.density, '.1f')} % {_told(1e6 * dense, '.0f'):>9} "
-                f"{_told(1e6 * sparse, '.0f'):>9} {_told(one.speed_up, '.2f'):>7} {_told(one.bound, '.2f'):>6}  {one.reason}"
+                f"{one.block:<32} {one.method:<10} {_told(100 * one.density, '.1f'):>6} % {times[0]:>9} {times[1]:>9} "
+                f"{ratios[0]:>7} {ratios[1]:>6}  {one.reason}"
             )
         return "\n".join(lines)
 

@@ -27,7 +27,6 @@ from sparsact.inference.linears import (
 )
 from sparsact.inference.screen import NARROW, Screen
 
-
 SAMPLE = 256  # inputs that a screen is fitted to
 
 
