@@ -249,6 +249,23 @@ def test_approximations_come_with_their_quality(method):
     assert 0 < error < 0.3
 
 
+@pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
+def test_the_bound_of_leaving_out_activations_is_that_of_down_alone(act):
+    model = nn.Sequential(nn.Linear(12, 40), act(), nn.Linear(40, 7))
+    (choice,) = plan_of(sparsify(model, "top_k", torch.randn(64, 12), density=0.1)).choices
+    share = choice.quality["quality"]["density"]["value"]
+    assert choice.bound == pytest.approx((12 + 7) / (12 + share * 7))
+    assert choice.max_rows == 16
+
+
+def test_the_bound_of_a_predictor_counts_its_own_bytes():
+    model = nn.Sequential(nn.Linear(12, 40), nn.ReLU(), nn.Linear(40, 7))
+    options = {"predictor": "low_rank", "rank": 3, "density": 0.3}
+    (choice,) = plan_of(sparsify(model, "predictor", torch.randn(64, 12), **options)).choices
+    share, dense = choice.quality["quality"]["density"]["value"], 4 * 40 * (12 + 7)
+    assert choice.bound == pytest.approx(dense / (share * dense + choice.quality["nbytes"]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from torch import Tensor, nn
 
@@ -34,7 +35,7 @@ class Block:
     Attributes
     ----------
     name : str
-        Where the block is in the model: the module that holds its layers.
+        Where the block is in the model: the module that holds its layers, or these where that holds other blocks too.
     up, down : str
         Names of the linear layers W and V, as in ``model.get_submodule``.
     gate : str or None
@@ -57,6 +58,13 @@ class Block:
     def switch(self) -> str:
         """Name of the layer whose pre-activations decide which units are on: the gate, or else ``up``."""
         return self.gate or self.up
+
+    @property
+    def holder(self) -> str:
+        """Name of the innermost module that holds its layers; empty if that is the model."""
+        paths = [name.split(".")[:-1] for name in (self.up, self.down, self.gate) if name]
+        shared = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
+        return ".".join(level[0] for level in shared)
 
     @property
     def exact(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -145,11 +144,7 @@ def _tells_apart(reader: Expression, block: Candidate, thresholds: Tensor) -> bo
 
 def _named(blocks: list[Block]) -> list[Block]:
     """Blocks with the names of the modules that hold them; with those of their layers where that is not enough."""
-    holders = []
-    for block in blocks:
-        paths = [name.split(".")[:-1] for name in (block.up, block.down, block.gate) if name]
-        shared = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
-        holders.append(".".join(level[0] for level in shared))
+    holders = [block.holder for block in blocks]
     named = []
     for block, holder in zip(blocks, holders, strict=True):
         clear = holder and holders.count(holder) == 1

@@ -12,7 +12,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.plan import Choice
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.products import DTYPES
-from sparsact.inference.roofline import roofline
+from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.screen import NARROW
 from sparsact.inference.settings import Limits, Setting, approximate, certified, exact, kept, private
 from sparsact.inference.timing import Times, take
@@ -54,17 +54,22 @@ class Candidate:
         thresholds = self.block.activation.zero_below
         return thresholds is not None and bool((thresholds >= 0).all()) and private(self.model, self.block)
 
-    def bound(self, method: str) -> float:
-        """Bytes of the dense block over those that the method reads at best."""
+    def bound(self, method: str, found: Predictor | None = None) -> float:
+        """Bytes of the dense block over those that an exact method, or a calibrated one, reads at best."""
         inputs, units, outputs = self.block.sizes(self.model)
-        gated, item = self.block.gate is not None, self.sample.itemsize
-        found = roofline(inputs, units, outputs, gated=gated, itemsize=item, density=self.density)
-        return found.speedup(method if method in ("exact", "certified") else "oracle") or 1.0
+        item, density = self.sample.itemsize, self.density if found is None else found.quality.density.value
+        read = roofline(inputs, units, outputs, gated=self.block.gate is not None, itemsize=item, density=density)
+        if found is None:
+            return read.speedup(method) or 1.0
+        if found.reads == "inputs":
+            return ratio(read.dense, read.oracle + found.nbytes)
+        return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
 
-    def choice(self, method: str, reason: str, **figures: Any) -> Choice:
-        """The choice of a method."""
-        bound = 1.0 if method == "dense" else self.bound(method)
-        return Choice(self.block.name, method, reason, self.density, bound=bound, **figures)
+    def choice(self, method: str, reason: str, found: Predictor | None = None, **figures: Any) -> Choice:
+        """The choice of a method, and of what was calibrated for it."""
+        bound = 1.0 if method == "dense" else self.bound(method, found)
+        quality = None if found is None else found.to_dict()
+        return Choice(self.block.name, method, reason, self.density, bound=bound, quality=quality, **figures)
 
 
 def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
@@ -75,27 +80,25 @@ def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
             return None, one.choice("dense", one.obstacle)
         found = calibrate(BlockWeights.of(one.model, one.block), one.sample.float(), method=method, **options)
         setting = kept(one.block, limits, Kept(found), method)
-        return setting, _told(one, method, found)
+        return setting, one.choice(method, "asked for", found, max_rows=limits.max_rows)
     if one.obstacle:
         return None, one.choice("dense", one.obstacle)
     if method == "exact":
-        return exact(one.model, one.block, limits), one.choice("exact", "asked for")
+        return exact(one.model, one.block, limits), one.choice("exact", "asked for", max_rows=limits.max_rows)
     if not one.provable:
         return None, one.choice("dense", "its pre-activations are read elsewhere, or 0 does not switch its units off")
     if method == "certified" and one.sample.dtype not in NARROW:
         return None, one.choice("dense", f"its weights are {one.sample.dtype}, proofs cover float32 and narrower")
     if method == "certified":
-        return certified(one.model, one.block, limits, one.sample.float()), one.choice("certified", "asked for")
+        setting = certified(one.model, one.block, limits, one.sample.float())
+        return setting, one.choice("certified", "asked for", max_rows=limits.max_rows)
     told: dict[str, Any] = {"method": options.get("predictor", "sketch")}
     told |= {name: value for name, value in options.items() if name != "predictor"}
     if not {"recall", "density"} & set(told):
         told["recall"] = 0.99
     found = calibrate(BlockWeights.of(one.model, one.block), one.sample.float(), **told)
-    return approximate(one.model, one.block, limits, found), _told(one, "predictor", found)
-
-
-def _told(one: Candidate, method: str, found: Predictor) -> Choice:
-    return one.choice(method, "asked for", quality=found.to_dict())
+    setting = approximate(one.model, one.block, limits, found)
+    return setting, one.choice("predictor", "asked for", found, max_rows=limits.max_rows)
 
 
 @dataclass(frozen=True)

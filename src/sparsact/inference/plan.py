@@ -27,7 +27,8 @@ class Choice:
     seconds : dict of str to float
         Median time of a block for one input, by each method that was timed on this machine; empty if none was.
     bound : float
-        How many times fewer bytes of weights the method reads than the dense block, at best.
+        How many times fewer bytes of weights the method reads than the dense block, at best; those of a predictor's own
+        tables are counted.
     max_rows : int
         Most rows of an input for which the method is taken.
     quality : dict or None

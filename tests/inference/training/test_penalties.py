@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from sparsact.inference.block import Activation, Block
+from sparsact.inference.trace import find_blocks
 from sparsact.inference.training import ActivationPenalty, TopKTraining, Transformer, unit_counts, with_relu
 
 
@@ -125,6 +126,13 @@ def test_relu_in_a_sequence_goes_between_the_layers_of_the_block():
     block = Block("", "0", "3", None, Activation("silu", F.silu, None))
     kinds = [type(module) for module in with_relu(model, [block])]
     assert kinds == [nn.Linear, nn.ReLU, nn.Dropout, nn.Linear, nn.SiLU, nn.Linear]
+
+
+def test_blocks_that_were_found_and_lie_side_by_side():
+    model = nn.Sequential(nn.Linear(3, 5), nn.SiLU(), nn.Linear(5, 4), nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 2))
+    blocks = find_blocks(model, torch.randn(7, 3))
+    kinds = [type(module) for module in with_relu(model, blocks)]
+    assert kinds == [nn.Linear, nn.ReLU, nn.Linear, nn.Linear, nn.ReLU, nn.Linear]
 
 
 def test_a_function_cannot_be_replaced():

@@ -47,8 +47,8 @@ def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
 
 def _activation_of(model: nn.Module, block: Block) -> str:
     """Name in the model of the module that is the block's activation."""
-    prefix = f"{block.name}." if block.name else ""
-    names: list[str] = [prefix + name for name, _ in model.get_submodule(block.name).named_modules() if name]
+    prefix = f"{block.holder}." if block.holder else ""
+    names: list[str] = [prefix + name for name, _ in model.get_submodule(block.holder).named_modules() if name]
     same = [name for name in names if _has_the_values(model.get_submodule(name), block)]
     if len(same) > 1:  # several in a row, as in nn.Sequential: the one between the layers
         same = [name for name in same if names.index(block.switch) < names.index(name) < names.index(block.down)]
