@@ -39,12 +39,9 @@ class Exchange:
         self._here = local()
 
     def switched(self, z: Tensor) -> Switched:
-        """Pre-activations and their mask. What is not finite switches on: times the gate's zero it is not a number."""
+        """Pre-activations and their mask. A NaN switches on, so that it is not lost."""
         z = z.contiguous()
-        off = z <= self.threshold
-        if not z.min() > -torch.inf:
-            off &= z > -torch.inf
-        return Switched(z, off.logical_not_().view(torch.uint8))
+        return Switched(z, (z <= self.threshold).logical_not_().view(torch.uint8))
 
     def put(self, x: Tensor, switched: Switched | None, *, by_gate: bool) -> None:
         """Keep what the gate makes of ``x``, or that it was not asked yet; it replaces what was there."""
