@@ -24,7 +24,9 @@ GAIN = 0.95  # of the dense time, that a method may take at most to be chosen
 ROWS = (4, 16)  # of an input, beyond one, for which it is asked whether the method still pays
 
 
-UNPROVABLE = "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed anew"
+UNPROVABLE = (
+    "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed anew"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +50,13 @@ class Candidate:
         """Why no exact method applies to the block; empty if one does."""
         if not self.block.exact:
             return f"its activation ({self.block.activation.name}) is never exactly zero"
-        if self.sample.dtype not in DTYPES:
-            return f"its weights are {self.sample.dtype}, kernels take float32, bfloat16 and float64: convert the model"
-        return self.misplaced
+        return self.unreadable
 
     @property
-    def misplaced(self) -> str:
-        """Why its weights are out of reach of kernels; empty if they are not."""
+    def unreadable(self) -> str:
+        """Why kernels cannot read its weights; empty if they can."""
+        if self.sample.dtype not in DTYPES:
+            return f"its weights are {self.sample.dtype}, kernels take float32, bfloat16 and float64: convert the model"
         weights = [layer.weight for layer in self.block.linears(self.model).values()]
         away = {str(weight.device) for weight in weights if not weight.is_cpu}
         if away:
@@ -91,8 +93,8 @@ def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
     """The block under the method that was asked for, or dense with the reason."""
     limits = Limits()
     if method in ("threshold", "top_k"):
-        if one.sample.dtype not in DTYPES:
-            return None, one.choice("dense", one.obstacle)
+        if one.unreadable:
+            return None, one.choice("dense", one.unreadable)
         found = calibrate(BlockWeights.of(one.model, one.block), one.sample.float(), method=method, **options)
         setting = kept(one.block, limits, Kept(found), method)
         return setting, _told(one, method, found)

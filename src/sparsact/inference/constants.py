@@ -1,4 +1,4 @@
-"""Parameters and buffers that an activation reads beside pre-activations: its thresholds hold for their numbers alone."""
+"""Parameters and buffers that an activation reads: its thresholds hold for their numbers alone."""
 
 from __future__ import annotations
 

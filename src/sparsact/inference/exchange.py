@@ -49,12 +49,13 @@ class Exchange:
 
     def take(self, x: Tensor, *, by_gate: bool) -> Switched | None:
         """What the other layer put for this very tensor, unless it was written to since; it is gone then."""
-        held = getattr(self._here, "held", None)
+        held: tuple[bool, Tensor, int, Switched | None] | None = getattr(self._here, "held", None)
         self._here.held = None
-        found = held is not None and held[0] != by_gate and _same(held[1], x) and held[2] == _writes(x)
+        if held is not None and (held[0] == by_gate or not _same(held[1], x) or held[2] != _writes(x)):
+            held = None
         if by_gate:
-            self.up_first = found
-        return held[3] if found else None
+            self.up_first = held is not None
+        return None if held is None else held[3]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"threshold": self.threshold, "up_first": self.up_first}

@@ -167,7 +167,8 @@ class SwitchLinear(SparseLinear):
         known = exchange.take(input, by_gate=True)
         if known is None:
             known = exchange.switched(self.compute(input, rows))
-            exchange.put(input, known, by_gate=True)
+            if not exchange.up_first:  # it is still to come
+                exchange.put(input, known, by_gate=True)
         return known.z
 
     def compute(self, x: Tensor, rows: int) -> Tensor:

@@ -69,6 +69,9 @@ class Setting:
         """The short way is taken always."""
         limits = [(state, state.max_rows, state.max_share) for _, state in self.layers.values()]
         self.limit(sys.maxsize, 1.0)
+        for _, state in self.layers.values():
+            if isinstance(state, Switch):
+                state.pause = 0
         try:
             yield
         finally:
