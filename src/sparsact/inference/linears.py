@@ -119,9 +119,9 @@ class SparseLinear(nn.Linear):
             or not weight.is_cpu
             or weight.is_inference()  # writes to it are not counted
             or x.layout is not torch.strided
+            or followed()
             or x.shape[-1] != self.in_features
             or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
-            or followed()
         ):
             return 0
         rows = x.numel() // self.in_features
