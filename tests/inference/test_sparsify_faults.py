@@ -20,7 +20,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
 from sparsact.inference.settings import Limits, Setting
-from sparsact.inference.timing import take
+from sparsact.inference.timing import Times, take
 
 MAKES = [plain, gated, gated_up_first]
 METHODS = ["exact", "certified"]
@@ -337,6 +337,13 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
     with pytest.raises(KeyboardInterrupt):
         take(model, [block], [{"exact": Interrupted("exact", setting.layers)}], [rows(3, model)], 1, 0.0)
     assert type(model.down) is nn.Linear
+
+
+@pytest.mark.parametrize(("m", "most"), [(3, 1), (5, 4), (40, 16)])
+def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
+    monkeypatch.setattr(Times, "pays", lambda *given: True)
+    (choice,) = plan_of(sparsify(plain(), "auto", rows(m, plain()), time_limit=0)).choices
+    assert choice.max_rows == most
 
 
 @pytest.mark.parametrize("method", ["auto", "certified"])

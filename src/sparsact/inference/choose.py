@@ -146,9 +146,12 @@ def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
             best = min(paying, key=lambda name: times.median(name, i))
             picked[i] = {best: found[best]}
     most = [1] * len(candidates)
-    for rows in ROWS if any(picked) else ():
-        wide = take(model, blocks, picked, samples, rows, time_limit / 4)
-        for i, found in enumerate(picked):
+    for rows in ROWS:
+        seen = [found if len(sample) >= rows else {} for found, sample in zip(picked, samples, strict=True)]
+        if not any(seen):
+            break
+        wide = take(model, blocks, seen, samples, rows, time_limit / 4)
+        for i, found in enumerate(seen):
             if found and most[i] == _before(rows) and wide.pays(next(iter(found)), i, GAIN):
                 most[i] = rows
     return [_chosen(one, picked[i], times, i, most[i]) for i, one in enumerate(candidates)]
