@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -81,3 +81,36 @@ class Block:
         """Inputs d, units s and outputs of the block."""
         linears = self.linears(model)
         return linears["up"].in_features, linears["up"].out_features, linears["down"].out_features
+
+    def fits(self, model: nn.Module) -> bool:
+        """Whether the model has linear layers of these names, whose sizes go together."""
+        names = dict(model.named_modules())
+        if not all(isinstance(names.get(name), nn.Linear) for name in (self.up, self.down, self.switch)):
+            return False
+        inputs, units, _ = self.sizes(model)
+        linears = self.linears(model)
+        gate, thresholds = linears.get("gate", linears["up"]), self.activation.zero_below
+        return (
+            (gate.in_features, gate.out_features, linears["down"].in_features) == (inputs, units, units)
+            and (thresholds is None or thresholds.shape == (units,))
+        )  # fmt: skip
+
+
+def fitting(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, if they are of this model.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one names layers that the model lacks, or that have other sizes.
+    """
+    if not blocks:
+        raise ValueError("`blocks` must hold one at least; got none: leave it out to have them found.")
+    for block in blocks:
+        if not block.fits(model):
+            raise ValueError(
+                f"`blocks` must be of this model; {block.name!r} needs linear layers {block.up}, {block.down}"
+                f"{f' and {block.gate}' if block.gate else ''} of sizes that go together, with a threshold for each "
+                "unit, and the model has no such: pass what find_blocks(model, inputs) returns."
+            )
+    return list(blocks)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
+from sparsact.inference.constants import constants
 from sparsact.inference.plan import Choice
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.products import DTYPES
@@ -21,6 +22,11 @@ from sparsact.inference.weights import BlockWeights
 
 GAIN = 0.95  # of the dense time, that a method may take at most to be chosen
 ROWS = (4, 16)  # of an input, beyond one, for which it is asked whether the method still pays
+
+
+UNPROVABLE = (
+    "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed anew"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,22 +43,38 @@ class Candidate:
         """The candidate, with its density measured on the sample."""
         weights = BlockWeights.of(model, block)
         density = float((weights.hidden(sample) != 0).float().mean())
-        return cls(model, block, sample.to(block.linears(model)["up"].weight.dtype), density)
+        return cls(model, block, sample.to(block.linears(model)["up"].weight), density)
 
     @property
     def obstacle(self) -> str:
         """Why no exact method applies to the block; empty if one does."""
         if not self.block.exact:
             return f"its activation ({self.block.activation.name}) is never exactly zero"
+        return self.unreadable
+
+    @property
+    def unreadable(self) -> str:
+        """Why kernels cannot read its weights; empty if they can."""
         if self.sample.dtype not in DTYPES:
-            return f"its weights are {self.sample.dtype}, kernels take float32, bfloat16 and float64"
+            return f"its weights are {self.sample.dtype}, kernels take float32, bfloat16 and float64: convert the model"
+        weights = [layer.weight for layer in self.block.linears(self.model).values()]
+        away = {str(weight.device) for weight in weights if not weight.is_cpu}
+        if away:
+            return f"its weights are on {', '.join(sorted(away))}, kernels run on the CPU: move the model"
+        if any(weight.is_inference() for weight in weights):
+            return "its weights were made in inference mode, which counts no writes to them: load them outside of it"
         return ""
 
     @property
     def provable(self) -> bool:
         """Whether units may be left out before their pre-activations are known, which are 0 then."""
         thresholds = self.block.activation.zero_below
-        return thresholds is not None and bool((thresholds >= 0).all()) and private(self.model, self.block)
+        return (
+            thresholds is not None
+            and bool((thresholds >= 0).all())
+            and private(self.model, self.block)
+            and constants(self.model, self.block.activation) is not None
+        )
 
     def bound(self, method: str, found: Predictor | None = None) -> float:
         """Bytes of the dense block over those that an exact method, or a calibrated one, reads at best."""
@@ -76,8 +98,8 @@ def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
     """The block under the method that was asked for, or dense with the reason."""
     limits = Limits()
     if method in ("threshold", "top_k"):
-        if one.sample.dtype not in DTYPES:
-            return None, one.choice("dense", one.obstacle)
+        if one.unreadable:
+            return None, one.choice("dense", one.unreadable)
         found = calibrate(BlockWeights.of(one.model, one.block), one.sample.float(), method=method, **options)
         setting = kept(one.block, limits, Kept(found), method)
         return setting, one.choice(method, "asked for", found, max_rows=limits.max_rows)
@@ -86,7 +108,7 @@ def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
     if method == "exact":
         return exact(one.model, one.block, limits), one.choice("exact", "asked for", max_rows=limits.max_rows)
     if not one.provable:
-        return None, one.choice("dense", "its pre-activations are read elsewhere, or 0 does not switch its units off")
+        return None, one.choice("dense", UNPROVABLE)
     if method == "certified" and one.sample.dtype not in NARROW:
         return None, one.choice("dense", f"its weights are {one.sample.dtype}, proofs cover float32 and narrower")
     if method == "certified":
@@ -127,9 +149,12 @@ def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
             best = min(paying, key=lambda name: times.median(name, i))
             picked[i] = {best: found[best]}
     most = [1] * len(candidates)
-    for rows in ROWS if any(picked) else ():
-        wide = take(model, blocks, picked, samples, rows, time_limit / 4)
-        for i, found in enumerate(picked):
+    for rows in ROWS:
+        seen = [found if len(sample) >= rows else {} for found, sample in zip(picked, samples, strict=True)]
+        if not any(seen):
+            break
+        wide = take(model, blocks, seen, samples, rows, time_limit / 4)
+        for i, found in enumerate(seen):
             if found and most[i] == _before(rows) and wide.pays(next(iter(found)), i, GAIN):
                 most[i] = rows
     return [_chosen(one, picked[i], times, i, most[i]) for i, one in enumerate(candidates)]
@@ -142,6 +167,7 @@ def _exact_settings(one: Candidate) -> dict[str, Setting]:
     found = {"exact": exact(one.model, one.block, limits)}
     if one.provable and one.sample.dtype in NARROW:
         found["certified"] = certified(one.model, one.block, limits, one.sample.float())
+        found["certified"].layers[one.block.down] = found["exact"].layers[one.block.down]  # one copy, not two
     return found
 
 

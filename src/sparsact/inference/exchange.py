@@ -39,12 +39,9 @@ class Exchange:
         self._here = local()
 
     def switched(self, z: Tensor) -> Switched:
-        """Pre-activations and their mask. What is not finite switches on: times the gate's zero it is not a number."""
+        """Pre-activations and their mask. A NaN switches on, so that it is not lost."""
         z = z.contiguous()
-        off = z <= self.threshold
-        if not z.min() > -torch.inf:
-            off &= z > -torch.inf
-        return Switched(z, off.logical_not_().view(torch.uint8))
+        return Switched(z, (z <= self.threshold).logical_not_().view(torch.uint8))
 
     def put(self, x: Tensor, switched: Switched | None, *, by_gate: bool) -> None:
         """Keep what the gate makes of ``x``, or that it was not asked yet; it replaces what was there."""
@@ -52,12 +49,13 @@ class Exchange:
 
     def take(self, x: Tensor, *, by_gate: bool) -> Switched | None:
         """What the other layer put for this very tensor, unless it was written to since; it is gone then."""
-        held = getattr(self._here, "held", None)
+        held: tuple[bool, Tensor, int, Switched | None] | None = getattr(self._here, "held", None)
         self._here.held = None
-        found = held is not None and held[0] != by_gate and _same(held[1], x) and held[2] == _writes(x)
+        if held is not None and (held[0] == by_gate or not _same(held[1], x) or held[2] != _writes(x)):
+            held = None
         if by_gate:
-            self.up_first = found
-        return held[3] if found else None
+            self.up_first = held is not None
+        return None if held is None else held[3]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"threshold": self.threshold, "up_first": self.up_first}

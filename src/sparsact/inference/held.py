@@ -57,10 +57,11 @@ class Stamped:
 
 def _stamp(linear: nn.Linear) -> tuple[int, int, int, int]:
     parameters = linear._parameters  # much quicker than the attributes
-    return *_written(parameters["weight"]), *_written(parameters["bias"])
+    return *written(parameters["weight"]), *written(parameters["bias"])
 
 
-def _written(tensor: Tensor | None) -> tuple[int, int]:
+def written(tensor: Tensor | None) -> tuple[int, int]:
+    """Changes when a tensor moves or is written to."""
     if tensor is None:
         return 0, 0
     return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version  # those of inference mode count no writes

@@ -19,7 +19,7 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
     Raises
     ------
     TypeError
-        If ``inputs`` is neither.
+        If ``inputs``, or a batch in it, is none of these.
     ValueError
         If it holds no batch.
     """
@@ -34,6 +34,11 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
     seen = False
     for batch in inputs:
         seen = True
+        if not isinstance(batch, Tensor | Mapping | tuple):
+            raise TypeError(
+                "a batch must be a tensor, a mapping of keyword arguments or a tuple of arguments; "
+                f"got {type(batch).__name__}: pass torch.as_tensor of an array, tuple(batch) of a list of arguments."
+            )
         yield batch
     if not seen:
         raise ValueError("`inputs` holds no batch; pass at least one.")

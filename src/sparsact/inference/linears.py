@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.inference.constants import Constants
 from sparsact.inference.exchange import Exchange, Switched
 from sparsact.inference.held import Held
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
@@ -64,6 +66,8 @@ class Switch:
         Finds the units that may be on; None computes all.
     max_rows, max_share
         As of :class:`Down`.
+    constants : Constants
+        What the activation reads beside pre-activations: with other numbers other units would be on.
     exchange : Exchange or None
         Of a gated block.
     """
@@ -71,6 +75,7 @@ class Switch:
     chooser: ChooserOf | None
     max_rows: int
     max_share: float
+    constants: Constants
     exchange: Exchange | None = None
     product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
     pause: int = 0  # calls to come that do not choose, because too many units were on
@@ -89,6 +94,7 @@ class Beside:
 
     gate: SwitchLinear
     exchange: Exchange
+    constants: Constants
     max_rows: int
     max_share: float
     product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
@@ -113,18 +119,18 @@ class SparseLinear(nn.Linear):
             or not weight.is_cpu
             or weight.is_inference()  # writes to it are not counted
             or x.layout is not torch.strided
+            or followed()
             or x.shape[-1] != self.in_features
             or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
-            or followed()
         ):
             return 0
         rows = x.numel() // self.in_features
         return rows if rows <= self._sparse.max_rows else 0
 
     @property
-    def hooked(self) -> bool:
-        """Whether hooks see, or change, what the layer reads or gives: that must be the whole of it then."""
-        return bool(self._forward_hooks or self._forward_pre_hooks)
+    def whole(self) -> bool:
+        """Whether all units must be computed: hooks see, or change, what there is; or the activation has changed."""
+        return bool(self._forward_hooks or self._forward_pre_hooks) or not self._sparse.constants.still()
 
 
 class SparseDown(SparseLinear):
@@ -135,8 +141,8 @@ class SparseDown(SparseLinear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias``."""
         sparse = self._sparse
-        x = input if sparse.keep is None else sparse.keep(input)
-        rows = self.rows(x)
+        rows = self.rows(input)
+        x = sparse.keep(input) if rows and sparse.keep is not None else input
         if rows:
             product = sparse.product.of(self)
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
@@ -153,7 +159,7 @@ class SwitchLinear(SparseLinear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias`` of the units that are chosen, and 0 of the others."""
         rows = self.rows(input)
-        if not rows or self.hooked:
+        if not rows or self.whole:
             return F.linear(input, self.weight, self.bias)
         exchange = self._sparse.exchange
         if exchange is None:
@@ -161,7 +167,8 @@ class SwitchLinear(SparseLinear):
         known = exchange.take(input, by_gate=True)
         if known is None:
             known = exchange.switched(self.compute(input, rows))
-            exchange.put(input, known, by_gate=True)
+            if not exchange.up_first:  # it is still to come
+                exchange.put(input, known, by_gate=True)
         return known.z
 
     def compute(self, x: Tensor, rows: int) -> Tensor:
@@ -190,10 +197,10 @@ class GatedUp(SparseLinear):
         """``input @ weight.T + bias`` where the gate lets it through."""
         sparse = self._sparse
         rows = self.rows(input)
-        if rows and not self.hooked:
+        if rows and not self.whole:
             switched = self._switched(input)
             product = sparse.product.of(self)
-            if switched is not None and product.finite:
+            if switched is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
                 flat = input.reshape(rows, self.in_features).contiguous()
                 out = product(flat, switched.on.view(rows, -1), sparse.max_share)
                 if out is not None:
@@ -206,7 +213,7 @@ class GatedUp(SparseLinear):
         switched = exchange.take(x, by_gate=False)
         if switched is None:
             rows = gate.rows(x)
-            if exchange.up_first and rows and not gate.hooked:
+            if exchange.up_first and rows and not gate.whole:
                 switched = exchange.switched(gate.compute(x, rows))
             exchange.put(x, switched, by_gate=False)
         return switched

@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
+from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.held import Held, Stamped
 from sparsact.inference.linears import (
@@ -67,6 +68,9 @@ class Setting:
         """The short way is taken always."""
         limits = [(state, state.max_rows, state.max_share) for _, state in self.layers.values()]
         self.limit(sys.maxsize, 1.0)
+        for _, state in self.layers.values():
+            if isinstance(state, Switch):
+                state.pause = 0
         try:
             yield
         finally:
@@ -88,10 +92,8 @@ def restore(module: nn.Module) -> None:
 
 def private(model: nn.Module, block: Block) -> bool:
     """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
-    layers = block.linears(model)
-    return block.private and not any(
-        layers[role]._forward_hooks or layers[role]._forward_pre_hooks for role in layers if role != "down"
-    )
+    before = [layer for role, layer in block.linears(model).items() if role != "down"]
+    return block.private and not any(layer._forward_hooks or layer._forward_pre_hooks for layer in before)
 
 
 def exact(
@@ -99,17 +101,18 @@ def exact(
 ) -> Setting:
     """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
     setting = Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share))})
-    if not private(model, block):  # something else reads the pre-activations: they are left whole
+    read = constants(model, block.activation)
+    if read is None or not private(model, block):  # pre-activations are left whole
         return setting
     if block.gate is not None:
         assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
         gate = block.linears(model)["gate"]
         exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
-        beside = Beside(gate, exchange, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
-        setting.layers[block.gate] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, exchange))
+        beside = Beside(gate, exchange, read, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
+        setting.layers[block.gate] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read, exchange))
         setting.layers[block.up] = (GatedUp, beside)
     elif chooser is not None:
-        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share))
+        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read))
     return setting
 
 

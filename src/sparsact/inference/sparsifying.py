@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import islice
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.block import Block
+from sparsact.inference.block import Block, fitting
 from sparsact.inference.choose import Candidate, as_told, fastest
-from sparsact.inference.inputs import Inputs, batches
+from sparsact.inference.inputs import Batch, Inputs, batches
 from sparsact.inference.options import EXACT, check_options
 from sparsact.inference.plan import METHODS, Plan
 from sparsact.inference.predictors import collect_inputs
@@ -43,7 +44,12 @@ def sparsify(
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
     parameters, names and hooks: ``state_dict`` is what it was. While gradients are recorded, in training mode, on
-    another device and for many rows at once, layers compute densely.
+    another device, for many rows at once, and while torch traces, transforms or casts operations, layers compute
+    densely.
+
+    Layers notice new weights and hooks. They cannot notice writes through ``.data``, which torch does not count, nor
+    code that comes to stand between them: adapters around a layer, another activation. Call :func:`sparsify` again
+    then.
 
     Parameters
     ----------
@@ -70,8 +76,10 @@ def sparsify(
     Raises
     ------
     ValueError
-        If there is no block, if a method needs exact zeros and no block has them, if inputs are missing, or if the
-        method does not take an option.
+        If there is no block, if a method needs exact zeros and no block has them, if inputs are missing or hold no row,
+        if ``blocks`` are of another model, or if the method does not take an option.
+    TypeError
+        If a batch is neither a tensor, a mapping nor a tuple.
     """
     if method != "auto" and method not in METHODS[1:]:
         raise ValueError(f"`method` must be one of auto, {', '.join(METHODS[1:])}; got {method!r}.")
@@ -85,8 +93,13 @@ def sparsify(
         model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
-    found = list(blocks) if blocks is not None else find_blocks(model, shown[0])
+    found = fitting(model, blocks) if blocks is not None else find_blocks(model, shown[0])
     samples = collect_inputs(model, found, shown)
+    silent = [block.name for block in found if not len(samples[block])]
+    if silent:
+        raise ValueError(
+            f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
+        )
     candidates = [Candidate.of(model, block, samples[block]) for block in found]
     if method == "auto":
         chosen = fastest(candidates, time_limit)
@@ -96,13 +109,23 @@ def sparsify(
             reasons = "; ".join(sorted({choice.reason for _, choice in chosen}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
-                'Pass method="threshold" or "top_k", which approximate, or see sparsact.inference.training.with_relu.'
+                'What takes any activation is method="threshold" or "top_k", which approximate; '
+                "sparsact.inference.training.with_relu puts another in its place."
             )
     worn = put_on(model, chosen)
     if method in EXACT:
-        worn = verified(model, found, worn, shown[0])
+        worn = verified(model, found, worn, max(shown, key=_numbers))
     object.__setattr__(model, PLAN, Plan(tuple(choice for _, choice in worn)))
     return model
+
+
+def _numbers(batch: Batch) -> int:
+    """How many numbers a batch holds."""
+    return sum(
+        leaf.numel()
+        for leaf in tree_leaves(dict(batch) if isinstance(batch, Mapping) else batch)
+        if isinstance(leaf, Tensor)
+    )
 
 
 BATCHES = 64  # of the inputs, at most, that are looked at

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
+from sparsact.inference.inputs import evaluating
 from sparsact.inference.settings import Setting
 
 LEAST, MOST = 5, 40  # rounds
@@ -61,18 +62,20 @@ def take(
     methods = ["dense", *dict.fromkeys(name for one in settings for name in one)]
     times = Times(methods, len(blocks))
     start = time.perf_counter()
-    with torch.inference_mode():
+    with evaluating(model), torch.inference_mode():
         for turn in range(MOST + 1):
             for method in methods:
                 worn = [one[method] for one in settings if method in one]
-                for setting in worn:
-                    setting.put_on(model)
-                for i, block in enumerate(blocks):
-                    seconds = _once(model, block, _rows(samples[i], turn, rows))
-                    if turn:  # the first round pays for first touches
-                        times.seconds[method][i].append(seconds)
-                for setting in worn:
-                    setting.take_off(model)
+                try:
+                    for setting in worn:
+                        setting.put_on(model)
+                    for i, block in enumerate(blocks):
+                        seconds = _once(model, block, _rows(samples[i], turn, rows))
+                        if turn:  # the first round pays for first touches
+                            times.seconds[method][i].append(seconds)
+                finally:
+                    for setting in worn:
+                        setting.take_off(model)
             if turn >= LEAST and time.perf_counter() - start > limit:
                 break
     return times

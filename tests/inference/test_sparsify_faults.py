@@ -1,0 +1,403 @@
+"""What is done to a sparsified model later, or around it, never makes it wrong in silence."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import pickle
+import threading
+import weakref
+
+import pytest
+import torch
+from sparse_models import gated, gated_up_first, jump, plain, squared
+from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.utils import prune
+from torch.nn.utils.parametrizations import weight_norm
+
+from sparsact.inference import densify, find_blocks, plan_of, sparsify
+from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.settings import Limits, Setting
+from sparsact.inference.timing import Times, take
+
+MAKES = [plain, gated, gated_up_first]
+METHODS = ["exact", "certified"]
+every = pytest.mark.parametrize(("make", "method"), [(make, method) for make in MAKES for method in METHODS])
+
+
+def rows(m, model, seed=7):
+    return torch.randn(m, model.d, generator=torch.Generator().manual_seed(seed))
+
+
+def both(make, method):
+    """A model sparsified, and the dense one."""
+    dense = make()
+    return sparsify(make(), method, rows(64, dense, 3)), dense
+
+
+def assert_same(found, wanted):
+    assert (type(found), found.dtype, found.shape) == (type(wanted), wanted.dtype, wanted.shape)
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+AROUND = {
+    "torch.jit.trace": lambda model, x: torch.jit.trace(model, x, check_trace=False),
+    "make_fx": lambda model, x: make_fx(model)(x),
+    "torch.fx": lambda model, x: torch.fx.symbolic_trace(model),
+    "torch.export": lambda model, x: torch.export.export(model, (x,)).module(),
+    "torch.compile": lambda model, x: torch.compile(model, backend="eager", fullgraph=True),
+    "vmap": lambda model, x: torch.vmap(model),
+    "jvp": lambda model, x: lambda y: torch.func.jvp(model, (y,), (x,))[1],
+    "autocast": lambda model, x: torch.autocast("cpu", torch.bfloat16)(model),
+    "subclass": lambda model, x: lambda y: model(y.as_subclass(Named)),
+}
+
+
+class Named(torch.Tensor):
+    pass
+
+
+@every
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch.jit.trace, and of jvp's own code
+def test_what_records_transforms_or_casts_operations_sees_all_of_them(name, make, method):
+    x, y = rows(2, make(), 1), rows(2, make(), 2)
+    with torch.no_grad():
+        found, wanted = (AROUND[name](model, x)(y) for model in both(make, method))
+    assert_same(found, wanted)
+
+
+def test_fake_tensors_have_no_memory_to_read():
+    from torch._subclasses import FakeTensorMode
+
+    model, _ = both(gated, "certified")
+    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert model(mode.from_tensor(rows(2, model))).shape == (2, 22)
+
+
+@every
+@pytest.mark.parametrize("layer", ["up", "gate", "down"])
+@pytest.mark.parametrize("before", [False, True])
+def test_hooks_that_change_what_layers_read_or_give(before, layer, make, method):
+    models = both(make, method)
+    if getattr(models[0], layer) is None:
+        pytest.skip("it has no gate")
+    for model in models:
+        if before:
+            getattr(model, layer).register_forward_pre_hook(lambda module, given: (-given[0],))
+        else:
+            getattr(model, layer).register_forward_hook(lambda module, given, output: output + 3)
+    with torch.no_grad():
+        assert_same(*(model(rows(3, model)) for model in models))
+
+
+@pytest.mark.parametrize("make", [plain, gated])
+def test_hooks_that_are_there_before_see_all_units(make):
+    model, seen = make(), []
+    (model.gate or model.up).register_forward_hook(lambda module, given, output: seen.append(output))
+    blocks = find_blocks(make(), rows(3, model))
+    sparsify(model, "exact", rows(64, model), blocks=blocks)
+    assert not any(isinstance(layer, SwitchLinear | GatedUp) for layer in model.modules())
+    assert isinstance(model.down, SparseDown)
+    with pytest.raises(ValueError, match="read elsewhere"):
+        sparsify(model, "certified", rows(64, model), blocks=blocks)
+
+
+@every
+@pytest.mark.parametrize("layer", ["up", "gate", "down"])
+@pytest.mark.parametrize("change", [weight_norm, lambda layer: prune.l1_unstructured(layer, "weight", 0.5)])
+def test_weights_that_are_computed_anew(change, layer, make, method):
+    models = both(make, method)
+    if getattr(models[0], layer) is None:
+        pytest.skip("it has no gate")
+    for model in models:
+        change(getattr(model, layer))
+    x = rows(3, models[0])
+    with torch.no_grad():
+        assert_same(*(model(x) for model in models))
+        densify(models[0])
+        assert not any(isinstance(module, SparseLinear) for module in models[0].modules())
+        assert_same(*(model(x) for model in models))
+
+
+@every
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("layer", ["up", "gate", "down"])
+def test_zero_times_a_weight_that_is_not_finite(layer, bad, make, method):
+    models = both(make, method)
+    if getattr(models[0], layer) is None:
+        pytest.skip("it has no gate")
+    with torch.no_grad():
+        for model in models:
+            getattr(model, layer).weight[5, 3] = bad
+        assert_same(*(model(rows(3, model)) for model in models))
+
+
+@every
+def test_zero_times_an_input_that_is_not_finite(make, method):
+    def falling():
+        model = make()
+        with torch.no_grad():
+            for layer in filter(None, (model.up, model.gate)):
+                layer.weight[:, 0].abs_().neg_()
+        return model
+
+    models = both(falling, method)
+    x = rows(3, models[0])
+    x[1, 0] = math.inf  # every unit is off, at minus infinity
+    with torch.no_grad():
+        assert_same(*(model(x) for model in models))
+
+
+@every
+def test_weights_that_come_to_lie_where_others_lay(make, method):
+    model, dense = both(make, method)
+    x = rows(3, model)
+    with torch.no_grad():
+        model(x)
+        for seed in (21, 22, 23):
+            dense = make(seed=seed)
+            state = {name: value.clone() for name, value in dense.state_dict().items()}
+            model.load_state_dict(state, assign=True)
+            del state
+        assert_same(model(x), dense(x))
+
+
+def test_what_is_held_is_made_from_memory_that_no_other_weights_take():
+    model, _ = both(plain, "exact")
+    with torch.no_grad():
+        model(rows(1, model))
+    address = model.down.weight.data_ptr()
+    model.down.weight.data = torch.empty(0)
+    others = [torch.empty(18, 70) for _ in range(50)]
+    assert address not in [other.data_ptr() for other in others]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize("assign", [False, True])
+def test_thresholds_that_change(assign, gate, method):
+    models = both(lambda: jump(gate=gate), method)
+    with torch.no_grad():
+        for model in models:
+            state = {name: value.clone() for name, value in model.state_dict().items()}
+            state["activation.theta"].fill_(0.01)
+            model.load_state_dict(state, assign=assign)
+        found, wanted = (model(rows(8, model)) for model in models)
+    assert_same(found, wanted)
+    assert not torch.allclose(wanted, jump(gate=gate)(rows(8, models[0])))
+
+
+def test_thresholds_that_the_model_computes_are_not_relied_on():
+    class Computed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.log = nn.Parameter(torch.linspace(-2, -1, 47))
+
+        def forward(self, z):
+            return torch.where(z > self.log.exp(), z, torch.zeros(z.shape))
+
+    def make():
+        model = jump(gate=True)
+        model.activation = Computed()
+        return model
+
+    model, dense = both(make, "exact")
+    assert isinstance(model.down, SparseDown)
+    assert not isinstance(model.gate, SwitchLinear)
+    with torch.no_grad():
+        for one in (model, dense):
+            one.activation.log.sub_(3)
+        assert_same(model(rows(8, model)), dense(rows(8, dense)))
+    with pytest.raises(ValueError, match="thresholds are computed anew"):
+        sparsify(make(), "certified", rows(64, model))
+
+
+def test_weights_of_inference_mode_are_left_dense():
+    with torch.inference_mode():
+        model = plain()
+    (choice,) = plan_of(sparsify(model, inputs=rows(8, model))).choices
+    assert choice.method == "dense"
+    assert "counts no writes" in choice.reason
+
+
+@pytest.mark.parametrize("make", [gated, gated_up_first])
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_share_a_model(make, method):
+    model, dense = both(make, method)
+    shared = rows(2, model)
+    wrong = []
+
+    def call(seed):
+        with torch.no_grad():
+            for x in (rows(1, model, seed), shared) * 40:
+                wrong.extend([seed] * (not torch.allclose(model(x), dense(x), atol=1e-5)))
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_gate_called_twice_gives_its_pre_activations_twice():
+    model, dense = both(gated, "exact")
+    x = rows(1, model)
+    with torch.inference_mode():
+        x = x.clone()
+        model.gate(x).relu_()
+        assert_same(model.gate(x), dense.gate(x))
+        x.add_(1)  # not counted in inference mode
+        assert_same(model(x), dense(x))
+
+
+@pytest.mark.parametrize("make", [gated, gated_up_first])
+def test_a_gate_is_computed_once(make):
+    """Also where the two layers are given views of the input, in either order."""
+    model, _ = both(make, "exact")
+    kinds = {"gate": SwitchLinear, "up": GatedUp}
+    assert {name: type(getattr(model, name)) for name in kinds} == kinds
+    calls = []
+    compute = SwitchLinear.compute
+    x = rows(1, model)
+    order = ["gate", "up"] if make is gated else ["up", "gate"]
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(SwitchLinear, "compute", lambda *given: calls.append(1) or compute(*given))
+        for name in order:
+            getattr(model, name)(x.view(1, -1))
+    assert len(calls) == 1
+
+
+def test_another_input_for_the_up_projection_than_for_the_gate():
+    """A block that was shown one tensor for both is exact for two."""
+
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = gated()
+
+        def forward(self, x, y):
+            block = self.block
+            return block.down(block.gate(x).relu() * block.up(y))
+
+    model, dense = Two(), Two()
+    x = rows(8, model.block)
+    sparsify(model, "exact", (x, x))
+    with torch.no_grad():
+        y = rows(8, model.block, 9)
+        assert_same(model(x, y), dense(x, y))
+
+
+def test_a_predictor_is_of_the_weights_that_it_was_calibrated_for():
+    model = plain()
+    sparsify(model, "predictor", rows(800, model), recall=0.9)
+    with torch.no_grad():
+        model.up.weight.mul_(1.5)
+        with pytest.raises(RuntimeError, match="weights of a layer have changed"):
+            model(rows(1, model))
+
+
+@pytest.mark.parametrize("method", ["threshold", "top_k"])
+def test_approximations_are_exact_in_training(method):
+    model, dense = plain(), plain()
+    sparsify(model, method, rows(800, model), density=0.05)
+    x = rows(4, model)
+    with torch.no_grad():
+        assert not torch.equal(model(x), dense(x))
+    assert torch.equal(model(x), dense(x))  # while gradients are recorded
+    assert torch.equal(model.train()(x), dense.train()(x))
+
+
+def test_methods_are_timed_in_evaluation_mode():
+    model = plain().train()
+    block = find_blocks(model, rows(3, model))[0]
+    seen = []
+    model.down.register_forward_hook(lambda module, given, output: seen.append(module.training))
+    take(model, [block], [{}], [rows(3, model)], 1, 0.0)
+    assert seen
+    assert not any(seen)
+    assert model.down.training
+
+
+def test_timing_that_is_broken_off_leaves_the_model_dense():
+    model = plain()
+    block = find_blocks(model, rows(3, model))[0]
+
+    class Interrupted(Setting):
+        def put_on(self, model):
+            super().put_on(model)
+            raise KeyboardInterrupt
+
+    from sparsact.inference.settings import exact
+
+    setting = exact(model, block, Limits())
+    with pytest.raises(KeyboardInterrupt):
+        take(model, [block], [{"exact": Interrupted("exact", setting.layers)}], [rows(3, model)], 1, 0.0)
+    assert type(model.down) is nn.Linear
+
+
+@pytest.mark.parametrize(("m", "most"), [(3, 1), (5, 4), (40, 16)])
+def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
+    monkeypatch.setattr(Times, "pays", lambda *given: True)
+    (choice,) = plan_of(sparsify(plain(), "auto", rows(m, plain()), time_limit=0)).choices
+    assert choice.max_rows == most
+
+
+@pytest.mark.parametrize("method", ["auto", "certified"])
+def test_samples_are_let_go(method):
+    model = plain()
+    x = rows(3000, model)
+    alive = weakref.ref(x)
+    sparsify(model, method, x, time_limit=0.1)
+    del x
+    gc.collect()
+    assert alive() is None
+    assert len(pickle.dumps(model)) < 3000 * model.d * 4
+
+
+BAD = {
+    "no row": ({"inputs": torch.zeros(0, 24)}, ValueError, "pass batches with rows"),
+    "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
+    "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
+    "no block": ({"blocks": []}, ValueError, "one at least"),
+    "blocks of another": ({"blocks": find_blocks(gated(), torch.zeros(1, 22))}, ValueError, "must be of this model"),
+    "other sizes": ({"blocks": find_blocks(jump(), torch.zeros(1, 23))}, ValueError, "a threshold for each unit"),
+    "options": ({"recall": 0.9}, ValueError, "takes no options; got recall"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_what_is_wrong_is_told(name, method):
+    given, kind, message = BAD[name]
+    model = plain()
+    with pytest.raises(kind, match=message):
+        sparsify(model, method, **{"inputs": rows(4, model)} | given)
+    assert type(model.down) is nn.Linear
+
+
+def test_a_first_batch_without_rows_is_not_what_is_verified():
+    model = squared()
+    sparsify(model, "certified", [rows(0, model), rows(30, model)])
+    assert plan_of(model).choices[0].method == "certified"
+
+
+def test_float16_is_told_what_it_needs_whatever_the_method():
+    for method in ("exact", "threshold"):
+        model = plain().half()
+        with pytest.raises(ValueError, match="float16, kernels take"):
+            sparsify(model, method, rows(400, model).half(), **({"error": 0.1} if method == "threshold" else {}))
+
+
+def test_copies_keep_their_own_thresholds():
+    model, dense = both(lambda: jump(gate=True), "certified")
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        model.activation.theta.fill_(0.01)
+        assert_same(other(rows(8, model)), dense(rows(8, model)))
+        other.activation.theta.fill_(0.2)
+        dense.activation.theta.fill_(0.2)
+        assert_same(other(rows(8, model)), dense(rows(8, model)))
