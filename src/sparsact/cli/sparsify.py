@@ -38,7 +38,11 @@ def sparsify(
     ] = "auto",
     predictor: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --method predictor: sketch, low_rank or lsh; sketch if not given.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="With --method predictor: sketch, low_rank or lsh; sketch if not given.",
+            show_default=False,
+        ),
     ] = None,
     recall: Annotated[
         float | None,
@@ -66,7 +70,9 @@ def sparsify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, metavar="N", help="Inputs that the model gets at once.")] = 1,
-    time_limit: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")] = 20.0,
+    time_limit: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")
+    ] = 20.0,
     threads: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Threads of torch; its own choice if not given.", show_default=False),
@@ -103,8 +109,8 @@ def _sparsified(
     try:
         sparse = sparsify(model, method, shown, time_limit=time_limit, **options)
         return sparse, speed(sparse, shown)
-    except (RuntimeError, TypeError, IndexError) as error:  # from the model's own code, or a target of another method
-        raise ValueError(f"the model cannot be run so: {type(error).__name__}: {error}") from error
+    except (RuntimeError, TypeError, IndexError) as error:  # from the model's own code
+        raise ValueError(f"the model cannot take these inputs: {type(error).__name__}: {error}") from error
 
 
 def _tell(model: nn.Module, found: Speed, as_json: bool) -> None:
@@ -112,6 +118,6 @@ def _tell(model: nn.Module, found: Speed, as_json: bool) -> None:
 
     plan = plan_of(model)
     if as_json:
-        typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}))
+        typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}, allow_nan=False))
     else:
         typer.echo(f"{plan}\n{found}")
