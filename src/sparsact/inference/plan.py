@@ -85,9 +85,10 @@ class Plan:
         for one in self.choices:
             seconds = one.seconds or {}
             dense, sparse = seconds.get("dense", nan), seconds.get(one.method, nan)
+            density, faster = _told(100 * one.density, ".1f"), _told(one.speed_up, ".2f")
             lines.append(
-                f"{one.block:<32} {one.method:<10} {_told(100 * one.density, '.1f')} % {_told(1e6 * dense, '.0f'):>9} "
-                f"{_told(1e6 * sparse, '.0f'):>9} {_told(one.speed_up, '.2f'):>7} {_told(one.bound, '.2f'):>6}  {one.reason}"
+                f"{one.block:<32} {one.method:<10} {density:>6} % {_told(1e6 * dense, '.0f'):>9} "
+                f"{_told(1e6 * sparse, '.0f'):>9} {faster:>7} {_told(one.bound, '.2f'):>6}  {one.reason}"
             )
         return "\n".join([*lines, *(_cost(one) for one in self.choices if one.quality is not None)])
 
