@@ -111,7 +111,9 @@ def figures_of(text: CharacterText, told: argparse.Namespace) -> list[Figure]:
         Figure(work, "dense", told.context / timed.dense, "tokens/s"),
         Figure(work, "auto", told.context / timed.sparse, "tokens/s"),
         Figure(work, "difference of auto's logits from dense", timed.difference, "", most=1e-5),
-        Figure(work, "difference of decoding from one forward", float((each - whole).norm() / whole.norm()), "", most=1e-5),
+        Figure(
+            work, "difference of decoding from one forward", float((each - whole).norm() / whole.norm()), "", most=1e-5
+        ),
         Figure(work, "auto, times as fast", timed.speed_up, "x", least=judged(0.97, told.quick)),
         Figure(work, "Amdahl bound of the methods chosen", most, "x"),
         *(Figure(work, f"Amdahl bound of {name} in all blocks", found.bound(name) or 1.0, "x") for name in METHODS[1:]),
