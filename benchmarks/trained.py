@@ -51,7 +51,7 @@ class Decoder(nn.Module):
         return torch.cat([self.step(tokens[:, i : i + 1], i, seen) for i in range(tokens.shape[1])], dim=1)
 
     def step(self, token: Tensor, place: int, seen: list[list[Tensor]]) -> Tensor:
-        """Logits (1, 1, vocabulary) of the token (1, 1) at a place, behind those whose keys and values were ``seen``."""
+        """Logits (1, 1, vocabulary) of the token (1, 1) at a place; ``seen`` holds keys and values of those before."""
         model = self.model
         x = model.tokens(token) + model.places.weight[place]
         for layer, cache in zip(model.blocks, seen, strict=True):
@@ -128,7 +128,7 @@ def arguments() -> argparse.Namespace:
     sizes = {"width": (512, 64), "layers": (4, 2), "hidden": (4096, 256), "context": (64, 32), "steps": (150, 20)}
     for name, (default, quick) in sizes.items():
         parser.add_argument(f"--{name}", type=int, help=f"default {default}; {quick} with --quick")
-    parser.add_argument("--l1", type=float, default=1.0, help="strength of the penalty on activations")
+    parser.add_argument("--l1", type=float, default=0.2, help="strength of the penalty on activations")
     parser.add_argument("--time-limit", type=float, help="seconds for the timing of auto; default 30")
     parser.add_argument("--checkpoints", type=Path, default=cache / "sparsact/trained", help="folder of trained models")
     told = parser.parse_args()
