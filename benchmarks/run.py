@@ -22,6 +22,7 @@ BENCHMARKS = (
     "gather",
     "screen",
     "predictors",
+    "trained",
     "gpu",
     "neurons",
     "sparsify",

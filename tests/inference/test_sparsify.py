@@ -15,6 +15,7 @@ from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.speed import speed
 
 EXACT = {
     "plain": plain,
@@ -316,3 +317,48 @@ def test_pre_activations_read_elsewhere_keep_a_block_dense():
         sparsify(model, "exact", rows(64, model))
         assert isinstance(model.down, SparseDown)
         assert_alike(model(x), wanted)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("auto", {"density": 0.1}, 'method="auto" takes no density'),
+        ("exact", {"recall": 0.9, "error": 0.1}, 'method="exact" takes no error, recall'),
+        ("certified", {"predictor": "lsh"}, 'method="certified" takes no predictor'),
+        ("predictor", {"error": 0.1}, 'method="predictor" takes no error'),
+        ("threshold", {"recall": 0.9}, 'method="threshold" takes no recall'),
+        ("top_k", {"density": 0.1, "predictor": "lsh"}, 'method="top_k" takes no predictor'),
+    ],
+)
+def test_an_option_of_another_method_is_refused(method, options, message):
+    model = plain()
+    with pytest.raises(ValueError, match=message):
+        sparsify(model, method, rows(64, model), **options)
+    assert not any(isinstance(module, SparseLinear) for module in model.modules())
+
+
+def test_the_difference_that_speed_tells():
+    model = plain()
+    shown = [rows(5, model), rows(6, model, seed=8)]
+    assert speed(sparsify(model, "exact", shown), shown, rounds=1).difference < 2e-6
+    sparsify(model, "top_k", torch.cat(shown).repeat(5, 1), density=0.02)
+    found = speed(model, shown, rounds=1)
+    with torch.no_grad():
+        outputs = [model(x) for x in shown]
+        densify(model)
+        wanted = [model(x) for x in shown]
+    errors = [float((one - other).norm() / other.norm()) for one, other in zip(outputs, wanted, strict=True)]
+    assert found.difference == pytest.approx(max(errors), rel=1e-5)
+    assert (found.rounds, found.batches) == (1, 2)
+
+
+def test_speed_tells_of_a_number_that_is_lost():
+    model = plain()
+    x = rows(5, model)
+    sparsify(model, "exact", x)
+    with torch.no_grad():
+        model.down.weight[2, 3] = math.nan  # of a unit that is off: the short way does not read it
+        model.up.bias[3] = -100
+    found = speed(model, [x], rounds=1)
+    assert found.difference == math.inf
+    assert found.to_dict()["difference"] is None

@@ -93,7 +93,7 @@ def loss(model, x, y):
 
 
 def test_a_screen_leaves_few_more_than_are_active(trained):
-    model, text, (_, after) = trained
+    model, text, _ = trained
     for block, inputs in collect_inputs(model, find_blocks(model, shown(text)), shown(text)).items():
         up = model.get_submodule(block.up)
         screen = Screen.of(up.weight.detach(), up.bias.detach(), block.activation.zero_below, inputs[:256])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from inference.test_sparsify import assert_alike, classes, dense_calls
+from inference.test_sparsify import classes, dense_calls
 
 from sparsact.inference import densify, plan_of, sparsify
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear

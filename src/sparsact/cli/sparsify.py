@@ -109,8 +109,8 @@ def _sparsified(
     try:
         sparse = sparsify(model, method, shown, time_limit=time_limit, **options)
         return sparse, speed(sparse, shown)
-    except (RuntimeError, TypeError, IndexError) as error:  # from the model's own code, or a target of another method
-        raise ValueError(f"the model cannot be run so: {type(error).__name__}: {error}") from error
+    except (RuntimeError, TypeError, IndexError) as error:  # from the model's own code
+        raise ValueError(f"the model cannot take these inputs: {type(error).__name__}: {error}") from error
 
 
 def _tell(model: nn.Module, found: Speed, as_json: bool) -> None:
@@ -118,6 +118,6 @@ def _tell(model: nn.Module, found: Speed, as_json: bool) -> None:
 
     plan = plan_of(model)
     if as_json:
-        typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}))
+        typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}, allow_nan=False))
     else:
         typer.echo(f"{plan}\n{found}")

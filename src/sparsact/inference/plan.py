@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from math import nan
+from math import isfinite, nan
 from typing import Any
+
+from sparsact.inference.estimate import Estimate
 
 METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k")
 
@@ -65,16 +67,16 @@ class Plan:
     choices: tuple[Choice, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines; figures that were not measured are None."""
+        """For machines; figures that were not measured, and infinite ones, are None."""
         rows = []
         for choice in self.choices:
             row = asdict(choice) | {"speed_up": choice.speed_up, "share_of_bound": choice.share_of_bound}
-            rows.append({key: None if value != value else value for key, value in row.items()})
+            rows.append(_finite(row))
         return {"blocks": rows}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
-        return json.dumps(self.to_dict())
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         """A table for people: times in µs."""
@@ -89,12 +91,27 @@ class Plan:
                 f"{one.block:<32} {one.method:<10} {_told(100 * one.density, '.1f'):>6} % {times[0]:>9} {times[1]:>9} "
                 f"{ratios[0]:>7} {ratios[1]:>6}  {one.reason}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(_cost(one) for one in self.choices if one.quality is not None)])
 
 
 def refused(choice: Choice, reason: str) -> Choice:
     """The choice turned back to dense, with the figures that were measured."""
     return replace(choice, method="dense", reason=reason, bound=1.0, max_rows=0, quality=None)
+
+
+def _cost(choice: Choice) -> str:
+    """What an approximation costs, as it was measured on rows held out."""
+    found = (choice.quality or {})["quality"]
+    figures = [
+        f"{name.replace('_', ' ')} {Estimate(**figure)}" for name, figure in found.items() if isinstance(figure, dict)
+    ]
+    return f"{choice.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _told(value: float, form: str) -> str:

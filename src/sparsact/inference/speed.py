@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import inf, isfinite
 from statistics import median
 from typing import Any
 
+import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
@@ -32,7 +34,8 @@ class Speed:
         Least and greatest ratio.
     rounds, batches : int
     difference : float
-        Largest :math:`|y' - y| / |y|` (norms) of a tensor that the model returns, over the batches.
+        Largest :math:`|y' - y| / |y|` (norms, of finite numbers) of a tensor that the model returns, over the batches;
+        infinite if one of the two has a number where the other has none.
     """
 
     dense: float
@@ -45,8 +48,8 @@ class Speed:
     difference: float
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as JSON spells them."""
-        return asdict(self)
+        """All figures; an infinite difference is None."""
+        return {name: value if isfinite(value) else None for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         return (
@@ -119,5 +122,9 @@ def _difference(model: nn.Module, batch: Batch) -> float:
 def _relative(found: Any, wanted: Any) -> float:
     if not getattr(wanted, "is_floating_point", bool)():
         return 0.0
-    size = float(wanted.double().norm())
-    return float((found.double() - wanted.double()).norm()) / size if size else 0.0
+    finite = wanted.isfinite()
+    if not torch.equal(finite, found.isfinite()):
+        return inf
+    found, wanted = found[finite].double(), wanted[finite].double()
+    size = float(wanted.norm())
+    return float((found - wanted).norm()) / size if size else 0.0
