@@ -101,13 +101,13 @@ def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
     if one.obstacle:
         return None, one.choice("dense", one.obstacle)
     if method == "exact":
-        return exact(one.model, one.block, limits), one.choice("exact", "asked for")
+        return exact(one.model, one.block, limits), _told(one, "exact")
     if not one.provable:
         return None, one.choice("dense", UNPROVABLE)
     if method == "certified" and one.sample.dtype not in NARROW:
         return None, one.choice("dense", f"its weights are {one.sample.dtype}, proofs cover float32 and narrower")
     if method == "certified":
-        return certified(one.model, one.block, limits, one.sample.float()), one.choice("certified", "asked for")
+        return certified(one.model, one.block, limits, one.sample.float()), _told(one, "certified")
     told: dict[str, Any] = {"method": options.get("predictor", "sketch")}
     told |= {name: value for name, value in options.items() if name != "predictor"}
     if not {"recall", "density"} & set(told):
@@ -116,8 +116,9 @@ def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
     return approximate(one.model, one.block, limits, found), _told(one, "predictor", found)
 
 
-def _told(one: Candidate, method: str, found: Predictor) -> Choice:
-    return one.choice(method, "asked for", quality=found.to_dict())
+def _told(one: Candidate, method: str, found: Predictor | None = None) -> Choice:
+    quality = None if found is None else found.to_dict()
+    return one.choice(method, "asked for", max_rows=Limits().max_rows, quality=quality)
 
 
 @dataclass(frozen=True)
