@@ -13,8 +13,8 @@ except ImportError as error:
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.block_measurement import BlockMeasurement
-from sparsact.inference.measuring import measure
 from sparsact.inference.measurement import Measurement
+from sparsact.inference.measuring import measure
 from sparsact.inference.plan import Choice, Plan
 from sparsact.inference.screen import Screen
 from sparsact.inference.sparsifying import densify, plan_of, sparsify

@@ -85,7 +85,8 @@ class Plan:
             dense, sparse = seconds.get("dense", nan), seconds.get(one.method, nan)
             lines.append(
                 f"{one.block:<32} {one.method:<10} {_told(100 * one.density, '.1f')} % {_told(1e6 * dense, '.0f'):>9} "
-                f"{_told(1e6 * sparse, '.0f'):>9} {_told(one.speed_up, '.2f'):>7} {_told(one.bound, '.2f'):>6}  {one.reason}"
+                f"{_told(1e6 * sparse, '.0f'):>9} {_told(one.speed_up, '.2f'):>7} {_told(one.bound, '.2f'):>6}  "
+                f"{one.reason}"
             )
         return "\n".join(lines)
 

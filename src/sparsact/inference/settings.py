@@ -15,18 +15,9 @@ from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.held import Held, Stamped
-from sparsact.inference.linears import (
-    Beside,
-    Chooser,
-    ChooserOf,
-    Down,
-    GatedUp,
-    SparseDown,
-    SparseLinear,
-    Switch,
-    SwitchLinear,
-)
+from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
 from sparsact.inference.screen import NARROW, Screen
+from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, Switch
 from sparsact.kernels.screen import MAX_INPUTS
 
 SAMPLE = 256  # inputs that a screen is fitted to

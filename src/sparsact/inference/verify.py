@@ -70,7 +70,7 @@ def _keeps(model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: B
 
 
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
-    """Copies of what the second layers of the blocks return, call by call, and of the tensors that the model returns."""
+    """Copies of what the second layers of the blocks return, call by call, and of the tensors of the model's output."""
     seen: list[Tensor] = []
     hooks = [
         model.get_submodule(name).register_forward_hook(lambda module, args, output: seen.append(output.clone()))
