@@ -346,6 +346,16 @@ def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
     assert choice.max_rows == most
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_the_plan_tells_for_how_many_rows_a_method_is_taken(method):
+    model, _ = both(plain, method)
+    (choice,) = plan_of(model).choices
+    x = rows(choice.max_rows + 1, model)
+    with torch.no_grad():
+        assert model.down.rows(model.up(x[1:]).relu()) == choice.max_rows == 16
+        assert model.down.rows(model.up(x).relu()) == 0
+
+
 @pytest.mark.parametrize("method", ["auto", "certified"])
 def test_samples_are_let_go(method):
     model = plain()

@@ -7,97 +7,17 @@ dtype, more rows than it pays for, units too many) the layer computes what ``nn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.inference.constants import Constants
-from sparsact.inference.exchange import Exchange, Switched
-from sparsact.inference.held import Held
-from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
-
-
-class Chooser(Protocol):
-    """Names the units that are worth computing."""
-
-    def active(self, x: Tensor) -> Tensor:
-        """Of inputs (m, d), a mask (m, s) of one byte each: 0 for units that are left out."""
-
-
-class ChooserOf(Protocol):
-    """Finds the chooser for a layer's weights; None if there is none for weights of their kind."""
-
-    def of(self, linear: nn.Linear) -> Chooser | None: ...  # noqa: D102 # see above
-
-
-@dataclass
-class Down:
-    """How the second layer of a block reads its weight.
-
-    Attributes
-    ----------
-    max_rows : int
-        Rows of an input from which on the dense product is taken.
-    max_share : float
-        Share of units, active for any of the rows, from which on the dense product is taken.
-    keep : callable or None
-        Makes small activations zero first, where approximation was asked for.
-    """
-
-    max_rows: int
-    max_share: float
-    keep: Callable[[Tensor], Tensor] | None = None
-    product: Held[RowProduct] = field(default_factory=lambda: Held(RowProduct))
-
-
-@dataclass
-class Switch:
-    """How the layer whose pre-activations switch units on, up or gate, is computed.
-
-    Attributes
-    ----------
-    chooser : ChooserOf or None
-        Finds the units that may be on; None computes all.
-    max_rows, max_share
-        As of :class:`Down`.
-    constants : Constants
-        What the activation reads beside pre-activations: with other numbers other units would be on.
-    exchange : Exchange or None
-        Of a gated block.
-    """
-
-    chooser: ChooserOf | None
-    max_rows: int
-    max_share: float
-    constants: Constants
-    exchange: Exchange | None = None
-    product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
-    pause: int = 0  # calls to come that do not choose, because too many units were on
-    penalty: int = 1
-
-    MOST: ClassVar[int] = 64
-
-    def gave_up(self) -> None:
-        """Choosing did not pay: leave it out for the next calls, twice as many each time."""
-        self.pause, self.penalty = self.penalty, min(2 * self.penalty, self.MOST)
-
-
-@dataclass
-class Beside:
-    """How the up-projection of a gated block is computed: where the gate is on."""
-
-    gate: SwitchLinear
-    exchange: Exchange
-    constants: Constants
-    max_rows: int
-    max_share: float
-    product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
+from sparsact.inference.exchange import Switched
+from sparsact.inference.products import DTYPES
+from sparsact.inference.ways import Beside, Down, Switch
 
 
 class SparseLinear(nn.Linear):
@@ -152,7 +72,7 @@ class SparseDown(SparseLinear):
 
 
 class SwitchLinear(SparseLinear):
-    """The layer that switches units on: exact where they may be on, and 0, which the activation keeps, elsewhere."""
+    """The layer that switches units on: exact where they may be on; 0, which activations keep, where they are off."""
 
     _sparse: Switch
 

@@ -15,18 +15,10 @@ from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.held import Held, Stamped
-from sparsact.inference.linears import (
-    Beside,
-    Chooser,
-    ChooserOf,
-    Down,
-    GatedUp,
-    SparseDown,
-    SparseLinear,
-    Switch,
-    SwitchLinear,
-)
+from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
 from sparsact.inference.screen import NARROW, Screen
+from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, Switch
+from sparsact.kernels.screen import MAX_INPUTS
 
 SAMPLE = 256  # inputs that a screen is fitted to
 
@@ -175,5 +167,6 @@ class Proving:
 
 
 def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Proving | None:
-    """A screen, where the weights are of a dtype that its proof covers."""
-    return Proving(Screen.of(weight, bias, threshold, sample)) if weight.dtype in NARROW else None
+    """A screen, where the weights are of a dtype and a width that its proof covers."""
+    covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
+    return Proving(Screen.of(weight, bias, threshold, sample)) if covered else None
