@@ -182,7 +182,7 @@ def test_named_tensors_weights_and_units_that_are_all_off(capsys, folder):
         assert block["density"] == 0
         assert math.isfinite(block["bound"])
     (block,) = told_by(capsys, *words, "top_k", "--density", 0.2, "--weights", "weights.safetensors")["blocks"]
-    assert block["bound"] is None  # a perfect method would read nothing
+    assert block["bound"] == pytest.approx((5 + 3) / 5)  # `up` is read, of `down` nothing
 
 
 def test_threads_are_as_before(capsys, folder):

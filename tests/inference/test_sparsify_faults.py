@@ -375,7 +375,7 @@ BAD = {
     "no block": ({"blocks": []}, ValueError, "one at least"),
     "blocks of another": ({"blocks": find_blocks(gated(), torch.zeros(1, 22))}, ValueError, "must be of this model"),
     "other sizes": ({"blocks": find_blocks(jump(), torch.zeros(1, 23))}, ValueError, "a threshold for each unit"),
-    "options": ({"recall": 0.9}, ValueError, "takes no options; got recall"),
+    "options": ({"recall": 0.9}, ValueError, "takes no recall: it computes"),
 }
 
 

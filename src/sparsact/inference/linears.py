@@ -44,7 +44,11 @@ class SparseLinear(nn.Linear):
             or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
         ):
             return 0
-        rows = x.numel() // self.in_features
+        return x.numel() // self.in_features
+
+    def few(self, x: Tensor) -> int:
+        """Rows of the input if the short way is open to it and pays for so many, else 0."""
+        rows = self.rows(x)
         return rows if rows <= self._sparse.max_rows else 0
 
     @property
@@ -63,7 +67,7 @@ class SparseDown(SparseLinear):
         sparse = self._sparse
         rows = self.rows(input)
         x = sparse.keep(input) if rows and sparse.keep is not None else input
-        if rows:
+        if 0 < rows <= sparse.max_rows:
             product = sparse.product.of(self)
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
             if out is not None:
@@ -78,7 +82,7 @@ class SwitchLinear(SparseLinear):
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias`` of the units that are chosen, and 0 of the others."""
-        rows = self.rows(input)
+        rows = self.few(input)
         if not rows or self.whole:
             return F.linear(input, self.weight, self.bias)
         exchange = self._sparse.exchange
@@ -116,7 +120,7 @@ class GatedUp(SparseLinear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias`` where the gate lets it through."""
         sparse = self._sparse
-        rows = self.rows(input)
+        rows = self.few(input)
         if rows and not self.whole:
             switched = self._switched(input)
             product = sparse.product.of(self)
@@ -132,7 +136,7 @@ class GatedUp(SparseLinear):
         gate, exchange = self._sparse.gate, self._sparse.exchange
         switched = exchange.take(x, by_gate=False)
         if switched is None:
-            rows = gate.rows(x)
+            rows = gate.few(x)
             if exchange.up_first and rows and not gate.whole:
                 switched = exchange.switched(gate.compute(x, rows))
             exchange.put(x, switched, by_gate=False)
