@@ -352,8 +352,8 @@ def test_the_plan_tells_for_how_many_rows_a_method_is_taken(method):
     (choice,) = plan_of(model).choices
     x = rows(choice.max_rows + 1, model)
     with torch.no_grad():
-        assert model.down.rows(model.up(x[1:]).relu()) == choice.max_rows == 16
-        assert model.down.rows(model.up(x).relu()) == 0
+        assert model.down.few(model.up(x[1:]).relu()) == choice.max_rows == 16
+        assert model.down.few(model.up(x).relu()) == 0
 
 
 @pytest.mark.parametrize("method", ["auto", "certified"])

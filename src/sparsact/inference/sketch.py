@@ -18,6 +18,7 @@ N_DIRECTIONS = 16
 CLIPS = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the largest weight of a row: what 127 stands for
 SPREADS = (0.0, 0.5)  # powers of the spread of the inputs that are tried as column scales
 ROWS_AT_ONCE = 1024
+LARGEST_FLOAT = torch.finfo(torch.float32).max  # what of a coefficient goes beyond it stays in the rest
 LARGEST_EXPONENT = 60  # of a column scale: a product with it then neither over- nor underflows in float64
 
 
@@ -62,7 +63,7 @@ def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Sketch:
         here = slice(begin, begin + len(rows))
         a, integers = _rounded(rows)
         rest = rows - a[:, None] * integers
-        along[here] = (rest @ M.T).float()
+        along[here] = (rest @ M.T).clamp(-LARGEST_FLOAT, LARGEST_FLOAT).float()
         G = along[here].double()
         outside = rest - G @ M
         R = UP * (outside.norm(dim=1) + 2.0**-16 * (G.abs().sum(1) + rest.norm(dim=1)))
