@@ -13,6 +13,7 @@ namespace sparsact::SPARSACT_ISA {
 namespace {
 
 constexpr std::size_t ROWS_AT_ONCE = 32;  // that stay in the cache while inputs pass by
+constexpr std::size_t TERMS = 8;          // along directions, that are added side by side
 constexpr double SLACK = 0x1p-45;         // of the rounding of a bound: fewer than 2^8 operations
 
 // All inputs of a call, ready for the rows.
@@ -35,16 +36,42 @@ class Inputs {
     std::vector<Input> inputs_;
 };
 
+struct Terms {
+    double sum, sizes;
+};
+
+// The sum of G_t h_t, and that of their sizes: TERMS sums side by side, which are then added in halves.
+SPARSACT_INLINE Terms terms_along(const float* along, const double* h, std::size_t k) {
+    if (k == 0) return {0, 0};
+    constexpr std::size_t width = lanes<double>, vectors = TERMS / width;
+    Vector<double> sums[vectors] = {}, sizes[vectors] = {};
+    std::size_t t = 0;
+    for (; t + TERMS <= k; t += TERMS)
+        for (std::size_t v = 0; v < vectors; ++v) {
+            const auto term = load_doubles(along + t + v * width) * load_doubles(h + t + v * width);
+            sums[v] += term;
+            sizes[v] += term < 0 ? -term : term;
+        }
+    double sum[TERMS], size[TERMS];
+    for (std::size_t v = 0; v < vectors; ++v)
+        store(sum + v * width, sums[v]), store(size + v * width, sizes[v]);
+    for (std::size_t p = 0; t < k; ++t, ++p) {
+        const double term = static_cast<double>(along[t]) * h[t];
+        sum[p] += term;
+        size[p] += std::fabs(term);
+    }
+    for (std::size_t half = TERMS / 2; half; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) sum[p] += sum[p + half], size[p] += size[p + half];
+    return {sum[0], size[0]};
+}
+
 // U + slack of row j, or the estimate, given the integer product I = <q, p>.
 template <bool bound>
 SPARSACT_INLINE double value(const Sketch& sketch, std::size_t j, const Input& input, std::int64_t I) {
     double sum = sketch.a[j] * static_cast<double>(I), sizes = std::fabs(sum);
-    const float* along = sketch.along + j * sketch.k;
-    for (std::size_t t = 0; t < sketch.k; ++t) {
-        const double term = static_cast<double>(along[t]) * input.h[t];
-        sum += term;
-        sizes += std::fabs(term);
-    }
+    const Terms terms = terms_along(sketch.along + j * sketch.k, input.h, sketch.k);
+    sum += terms.sum;
+    sizes += terms.sizes;
     if constexpr (bound) {
         const double unknown = sketch.Q[j] * input.E + sketch.R[j] * input.N;
         sum += unknown;

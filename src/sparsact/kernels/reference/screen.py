@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sparsact.kernels.reference.gather import widened
 
 PARTIALS = 32
+TERMS = 8
 LARGEST_INTEGER = 32639
 UP = 1 + 2.0**-30
 SLACK = 2.0**-45
@@ -72,12 +73,8 @@ class Screen:
     def _products(self, p: NDArray[np.int64], h: list[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """<a q, p> + <G, h> of each row, and the sum of the sizes of its terms."""
         total = self.a * (self.q @ p).astype(np.float64)
-        sizes = np.abs(total)
-        for coefficients, component in zip(self.along.T, h, strict=True):
-            term = coefficients * component
-            total = total + term
-            sizes = sizes + np.abs(term)
-        return total, sizes
+        terms = self.along * np.array(h)
+        return total + ordered_sum(terms, TERMS), np.abs(total) + ordered_sum(np.abs(terms), TERMS)
 
     def _prepared(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.int64], list[float], float, float]:
         """Unit b, integers p, components h, and the norms E and N of what these leave out."""
@@ -100,16 +97,17 @@ class Screen:
         return b, p.astype(np.int64), h, UP * norm(z - p), N
 
 
-def ordered_sum(terms: NDArray[np.float64]) -> float:
-    """The sum through partial sums side by side, which are then added in halves."""
-    blocks = -(-len(terms) // PARTIALS)
-    padded = np.zeros((blocks + 1, PARTIALS))
-    padded.ravel()[PARTIALS : PARTIALS + len(terms)] = terms
-    sums = np.add.accumulate(padded, axis=0)[-1]
-    while len(sums) > 1:
-        half = len(sums) // 2
-        sums = sums[:half] + sums[half:]
-    return float(sums[0])
+def ordered_sum(terms: NDArray[np.float64], partials: int = PARTIALS) -> Any:
+    """The sum along the last axis through so many partial sums side by side, which are then added in halves."""
+    *rows, n = terms.shape
+    blocks = -(-n // partials) + 1
+    padded = np.zeros((*rows, blocks * partials))
+    padded[..., partials : partials + n] = terms
+    sums = np.add.accumulate(padded.reshape(*rows, blocks, partials), axis=-2)[..., -1, :]
+    while sums.shape[-1] > 1:
+        half = sums.shape[-1] // 2
+        sums = sums[..., :half] + sums[..., half:]
+    return sums[..., 0]
 
 
 def norm(x: NDArray[np.float64]) -> float:
