@@ -6,7 +6,7 @@ in a model; medians of repeats taken in turns. The blocks are 1.5 GB together, a
 each sparse one, so that both sides read their weights from memory. The dense side is ``F.linear``,
 ReLU, ``F.linear``, with the second weight stored in either orientation: the faster one counts. Unit: times as fast.
 
-- *gather*: the active units are known beforehand: their rows of both layers (``gather_dot``, ``gather_sum``).
+- *gather*: the active units are known beforehand: their rows of both layers (``ActiveDot``, ``SparseProduct``).
 - *exact ReLU*: the first layer dense, then the rows of active units (``SparseProduct``).
 - *exact ReGLU*: the gate dense, then of both other layers the rows of active units (``ActiveDot``, ``SparseProduct``),
   beside three dense layers.
@@ -63,8 +63,8 @@ class Layer:
         self.rows = np.array(array(self.down))  # in large pages, where the system has them; so does sparsify
         z = F.linear(x, self.switch).float()[0]
         self.bias = (-z.sort(descending=True).values[k - 1 : k + 1].mean()).expand(s).to(dtype).contiguous()
-        self.active = F.linear(x, self.switch, self.bias).relu().nonzero()[:, 1][None].contiguous().numpy()
-        self.known_bias = self.bias[self.active[0]]
+        self.known = (F.linear(x, self.switch, self.bias) > 0).view(torch.uint8)
+        self.known_dot = kernels.ActiveDot(array(self.switch), array(self.bias))
         self.active_dot = kernels.ActiveDot(array(self.up))
         self.sparse_product = kernels.SparseProduct(self.rows)
 
@@ -78,9 +78,9 @@ class Layer:
 
     def gather(self, x: Tensor) -> Tensor:
         """The block, its active units known."""
-        z = torch.from_numpy(kernels.gather_dot(array(x), array(self.switch), self.active)).view(x.dtype)
-        h = (z + self.known_bias).relu_()
-        return torch.from_numpy(kernels.gather_sum(array(h), self.rows, self.active)).view(x.dtype)
+        h = torch.empty(1, len(self.switch), dtype=x.dtype)
+        self.known_dot.at_mask(x.data_ptr(), self.known.data_ptr(), 1, h.data_ptr(), 1, len(self.switch))
+        return self._down(h.relu_(), x)
 
     def relu(self, x: Tensor) -> Tensor:
         """The block, its first layer dense."""
