@@ -147,20 +147,29 @@ class Screen:
 
     def survivors(self, x: Tensor) -> Tensor:
         """Units that are not proved off, (m, s), bool, of inputs x (m, d) in float32, bfloat16 or float16."""
-        x, mask = self._taken(x, torch.uint8)
-        counts = torch.empty(len(x), dtype=torch.int64)
-        self._kernel.survivors(*_where(x), mask.data_ptr(), counts.data_ptr(), torch.get_num_threads())
-        return mask.view(torch.bool)
+        return self.mask(self._taken(x)).view(torch.bool)
+
+    def mask(self, x: Tensor) -> Tensor:
+        """:meth:`survivors` as bytes, of inputs that are contiguous and of a dtype that the kernel takes: unchecked."""
+        rows = len(x)
+        found = torch.empty(rows, len(self.a), dtype=torch.uint8)
+        counts = self._counts if rows <= len(self._counts) else torch.empty(rows, dtype=torch.int64)
+        self._kernel.survivors(
+            x.data_ptr(), x.dtype is torch.bfloat16, rows, found.data_ptr(), counts.data_ptr(), torch.get_num_threads()
+        )
+        return found
 
     def upper_bounds(self, x: Tensor) -> Tensor:
         """Upper bounds of pre-activations less thresholds, (m, s), float64; NaN where nothing is known."""
-        x, bounds = self._taken(x, torch.float64)
+        x = self._taken(x)
+        bounds = torch.empty(len(x), len(self.a), dtype=torch.float64)
         self._kernel.bounds(*_where(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
 
     def estimates(self, x: Tensor) -> Tensor:
         """Pre-activations less thresholds by the copy alone, (m, s), float32: near, and proved to be nothing."""
-        x, estimates = self._taken(x, torch.float32)
+        x = self._taken(x)
+        estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
         self._kernel.estimates(*_where(x), estimates.data_ptr(), torch.get_num_threads())
         return estimates
 
@@ -170,21 +179,26 @@ class Screen:
         return sum(part.nbytes for part in self._parts() if isinstance(part, Tensor))
 
     @cached_property
+    def _counts(self) -> Tensor:
+        """Where the kernel puts counts that nobody reads."""
+        return torch.empty(16, dtype=torch.int64)
+
+    @cached_property
     def _kernel(self) -> Any:
         rows, a, Q, R, offset = (part.numpy() for part in (self.rows, self.a, self.Q, self.R, self.offset))
         along, columns, directions = self.along.numpy(), (1 / self.columns).numpy(), self.directions.numpy()
         return screen(rows, a, Q, R, offset, along, columns, directions, self.leak)
 
-    def _taken(self, x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Inputs as the kernel takes them, and memory for its answer."""
-        d, s = len(self.columns), len(self.a)
+    def _taken(self, x: Tensor) -> Tensor:
+        """Inputs as the kernel takes them."""
+        d = len(self.columns)
         if x.ndim != 2 or x.shape[1] != d or x.dtype not in NARROW:
             raise ValueError(
                 f"inputs must have shape (m, {d}) in float32, bfloat16 or float16; got {tuple(x.shape)}, {x.dtype}."
             )
         if x.dtype not in TAKEN:
             x = x.float()
-        return x.detach().contiguous(), torch.empty(len(x), s, dtype=dtype)
+        return x.detach().contiguous()
 
     def _parts(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))

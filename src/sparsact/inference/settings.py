@@ -163,7 +163,7 @@ class Proving:
 
     def active(self, x: Tensor) -> Tensor:
         """Its survivors."""
-        return self.screen.survivors(x)
+        return self.screen.mask(x)
 
 
 def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Proving | None:

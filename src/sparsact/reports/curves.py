@@ -18,7 +18,7 @@ from sparsact.reports.style import BLUE, GREEN, GREY, INK, SKY, VERMILION, figur
 ORANGE, PURPLE = "#E69F00", "#CC79A7"
 COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-FEW, SOME = 3.0, 30.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
+FEW, SOME = 3.0, 60.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
 
 
 def curves(

@@ -33,8 +33,9 @@ def plot_panels(frame: Frame, *, x_label: str, y_label: str, log_y: float = 0) -
         kept = [i for i, other in enumerate(frame["panel"]) if other == panel]
         part: Frame = {name: [column[i] for i in kept] for name, column in frame.items() if name != "panel"}
         draw_curves(axes, part, levels={})
-        scale(axes, log_x=0, log_y=log_y)
         axes.set_title(panel)
+    for axes in panels.flat:  # which share their limits, known by now
+        scale(axes, log_x=0, log_y=log_y)
     for axes in panels[-1]:
         axes.set_xlabel(x_label)
     for axes in panels[:, 0]:
