@@ -20,6 +20,9 @@ def inference_lines(rows: Rows) -> Iterator[str]:
         yield from screen_lines(rows)
     if ("16-32 float32", "exact, overhead of a call") in rows:
         yield from auto_lines(rows)
+    shares = [work for work, quantity in rows if quantity == "share of the bound"]
+    if shares:
+        yield trained_line(rows, shares[-1])
 
 
 def block_lines(rows: Rows) -> Iterator[str]:
@@ -73,3 +76,14 @@ def auto_lines(rows: Rows) -> Iterator[str]:
         yield line(
             f"overhead of a call of a block, {method}", "nn.Linear", "15 us", f"{row['value']:.1f} us{verdict(row)}"
         )
+
+
+def trained_line(rows: Rows, work: object) -> str:
+    """The small transformer, end to end."""
+    faster, bound, share = (
+        rows[work, quantity]
+        for quantity in ("auto, times as fast", "Amdahl bound of the methods chosen", "share of the bound")
+    )
+    name = f"tokens/s of a transformer trained here ({work})"
+    told = f"{faster['value']:.2f}x, {share['value']:.2f} of its bound {bound['value']:.2f}x{verdict(share)}"
+    return line(name, "the dense model", "0.7 of the Amdahl bound", told)
