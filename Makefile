@@ -10,7 +10,7 @@ help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the test suite, in minutes; test-slow for the rest"
 	@echo "make lint       ruff, mypy, clang-format; make format mends what it can"
-	@echo "make bench      every benchmark, both sides in one run (about ten minutes)"
+	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
 	@echo "make docs       the documentation into docs/_build/html"
 
@@ -50,7 +50,7 @@ format: .venv/dev
 	$(BIN)/clang-format -i src/native/*.cpp src/native/*.hpp
 
 bench: .venv/dev
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m sparsact bench
 
 reproduce: .venv/sparsact
 	$(BIN)/sparsact reproduce

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sparsact.cli.bench import bench
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
@@ -53,3 +54,4 @@ app.command("measure")(measure)
 app.command("sparsify")(sparsify)
 app.command("bounds")(bounds)
 app.command("reproduce")(reproduce)
+app.command("bench")(bench)
