@@ -69,18 +69,35 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         known = os.stat(path)  # noqa: PTH116 - not resolved: /dev/stdout leads to where no path does
     except FileNotFoundError:
         known = None
-    try:
+    with naming(path):
         if known is not None and _is_a_stream(known):
             with open(path, "wb") as stream:  # noqa: PTH123
                 yield stream
         else:
             with _beside(Path(os.path.realpath(path)), known) as file:
                 yield file
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Give the error of a full disk, which names no file, this one and the remedy."""
+    try:
+        yield
     except OSError as error:
         if error.errno in FULL and error.filename is None:
             remedy = f"{error.strerror or 'no space'}; free some space and run this again"
             raise OSError(error.errno, remedy, str(path)) from error
         raise
+
+
+def flush_folder(folder: Path) -> None:
+    """Write to the disk which files a folder has, where folders can be flushed."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
@@ -105,7 +122,7 @@ def _beside(path: Path, known: os.stat_result | None) -> Iterator[BinaryIO]:
         with suppress(OSError):
             unfinished.unlink()
         raise
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
 def _is_a_stream(known: os.stat_result) -> bool:
@@ -131,13 +148,3 @@ def _sweep(path: Path) -> None:
         for entry in entries:
             if entry.name.startswith(start) and entry.name.endswith(SUFFIX) and entry.stat().st_mtime < before:
                 Path(entry).unlink()
-
-
-def _flush_folder(folder: Path) -> None:
-    """The rename itself to the disk, where folders can be flushed."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
