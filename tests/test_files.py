@@ -1,8 +1,6 @@
 """Files whole or not at all, whatever stops the writer; streams as they are."""
 
 import os
-import resource
-import signal
 import stat
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from disks import small_files
 
 from sparsact import files
 
@@ -157,15 +156,9 @@ def test_stdout_is_written_as_it_is(tmp_path, to):
     assert names(tmp_path) == ["out"]
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit of a file's size here")
 def test_a_full_disk_is_told_with_the_name_and_the_remedy(old):
-    most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, most[1]))
-    try:
-        with pytest.raises(OSError, match="free some space") as raised:
-            files.write(old, b"x" * 6_000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    with small_files(old.parent), pytest.raises(OSError, match="free some space") as raised:
+        files.write(old, b"x" * 6_000)
     assert raised.value.filename == str(old)
     assert old.read_bytes() == b"old"
     assert names(old.parent) == [old.name]

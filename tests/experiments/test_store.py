@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import measurements
 import pytest
-from measurements import experiment, square, work
+from disks import small_disk, small_files
+from measurements import experiment, square
 
-from sparsact.experiments import Scale, Store, Task, collect, measure
+from sparsact.experiments import Scale, Store, Task, measure
 from sparsact.experiments.locks import locked
 
 ROWS = [measure(square, task) for task in experiment(square, range(5)).tasks(Scale.FULL)]
@@ -89,57 +88,29 @@ def test_half_rows_of_killed_processes_cost_no_row_of_the_others(tmp_path):
     assert Store(tmp_path).n_unreadable > 0
 
 
-@contextmanager
-def small_files(folder):
-    """A limit of the size of a file: the system writes as much as there is room for, then refuses."""
-    resource = pytest.importorskip("resource", reason="no limit of a file's size on this system")
-    path, most = filled(folder, 3), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, most[1]))
-    try:
-        yield folder
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+@pytest.mark.parametrize("full", ["files", "disk"])
+def test_a_full_disk_is_told_and_leaves_what_was(tmp_path, full):
+    path = tmp_path / "square.jsonl"
 
-
-@contextmanager
-def small_disk(folder):
-    """A file system of 64 KB, filled up to 4 KB blocks but for a part of a row."""
-    mount = shutil.which("mount")
-    if (
-        mount is None
-        or subprocess.run(
-            [mount, "-t", "tmpfs", "-o", "size=64k", "sparsact", folder], capture_output=True, check=False
-        ).returncode
-    ):
-        pytest.skip("a small file system cannot be mounted without the rights of root")
-    try:
-        path = filled(folder, 3)
+    def prepare():
+        """Three rows, and 50 bytes to the end of the block: a part of the next row fits."""
+        filled(tmp_path, 3)
         with path.open("ab") as file:
             file.write(b"\n" * (-path.stat().st_size % 4096 - 50))
-        with suppress(OSError):
-            (folder / "other").write_bytes(bytes(1 << 17))
-        yield folder
-        (folder / "other").unlink()
-    finally:
-        subprocess.run([shutil.which("umount"), folder], check=True)
 
-
-@pytest.mark.parametrize("full", [small_files, small_disk])
-def test_a_full_disk_is_told_and_leaves_what_was(tmp_path, full):
-    with full(tmp_path) as folder:
-        path, store = folder / "square.jsonl", Store(folder)
-        before = path.read_bytes()
+    if full == "files":
+        prepare()
+    with small_disk(tmp_path, prepare) if full == "disk" else small_files(tmp_path, path.stat().st_size + 50):
+        before, store = path.read_bytes(), Store(tmp_path)
         with pytest.raises(OSError, match="free some space and run this again") as raised:
             store.append(ROWS[3])
         assert raised.value.filename == str(path)
         assert path.read_bytes() == before
-        assert len(store) == len(Store(folder)) == 3
-        if full is small_disk:
-            (folder / "other").unlink()
-            (folder / "other").touch()
-            collect(work(experiment(square)), store, jobs=1)
-            assert len(Store(folder)) == 5
-            assert Store(folder).n_unreadable == 0
+        assert len(store) == len(Store(tmp_path)) == 3
+        (tmp_path / "other").unlink(missing_ok=True)
+        if full == "disk":
+            store.append(ROWS[3])
+            assert (len(Store(tmp_path)), Store(tmp_path).n_unreadable) == (4, 0)
 
 
 def test_a_row_goes_to_the_file_that_is_there_when_its_turn_comes(tmp_path):

@@ -68,11 +68,11 @@ class Store:
             try:
                 while rest:
                     rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
             except BaseException:
                 with suppress(OSError):
                     file.truncate(end)  # of half a row nothing
                 raise
+            os.fsync(file.fileno())
             if not end:
                 flush_folder(self.folder)
         self._rows[row.task] = row
