@@ -142,14 +142,14 @@ def test_missing_files_and_folders(tmp_path):
         sparsact.load(tmp_path)
 
 
-@pytest.mark.parametrize("step", ["fsync", "replace", "fdopen"])
+@pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.open"])
 def test_a_failed_write_leaves_the_old_file(file, monkeypatch, step):
     def fail(*_, **__):
         raise OSError("no space left")
 
     before = file.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("pathlib.Path.replace" if step == "replace" else f"os.{step}", fail)
+        patch.setattr(step, fail)
         with pytest.raises(OSError, match="no space"):
             storage.write(file, "Kind", {"new": 1}, {})
     assert file.read_bytes() == before

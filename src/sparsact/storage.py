@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from sparsact import files
 from sparsact._version import __version__
 
 SCHEMA = 1
@@ -41,24 +40,11 @@ def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping
     arrays : mapping of names to ndarrays
         The numbers.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} of {path.name} does not exist; make it first.")
     whole = {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}
     header: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "version": __version__, "state": dict(state)}
     header["digest"] = _digest(header, whole)
     content = to_bytes(whole, metadata={"sparsact": json.dumps(header, allow_nan=False, sort_keys=True)})
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    files.write(path, content)
 
 
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
@@ -97,12 +83,6 @@ def _digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
         digest.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def load(path: str | Path) -> Any:

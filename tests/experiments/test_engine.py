@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -115,19 +114,6 @@ def test_a_row_whose_definition_was_changed_is_passed_over(tmp_path):
     assert changed.n_unreadable == 3
 
 
-def test_a_full_disk_is_told_and_leaves_what_was(tmp_path, monkeypatch):
-    store = Store(tmp_path)
-    collect(work(SQUARES)[:2], store, jobs=1)
-    written = os.write
-    monkeypatch.setattr(os, "write", lambda file, data: written(file, data[:50]))
-    with pytest.raises(OSError, match="free some space"):
-        store.append(measure(square, SQUARES.tasks(Scale.FULL)[2]))
-    monkeypatch.undo()
-    assert len(Store(tmp_path)) == 2
-    collect(work(SQUARES), Store(tmp_path), jobs=1)
-    assert len(of(Store(tmp_path), SQUARES)) == 5
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_task_that_fails_or_dies_does_not_harm_the_others(tmp_path, jobs):
     store, told = Store(tmp_path), []
@@ -155,23 +141,6 @@ def test_a_worker_that_dies_while_rows_are_written_costs_its_own_task_only(tmp_p
     failures = collect(work(wild), store, jobs=2, finished=lambda task, result: time.sleep(0.7))
     assert [failure.task.parameters["number"] for failure in failures] == [0]
     assert [row["number"] for row in of(store, wild)] == [1, 2]
-
-
-def test_writers_that_share_a_store_lose_no_row(tmp_path):
-    """Four writers of 50 rows each at once: every line is whole."""
-    rows = [measure(square, task) for task in experiment(square, range(200)).tasks(Scale.FULL)]
-    writers = [threading.Thread(target=write, args=(Store(tmp_path), rows[i::4])) for i in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    merged = Store(tmp_path)
-    assert (len(merged), merged.n_unreadable) == (200, 0)
-
-
-def write(store, rows):
-    for row in rows:
-        store.append(row)
 
 
 def test_names_of_tasks_are_those_of_the_rows_that_are_stored_already():

@@ -5,28 +5,53 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+
+from sparsact.files import FULL
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status. ``SPARSACT_DEBUG=1`` lets errors pass, with their traceback."""
-    from typer.main import get_command
-
-    from sparsact.cli.app import app
-
     words = list(sys.argv[1:] if args is None else args)
     try:
+        from typer.main import get_command
+
+        from sparsact.cli.app import app
+
         status = get_command(app).main(args=words or ["--help"], prog_name="sparsact", standalone_mode=False, obj=words)
+        if status == INTERRUPTED:  # typer has made this of Ctrl-C
+            raise KeyboardInterrupt
+        _flush()
+    except BrokenPipeError:  # whoever read the answer has seen enough: sparsact ... | head
+        return 1
     except Exception as error:
         if os.environ.get("SPARSACT_DEBUG") or not _is_for_the_user(error):
             raise
         print(f"sparsact: error: {_line(error)}", file=sys.stderr)
+        with suppress(OSError):
+            _flush()
         return 2
     except KeyboardInterrupt:
         print("sparsact: stopped.", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return status if isinstance(status, int) else 0
+
+
+def _flush() -> None:
+    """Write what is left of the answer; what cannot be written is not tried again, with a traceback, as Python ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        raise
 
 
 def _is_for_the_user(error: Exception) -> bool:
@@ -37,5 +62,7 @@ def _is_for_the_user(error: Exception) -> bool:
 def _line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.errno in FULL:
+        return f"{error.strerror}; free some space and run this again."
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(message.replace("Value error, ", "").split()) or type(error).__name__

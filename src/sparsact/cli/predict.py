@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,33 +72,24 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
 
 
 @contextmanager
-def _writer(out: Path | None) -> Iterator[Any]:
+def _writer(out: Path | None) -> Iterator[Callable[[pa.Table], None]]:
     """Something that takes tables one after the other and writes them as one file, whole or not at all."""
     import sys
 
     import pyarrow.csv
     import pyarrow.parquet
 
-    opened: list[Any] = []
-    unfinished = None if out is None else out.with_name(f".{out.name}.{os.getpid()}.unfinished")
+    from sparsact.files import replacing
 
-    def write(piece: pa.Table) -> None:
-        if not opened:
-            if out is not None and out.suffix.lower() == ".parquet":
-                opened.append(pyarrow.parquet.ParquetWriter(unfinished, piece.schema))
-            else:
-                sink = sys.stdout.buffer if unfinished is None else str(unfinished)
-                opened.append(pyarrow.csv.CSVWriter(sink, piece.schema))
-        opened[0].write_table(piece)
+    kind = pyarrow.csv.CSVWriter
+    if out is not None and out.suffix.lower() == ".parquet":
+        kind = pyarrow.parquet.ParquetWriter
+    with nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file, ExitStack() as opened:
+        writers: list[Any] = []
 
-    try:
-        try:
-            yield write
-        finally:
-            for file in opened:
-                file.close()
-        if out is not None and unfinished is not None:
-            unfinished.replace(out)
-    finally:
-        if unfinished is not None:
-            unfinished.unlink(missing_ok=True)
+        def write(piece: pa.Table) -> None:
+            if not writers:
+                writers.append(opened.enter_context(kind(file, piece.schema)))
+            writers[0].write_table(piece)
+
+        yield write

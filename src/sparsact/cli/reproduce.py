@@ -90,8 +90,9 @@ def _check_store(folder: Path) -> None:
     import os
 
     folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"cannot write into {str(folder)!r}: permission denied; choose another --store.")
+    for place in (folder, *folder.glob("*.jsonl")):
+        if not os.access(place, os.W_OK):
+            raise ValueError(f"cannot write to {str(place)!r}: permission denied; choose another --store.")
 
 
 def _collect(work: Work, rows: Store, jobs: int, folder: Path) -> list[Failure]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 import traceback
 from collections import deque
@@ -109,7 +110,8 @@ def _until_broken(waiting: deque[tuple[Experiment, Task]], jobs: int) -> Iterato
 
 
 def _begin() -> None:
-    """In a worker: look where it is before anything changes, and end when the process that collects was killed."""
+    """In a worker: look where it is before anything changes, and end with the process that collects, not by Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     provenance.commit()
     Thread(target=_wait_for_the_parent, daemon=True).start()
 
@@ -124,11 +126,24 @@ def _fill(
     pool: ProcessPoolExecutor, jobs: int, waiting: deque[tuple[Experiment, Task]], running: dict[Future[Row], Any]
 ) -> None:
     """Hand out tasks, one a process; none if a worker has died meanwhile, which those that are running will tell."""
-    with suppress(BrokenProcessPool):
+    with suppress(BrokenProcessPool), _no_interrupt():
         while waiting and len(running) < jobs:
             experiment, task = waiting[0]
             running[pool.submit(measure, experiment.measure, task)] = waiting[0]
             waiting.popleft()
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C waits: a worker that starts within never hears of it, not even before :func:`_begin`."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _result(future: Future[Row], task: Task) -> Result:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
+from sparsact.experiments.locks import locked
 from sparsact.experiments.rows import Row
 from sparsact.experiments.task import Task
+from sparsact.files import flush_folder, naming
 
 
 class Store:
     """A folder of rows.
 
-    A row is written whole, by one call, and flushed to the disk: a process killed at any moment loses the tasks that
-    were running and nothing else. A line cut short (by a full disk, say) is passed over when read, and counted.
+    A row is written whole, under a lock, and flushed to the disk: a process killed at any moment loses the tasks that
+    were running and nothing else, and several processes may write to one store. A task that two of them measured has
+    one row. A line cut short (by a kill, say) is passed over when read, and counted.
 
     Parameters
     ----------
@@ -47,29 +52,39 @@ class Store:
         return [row.seconds for row in self._rows.values() if row.experiment == experiment]
 
     def append(self, row: Row) -> None:
-        """Add a row, on disk and here."""
+        """Add a row, on disk and here.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, with the name of its file: the disk may be full. The rows before are as they were.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         line = (json.dumps(row.as_dict(), allow_nan=False, separators=(",", ":")) + "\n").encode()
-        file = os.open(self._path(row.experiment), os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            if _is_cut(file):
-                line = b"\n" + line
-            written = os.write(file, line)
-            if written < len(line):
-                raise OSError(
-                    f"only {written} of {len(line)} bytes of a row could be written to {self.folder}: "
-                    "free some space and run the command again."
-                )
-            os.fsync(file)
-        finally:
-            os.close(file)
+        path = self._path(row.experiment)
+        with naming(path), _open_at_end(path) as file:
+            end = file.seek(0, os.SEEK_END)
+            rest = memoryview(b"\n" + line if _is_cut(file, end) else line)
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except BaseException:
+                with suppress(OSError):
+                    file.truncate(end)  # of half a row nothing
+                raise
+            os.fsync(file.fileno())
+            if not end:
+                flush_folder(self.folder)
         self._rows[row.task] = row
 
     def _path(self, experiment: str) -> Path:
         return self.folder / f"{experiment}.jsonl"
 
     def _read(self, path: Path) -> None:
-        for line in path.read_bytes().split(b"\n"):
+        with path.open("rb", buffering=0) as file, locked(file, shared=True):
+            file.seek(0)
+            content = file.readall()
+        for line in content.split(b"\n"):
             if not line.strip():
                 continue
             try:
@@ -84,7 +99,27 @@ class Store:
                 self.n_unreadable += 1
 
 
-def _is_cut(file: int) -> bool:
+@contextmanager
+def _open_at_end(path: Path) -> Iterator[FileIO]:
+    """The file, made if need be, for this process alone: not one that was put aside while it waited."""
+    while True:
+        with path.open("a+b", buffering=0) as file, locked(file):
+            if _is_still(file, path):
+                yield file
+                return
+
+
+def _is_still(file: FileIO, path: Path) -> bool:
+    """Whether a path leads to that open file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _is_cut(file: FileIO, end: int) -> bool:
     """Whether the last line of an open file has no end."""
-    size = os.lseek(file, 0, os.SEEK_END)
-    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
+    if not end:
+        return False
+    file.seek(end - 1)
+    return file.read(1) != b"\n"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparsact import files
 from sparsact.reports.display import Display
 from sparsact.reports.figures import (
     density_by_layer,
@@ -97,7 +98,7 @@ def write(
     measurement: Measurement, name: str, versions: Sequence[tuple[str, str]], command: str, path: str | Path
 ) -> None:
     """Write the page."""
-    Path(path).write_text(render(measurement, name, versions, command), encoding="utf-8")
+    files.write(path, render(measurement, name, versions, command))
 
 
 def figures(measurement: Measurement) -> list[Display]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sparsact import files
 from sparsact.reports.display import Display
 from sparsact.reports.figures import activity, network_degrees
 from sparsact.reports.network_summary import NetworkSummary
@@ -33,4 +34,4 @@ def render(summary: NetworkSummary) -> str:
 
 def write(summary: NetworkSummary, path: str | Path) -> None:
     """Write the page."""
-    Path(path).write_text(render(summary), encoding="utf-8")
+    files.write(path, render(summary))

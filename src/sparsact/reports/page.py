@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from sparsact import files
 from sparsact.reports.display import Display
 from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
 from sparsact.reports.lsh_figures import lsh_figures
@@ -50,7 +51,7 @@ def render(summary: FitSummary) -> str:
 
 def write(summary: FitSummary, path: str | Path) -> None:
     """Write the page."""
-    Path(path).write_text(render(summary), encoding="utf-8")
+    files.write(path, render(summary))
 
 
 @cache

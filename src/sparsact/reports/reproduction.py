@@ -9,6 +9,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
+from sparsact import files
 from sparsact.experiments import Findings, MissingRowsError, Outcome
 from sparsact.reports.chart import Chart
 from sparsact.reports.display import Display
@@ -83,7 +84,7 @@ def render(found: Iterable[Findings], command: str) -> str:
 
 def write(found: Iterable[Findings], command: str, path: str | Path) -> None:
     """Write the page."""
-    Path(path).write_text(render(found, command), encoding="utf-8")
+    files.write(path, render(found, command))
 
 
 def _of(parts: Sequence[Part], paper: str) -> list[Part]:

@@ -7,33 +7,16 @@ import math
 import pytest
 import torch
 from torch import nn
+from trainings import TEXT, model, penalties
 
 from sparsact.inference.training import (
-    ActivationPenalty,
     CharacterText,
     Recipe,
-    TopKTraining,
-    Transformer,
     evaluation,
     train,
 )
 
-TEXT = CharacterText.of("the quick brown fox jumps over the lazy dog. " * 20)
 RECIPE = Recipe(steps=5, batch=3, context=11, warmup=2, evaluate_every=2, windows=4)
-
-
-def model(seed=0, dropout=0.0, activation="relu"):
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        made = Transformer(len(TEXT.characters), 8, 2, 2, 20, 13, activation=activation)
-    if dropout:
-        made.norm = nn.Sequential(made.norm, nn.Dropout(dropout))
-    return made
-
-
-def penalties(made):
-    blocks = made.feed_forward_blocks()
-    return {"none": None, "L1": ActivationPenalty(made, blocks, 0.3), "top-k": TopKTraining(made, blocks, 6)}
 
 
 class StopError(Exception):
