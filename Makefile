@@ -18,7 +18,7 @@ help:
 	$(PYTHON) -m venv .venv
 
 .venv/sparsact: .venv/bin/python $(SOURCES)
-	$(PIP) --editable .
+	$(PIP) --editable ".[report]"
 	@touch $@
 
 .venv/dev: .venv/bin/python $(SOURCES)

@@ -20,7 +20,7 @@ OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every ma
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself.
-GROUND = {"hypercube", "checks", "lift", "kernels", "files", "storage", "_version"}
+GROUND = {"hypercube", "checks", "lift", "kernels", "files", "memory", "storage", "_version"}
 MAY_IMPORT = {
     "_version": set(),
     "hypercube": set(),
@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "lift": {"hypercube", "checks"},
     "kernels": {"hypercube"},
     "files": set(),
+    "memory": set(),
     "storage": {"_version", "files", "learners", "network"},  # the last two inside `load` alone
     "network": GROUND | {"exact_sign", "fourier", "certificate"},  # the last two inside methods that stand for them
     "fourier": GROUND | {"network"},

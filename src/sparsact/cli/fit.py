@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.outputs import check_writable
+from sparsact.cli.outputs import check_report, check_writable
 
 if TYPE_CHECKING:
     from sparsact.reports import Choice, FitSummary
@@ -104,7 +104,7 @@ def fit(
     from sparsact.datasets import open_table
 
     asked = wish(degree, alpha, folds, seed, domain.value, model.value)
-    check_writable(report, (".html", ".htm"))
+    check_report(report)
     check_writable(out)
     shown = False if quiet or (as_json and progress is None) else progress
     with stages(shown) as work:
@@ -195,7 +195,7 @@ def _of_polynomial(choice: Choice | None) -> dict[str, Any]:
 
 def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     """The findings, for a person."""
-    from sparsact.reports.page import duration, size
+    from sparsact.reports.amounts import duration, size
 
     typer.echo(summary.verdict)
     of_bits = " of bits" if summary.domain == "cube" else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sparsact.cli.outputs import check_writable
+from sparsact.cli.outputs import check_report
 from sparsact.cli.progress import stages
 from sparsact.cli.surroundings import command_line, versions
 
@@ -39,7 +39,7 @@ def inspect_network(
     as_json: bool,
 ) -> None:
     """Find out, print, and write the report if one is wanted."""
-    check_writable(report, (".html", ".htm"))
+    check_report(report)
     summary = summarised(network, name, words, time_limit, seed)
     if report is not None:
         from sparsact.reports import network_page

@@ -54,10 +54,10 @@ def measure(
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html
     """
     from sparsact.cli.model_inputs import batches_given
-    from sparsact.cli.outputs import check_writable
+    from sparsact.cli.outputs import check_report
     from sparsact.cli.torch_model import load_model, torch_threads
 
-    check_writable(report, (".html", ".htm"))
+    check_report(report)
     loaded = load_model(model, arguments, weights)
     with torch_threads(threads):
         found = _measured(loaded, batches_given(model, loaded, inputs, text, batch_size))

@@ -3,7 +3,31 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
+
+
+REPORT_SUFFIXES = (".html", ".htm")
+REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
+
+
+def check_report(path: Path | None) -> None:
+    """Raise if a report cannot be written there, or not at all.
+
+    Raises
+    ------
+    ValueError
+        If a library that pages are drawn with is not installed, or as :func:`check_writable` does.
+    """
+    if path is None:
+        return
+    check_writable(path, REPORT_SUFFIXES)
+    missing = [name for name in REPORT_NEEDS if find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"a report needs {' and '.join(missing)}, not installed here; install sparsact[report] "
+            "(pip install 'sparsact[report]')."
+        )
 
 
 def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:

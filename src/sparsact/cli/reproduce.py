@@ -43,7 +43,7 @@ def reproduce(
     """
     from joblib import cpu_count
 
-    from sparsact.cli.outputs import check_writable
+    from sparsact.cli.outputs import check_report
     from sparsact.experiments import Findings, Scale, Store, chosen
 
     if smoke + quick + full > 1:
@@ -54,7 +54,7 @@ def reproduce(
     if listed:
         _list(experiments, rows, as_json)
         return
-    check_writable(report, (".html", ".htm"))
+    check_report(report)
     work, unmet = _work(experiments, rows, scale)
     if work:
         _check_store(store)

@@ -1,25 +1,12 @@
-"""What a report says about the run: memory, versions, and the command without this machine's folders."""
+"""What a report says about the run: versions, and the command without this machine's folders."""
 
 from __future__ import annotations
 
 import platform
 import shlex
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import PurePath
-
-
-def peak_memory() -> int:
-    """Most bytes that this process has held at once."""
-    if sys.platform == "win32":
-        import psutil
-
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def versions() -> tuple[tuple[str, str], ...]:

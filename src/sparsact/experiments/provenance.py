@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from functools import cache
@@ -9,10 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from sparsact._version import __version__
 from sparsact.kernels import description
+from sparsact.memory import total_memory
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
 
@@ -22,8 +22,8 @@ def machine() -> dict[str, Any]:
     """Processor, cores, memory, system, kernels in use."""
     return {
         "processor": _processor(),
-        "cores": psutil.cpu_count(),
-        "memory_gb": round(psutil.virtual_memory().total / 1e9),
+        "cores": os.cpu_count(),
+        "memory_gb": round(total_memory() / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
         "kernels": description(),
     }

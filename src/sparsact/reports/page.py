@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from sparsact import files
+from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.display import Display
 from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
 from sparsact.reports.lsh_figures import lsh_figures
@@ -67,39 +68,6 @@ def template(name: str) -> Template:
     environment.filters |= {"number": number, "duration": duration, "size": size}
     environment.globals["trusted"] = Markup  # the drawings are ours; matplotlib escapes the names in them
     return environment.get_template(name)
-
-
-def number(value: object) -> str:
-    """A value of a table, for people.
-
-    >>> number(0.123456), number(None), number(12), number(True), number(123456.7)
-    ('0.1235', '–', '12', 'yes', '1.235e+05')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """Seconds, for people.
-
-    >>> duration(0.0312), duration(2.5), duration(150)
-    ('31 ms', '2.50 s', '2 min 30 s')
-    """
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
-def size(n_bytes: int) -> str:
-    """Bytes, for people.
-
-    >>> size(3_250_000), size(2_000_000_000)
-    ('3 MB', '2.00 GB')
-    """
-    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.2f} GB"
 
 
 def _overview(summary: FitSummary) -> list[Display]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import array_api_compat.numpy as numpy_functions
 import numpy as np
 from scipy.special import expit
 
 
 def namespace(array: Any) -> Any:
-    """Array-API functions for ``array``: ``array_api_compat.numpy`` or ``array_api_compat.torch``.
+    """Array-API functions for ``array``: NumPy itself, which speaks it since 2.1, or ``array_api_compat.torch``.
 
     ``array_api_compat.array_namespace`` asks a cache, which torch.compile cannot see through.
     """
     if isinstance(array, np.ndarray):
-        return numpy_functions
+        return np
     from array_api_compat import torch  # late: whoever has a tensor has torch; torch.compile follows this line
 
     return torch

@@ -14,9 +14,10 @@ from sparsact.cli.fitting.hash_tables import laid_out, learned, measured
 from sparsact.cli.fitting.layout_findings import lsh_summary, standardised_weights
 from sparsact.cli.fitting.rows import RowSample
 from sparsact.cli.progress import Stages
-from sparsact.cli.surroundings import command_line, peak_memory, versions
+from sparsact.cli.surroundings import command_line, versions
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
+from sparsact.memory import peak_memory
 from sparsact.reports import Choice, FitSummary, LSHSummary, Resources, Spread, TargetSummary
 
 

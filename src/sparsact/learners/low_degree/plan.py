@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import psutil
-
 from sparsact.hypercube import n_subsets, n_words
 from sparsact.learners.low_degree.family import Family
+from sparsact.memory import free_memory
 
 Route = Literal["cells", "moments", "kernel", "dense"]
 MAX_CELLS_N = 24
@@ -39,8 +38,8 @@ class Plan:
 
 
 def available_memory() -> float:
-    """Bytes that a fit may use by default: 80 % of what the machine has free."""
-    return 0.8 * float(psutil.virtual_memory().available)
+    """Bytes that a fit may use by default: 80 % of what the machine, or the container, has free."""
+    return 0.8 * float(free_memory())
 
 
 def prefers_cells(n: int, n_rows: int) -> bool:
