@@ -44,9 +44,14 @@ TERMS_TOLD = 8
 
 def fit(
     context: typer.Context,
-    table: Annotated[
-        Path,
-        typer.Argument(metavar="TABLE", help="A .csv, .tsv (also .gz), .parquet or .npz file.", show_default=False),
+    tables: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TABLE...",
+            help="A .csv, .tsv (also .gz), .parquet or .npz file; several, or a quoted pattern such as "
+            "'parts/*.parquet', are one table, in the natural order of their names.",
+            show_default=False,
+        ),
     ],
     target: Annotated[
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
@@ -110,11 +115,11 @@ def fit(
     with stages(shown) as work:
         with work.stage("reading") as on_rows:
             opened = open_table(
-                table, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
+                tables, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
             )
         from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
 
-        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"], with_rows=report is not None)
+        fitted = fit_table(opened, asked, work, opened.parts.name, context.obj or ["fit"], with_rows=report is not None)
     if out is not None:
         fitted.model.table_encoding_ = opened.encoding.to_json()
         fitted.model.save(out)

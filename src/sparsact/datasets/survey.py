@@ -50,19 +50,19 @@ class ColumnSurvey:
 
     name: str
     domain: str = "cube"
-    values: dict[str, int] = field(default_factory=dict)  # canonical value -> first row that has it, from 1
+    values: dict[str, str] = field(default_factory=dict)  # canonical value -> first row that has it, in words
     width: int | None = None  # length of its bit strings; 0 once a value is not one
     leading_zero: bool = False
     numeric: bool = True
     moments: RunningMoments = field(default_factory=RunningMoments)
     early: Counter[str] = field(default_factory=Counter)  # rows of each value, while there are no more than two
 
-    def update(self, array: pa.Array, first_row: int) -> None:
-        """Add the next piece of the column."""
+    def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
+        """Add the next piece of the column; ``file`` names its file in messages, where there are several."""
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {self.name}"
         refuse_missing(array, self.name, first_row, remedy)
         self._see_width(array)
-        counts = self._see_values(array, first_row) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
+        counts = self._see_values(array, first_row, file) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
         if self.domain != "cube" and self.numeric and len(self.values) > 2 and not self.width:
             for value, count in self.early.items():
                 self.moments.update(np.full(count, float(value)))
@@ -80,7 +80,7 @@ class ColumnSurvey:
         if self.width and characters is not None:
             self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
 
-    def _see_values(self, array: pa.Array, first_row: int) -> Counter[str]:
+    def _see_values(self, array: pa.Array, first_row: int, file: str) -> Counter[str]:
         """Rows of each value of a piece (of the first values, where there are many)."""
         counts = Counter[str]()
         for entry in pc.value_counts(array)[: 2 * MAX_CATEGORIES].to_pylist():
@@ -88,7 +88,8 @@ class ColumnSurvey:
             spelled = canonical(value)
             counts[spelled] += entry["counts"]
             if spelled not in self.values:
-                self.values[spelled] = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
+                row = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
+                self.values[spelled] = f"{file}row {row}"
                 self.numeric &= as_number(spelled) is not None
         return counts
 
@@ -119,10 +120,9 @@ class ColumnSurvey:
 
     def _not_a_bit(self) -> UnfitError:
         odd = [value for value in self.values if value not in BIT_SPELLINGS] or [list(self.values)[2]]
-        row = self.values[odd[0]]
         return UnfitError(
             self.name,
-            f", row {row}: {odd[0]} is a value that is not a bit",
+            f", {self.values[odd[0]]}: {odd[0]} is a value that is not a bit",
             f"leave the column out with --ignore {self.name}, or let columns be numbers with --domain auto",
         )
 
@@ -151,7 +151,7 @@ class TargetSurvey:
     classes: set[str] = field(default_factory=set)
     numeric: bool | None = None  # decided by the first rows
 
-    def update(self, array: pa.Array, first_row: int) -> None:
+    def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
         """Add the next piece of the column."""
         refuse_missing(array, self.name, first_row)
         if not len(array):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Points, as_number
 from sparsact.datasets.encoding import Encoding
-from sparsact.datasets.sources import Source, one_line, open_source
+from sparsact.datasets.parts import Parts, Paths
 from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
 
 BATCH_ROWS = 65536
@@ -36,7 +34,7 @@ class Table:
     [([[0, 1, 0, 1], [1, 1, 0, 0]], [0.5, 1.5])]
     """
 
-    source: Source
+    parts: Parts
     encoding: Encoding
     n_rows: int | None
     batch_rows: int = BATCH_ROWS
@@ -49,17 +47,21 @@ class Table:
     def batches(self) -> Iterator[tuple[Points, NDArray[np.float64]]]:
         """Points and targets, in the order of the file."""
         columns = [*self.encoding.source_columns, *self.encoding.target_names]
-        for batch, first_row in _rows(self.source, columns, self.batch_rows):
-            yield self.encoding.points(batch, first_row), self.encoding.answers(batch, first_row)
+        for batch, place in self.parts.batches(columns, self.batch_rows):
+            with place:
+                X, y = self.encoding.points(batch, place.row), self.encoding.answers(batch, place.row)
+            yield X, y
 
     def points(self) -> Iterator[Points]:
         """Points only, as a prediction needs them."""
-        for batch, first_row in _rows(self.source, self.encoding.source_columns, self.batch_rows):
-            yield self.encoding.points(batch, first_row)
+        for batch, place in self.parts.batches(self.encoding.source_columns, self.batch_rows):
+            with place:
+                X = self.encoding.points(batch, place.row)
+            yield X
 
 
 def open_table(
-    path: str | Path,
+    paths: Paths,
     target: str | Sequence[str],
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
@@ -73,8 +75,9 @@ def open_table(
 
     Parameters
     ----------
-    path : str or Path
-        A ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` file.
+    paths : str or Path, or a sequence of them
+        A ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` file; several files, or patterns such as
+        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`.
     target : str or sequence of str
         Column to learn, or several. In an NPZ file the name of a matrix stands for all of its columns.
     columns : sequence of str, optional
@@ -96,7 +99,7 @@ def open_table(
     ValueError
         If a column is missing, a value is missing or is not a bit, a target is constant, or there are no rows.
     """
-    source = open_source(path)
+    source = Parts.open(paths)
     targets = _resolve([target] if isinstance(target, str) else target, source.names, "target")
     ignored = _resolve(ignore, source.names, "column")
     chosen = source.names if columns is None else _resolve(columns, source.names, "column")
@@ -109,23 +112,24 @@ def open_table(
     answers = [TargetSurvey(name, task) for name in targets]
     everything: list[ColumnSurvey | TargetSurvey] = [*answers, *surveys]
     n_rows = 0
-    for batch, first_row in _rows(source, [*features, *targets], batch_rows):
-        for survey in everything:
-            survey.update(batch.column(survey.name), first_row)
-        n_rows = first_row + batch.num_rows
+    for batch, place in source.batches([*features, *targets], batch_rows):
+        with place:
+            for survey in everything:
+                survey.update(batch.column(survey.name), place.row, place.file)
+        n_rows = place.overall + batch.num_rows
         on_rows(batch.num_rows)
     if n_rows == 0:
-        raise ValueError(f"{Path(path).name} has no rows below its header; a table needs at least one.")
+        raise ValueError(f"{source.name} has no rows below its header; a table needs at least one.")
     return Table(source, _decide(surveys, answers), n_rows, batch_rows)
 
 
-def encoded_table(path: str | Path, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
+def encoded_table(paths: Paths, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
     """A table read by an encoding made earlier; it may lack the targets (then only ``points`` streams)."""
-    source = open_source(path)
+    source = Parts.open(paths)
     missing = [name for name in encoding.source_columns if name not in source.names]
     if missing:
         near = _close(missing[0], source.names)
-        raise ValueError(f"{Path(path).name} has no column {missing[0]!r}, which the model needs{near}")
+        raise ValueError(f"{source.name} has no column {missing[0]!r}, which the model needs{near}")
     return Table(source, encoding, source.n_rows, batch_rows)
 
 
@@ -148,21 +152,6 @@ def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encodin
     if constant:
         notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
     return Encoding(tuple(kept), targets, (*numbers_note(kept, surveys[0].domain), *notes))
-
-
-def _rows(source: Source, columns: Sequence[str], batch_rows: int) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Batches with the number of rows before each."""
-    first_row = 0
-    batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
-    while True:
-        try:
-            batch = next(batches, None)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"after row {first_row}: {one_line(error)}; correct the file.") from error
-        if batch is None:
-            return
-        yield batch, first_row
-        first_row += batch.num_rows
 
 
 def _resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:
