@@ -29,12 +29,16 @@ class Stamp:
         return cls(found.st_size, found.st_mtime_ns)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Parts:
-    """Files of the same columns, one after the other."""
+    """Files of the same columns, one after the other.
+
+    ``lengths`` are their rows: None of a file that does not say it, until it has been read to its end.
+    """
 
     sources: tuple[Source, ...]
     stamps: tuple[Stamp, ...]
+    lengths: list[int | None]
 
     @classmethod
     def open(cls, paths: Paths) -> Parts:
@@ -53,7 +57,7 @@ class Parts:
         for path in found:
             sources.append(open_source(path))
             _agree(sources[0], sources[-1])
-        return cls(tuple(sources), stamps)
+        return cls(tuple(sources), stamps, [source.n_rows for source in sources])
 
     @property
     def name(self) -> str:
@@ -68,12 +72,16 @@ class Parts:
 
     @property
     def n_rows(self) -> int | None:
-        """Rows of all files, where all of them say it without being read."""
-        counts = [source.n_rows for source in self.sources]
-        return None if None in counts else sum(count or 0 for count in counts)
+        """Rows of all files, where all are known."""
+        return None if None in self.lengths else sum(length or 0 for length in self.lengths)
 
-    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    def batches(
+        self, columns: Sequence[str], batch_rows: int, first_row: int = 0
+    ) -> Iterator[tuple[pa.RecordBatch, Place]]:
         """Rows of the named columns, file by file, each batch with its place.
+
+        ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are those of that pass;
+        earlier files are not opened, earlier rows of the same file are read and dropped.
 
         Raises
         ------
@@ -81,23 +89,33 @@ class Parts:
             If a file cannot be read on, or changes while it is read.
         """
         before = 0
-        for source, stamp in zip(self.sources, self.stamps, strict=True):
+        for part, (source, stamp) in enumerate(zip(self.sources, self.stamps, strict=True)):
+            length = self.lengths[part]
+            if length is not None and before + length <= first_row:
+                before += length
+                continue
             row = 0
-            batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
-            while True:
-                try:
-                    batch = next(batches, None)
-                except (pa.ArrowException, OSError, EOFError) as error:
-                    _check_unchanged(source.path, stamp)
-                    raise ValueError(
-                        f"{self._in(source)}after row {row}: {one_line(error)}; correct the file."
-                    ) from error
-                if batch is None:
-                    break
-                yield batch, Place(self._in(source), row, before + row)
+            for batch in self._read(source, stamp, columns, batch_rows):
+                if before + row >= first_row:
+                    yield batch, Place(self._in(source), row, before + row)
                 row += batch.num_rows
-            before += row
             _check_unchanged(source.path, stamp)
+            self.lengths[part] = row
+            before += row
+
+    def _read(self, source: Source, stamp: Stamp, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        row = 0
+        batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowException, OSError, EOFError) as error:
+                _check_unchanged(source.path, stamp)
+                raise ValueError(f"{self._in(source)}after row {row}: {one_line(error)}; correct the file.") from error
+            if batch is None:
+                return
+            yield batch
+            row += batch.num_rows
 
     def _in(self, source: Source) -> str:
         return f"{source.path.name}: " if len(self.sources) > 1 else ""

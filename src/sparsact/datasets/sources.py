@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
 CSV_BLOCK_BYTES = 4 << 20
+PARQUET_BUFFER_BYTES = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
 
 
 class Source(Protocol):
@@ -122,7 +123,7 @@ class ParquetSource:
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file."""
-        with pa.parquet.ParquetFile(self.path) as file:
+        with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=batch_rows, columns=list(columns)):
                 yield pa.RecordBatch.from_pydict({name: _plain(batch.column(name), name) for name in columns})
 

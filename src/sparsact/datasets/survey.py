@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +94,19 @@ class ColumnSurvey:
                 self.numeric &= as_number(spelled) is not None
         return counts
 
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        seen = {name: getattr(self, name) for name in ("width", "leading_zero", "numeric")}
+        pairs = {"values": list(self.values.items()), "early": list(self.early.items())}  # JSON forgets an order
+        return seen | pairs | {"moments": [self.moments.count, *map(float.hex, self.moments.floats)]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.width, self.leading_zero, self.numeric = (state[name] for name in ("width", "leading_zero", "numeric"))
+        self.values, self.early = dict(state["values"]), Counter(dict(state["early"]))
+        count, *floats = state["moments"]
+        self.moments = RunningMoments(int(count), *map(float.fromhex, floats))
+
     def column(self) -> Column:
         """The kind of column that the values make it.
 
@@ -175,6 +189,20 @@ class TargetSurvey:
                 f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
                 "choose a target with fewer, or --task regression if it is a number."
             )
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        return {
+            "low": float.hex(self.low),
+            "high": float.hex(self.high),
+            "classes": sorted(self.classes),
+            "numeric": self.numeric,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
+        self.classes, self.numeric = set(state["classes"]), state["numeric"]
 
     def column(self) -> Real | Classes:
         """The kind of target; a constant one is refused."""

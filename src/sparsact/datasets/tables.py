@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Classes, Points, as_number
+from sparsact.datasets.columns import Points
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.parts import Parts, Paths
-from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
+from sparsact.datasets.table_survey import TableSurvey, close
 
 BATCH_ROWS = 65536
 OnRows = Callable[[int], object]
@@ -44,10 +43,10 @@ class Table:
         """Name of every column of X."""
         return self.encoding.feature_names
 
-    def batches(self) -> Iterator[tuple[Points, NDArray[np.float64]]]:
-        """Points and targets, in the order of the file."""
+    def batches(self, first_row: int = 0) -> Iterator[tuple[Points, NDArray[np.float64]]]:
+        """Points and targets, in the order of the file; from a row on at which a batch begins."""
         columns = [*self.encoding.source_columns, *self.encoding.target_names]
-        for batch, place in self.parts.batches(columns, self.batch_rows):
+        for batch, place in self.parts.batches(columns, self.batch_rows, first_row):
             with place:
                 X, y = self.encoding.points(batch, place.row), self.encoding.answers(batch, place.row)
             yield X, y
@@ -99,28 +98,11 @@ def open_table(
     ValueError
         If a column is missing, a value is missing or is not a bit, a target is constant, or there are no rows.
     """
-    source = Parts.open(paths)
-    targets = _resolve([target] if isinstance(target, str) else target, source.names, "target")
-    ignored = _resolve(ignore, source.names, "column")
-    chosen = source.names if columns is None else _resolve(columns, source.names, "column")
-    features = [name for name in chosen if name not in {*targets, *ignored}]
-    if not features:
-        raise ValueError(
-            "no column is left to learn from; a table needs one beside its targets and the ignored columns."
-        )
-    surveys = [ColumnSurvey(name, domain) for name in features]
-    answers = [TargetSurvey(name, task) for name in targets]
-    everything: list[ColumnSurvey | TargetSurvey] = [*answers, *surveys]
-    n_rows = 0
-    for batch, place in source.batches([*features, *targets], batch_rows):
-        with place:
-            for survey in everything:
-                survey.update(batch.column(survey.name), place.row, place.file)
-        n_rows = place.overall + batch.num_rows
+    survey = TableSurvey.of(Parts.open(paths), target, columns, batch_rows, ignore=ignore, domain=domain, task=task)
+    for batch, place in survey.batches():
+        survey.update(batch, place)
         on_rows(batch.num_rows)
-    if n_rows == 0:
-        raise ValueError(f"{source.name} has no rows below its header; a table needs at least one.")
-    return Table(source, _decide(surveys, answers), n_rows, batch_rows)
+    return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 
 def encoded_table(paths: Paths, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
@@ -128,52 +110,6 @@ def encoded_table(paths: Paths, encoding: Encoding, batch_rows: int = BATCH_ROWS
     source = Parts.open(paths)
     missing = [name for name in encoding.source_columns if name not in source.names]
     if missing:
-        near = _close(missing[0], source.names)
+        near = close(missing[0], source.names)
         raise ValueError(f"{source.name} has no column {missing[0]!r}, which the model needs{near}")
     return Table(source, encoding, source.n_rows, batch_rows)
-
-
-def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encoding:
-    kept, unfit = [], []
-    targets = tuple(answer.column() for answer in answers)
-    if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
-        raise ValueError("several targets must all be numbers; learn classes one target at a time.")
-    for survey in surveys:
-        try:
-            kept.append(survey.column())
-        except UnfitError as error:
-            unfit.append(error)
-    if unfit:
-        others = ", ".join(repr(error.name) for error in unfit[1:])
-        more = f" (The same holds for {others}.)" if others else ""
-        raise ValueError(f"{unfit[0]}{more}")
-    constant = [survey.name for survey in surveys if len(survey.values) == 1 and not survey.width]
-    notes = [note for survey in surveys if survey.name not in constant and (note := survey.note())]
-    if constant:
-        notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
-    return Encoding(tuple(kept), targets, (*numbers_note(kept, surveys[0].domain), *notes))
-
-
-def _resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:
-    """Columns that the wanted names stand for, in the order asked."""
-    found: list[str] = []
-    for name in wanted:
-        members = [name] if name in names else [column for column in names if _is_member(column, name)]
-        if not members:
-            raise ValueError(f"no {role} {name!r} in the table{_close(name, names)}")
-        found += [column for column in members if column not in found]
-    return found
-
-
-def _is_member(column: str, array: str) -> bool:
-    return column.startswith(f"{array}[") and column.endswith("]") and column[len(array) + 1 : -1].isdigit()
-
-
-def _close(name: str, names: Sequence[str]) -> str:
-    if all(as_number(column) is not None for column in names):
-        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
-    nearest = get_close_matches(name, names, n=3, cutoff=0.5)
-    if nearest:
-        return f"; did you mean {' or '.join(map(repr, nearest))}?"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"; its columns are {shown}."
