@@ -50,13 +50,13 @@ class _Fold:
 
     def arrays(self) -> Arrays:
         """All of it."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
+        return {name: np.atleast_1d(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> _Fold:
         """Inverse of :meth:`arrays`."""
         fold = cls.__new__(cls)
-        vars(fold).update(arrays | {"n": int(arrays["n"])})
+        vars(fold).update(arrays | {"n": int(arrays["n"][0])})
         return fold
 
     def add(self, actual: NDArray[np.float64], error: NDArray[np.float64]) -> None:
@@ -128,7 +128,7 @@ class Tally:
             arrays |= prefixed(f"fold{number}", fold.arrays())
         for name, parts in zip(_KEPT, zip(*self.kept, strict=True), strict=False):
             arrays[f"kept.{name}"] = np.concatenate(parts)
-        arrays["within"] = self.within
+        arrays["within"] = self.within.copy()
         counts = {"judged": self.judged, "missed": self.missed, "rows": self.rows}
         return counts | {"folds": list(self.folds), "rng": self.rng.bit_generator.state}
 
