@@ -16,6 +16,8 @@ INTERRUPTED = 130
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status. ``SPARSACT_DEBUG=1`` lets errors pass, with their traceback."""
+    from sparsact.cli.stopped import Stopped
+
     words = list(sys.argv[1:] if args is None else args)
     try:
         from typer.main import get_command
@@ -35,6 +37,9 @@ def main(args: Sequence[str] | None = None) -> int:
         with suppress(OSError):
             _flush()
         return 2
+    except Stopped as stop:
+        print(f"sparsact: {stop}", file=sys.stderr)
+        return stop.status
     except KeyboardInterrupt:
         print("sparsact: stopped.", file=sys.stderr)
         return INTERRUPTED

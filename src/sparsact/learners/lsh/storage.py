@@ -34,9 +34,8 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
     arrays: Arrays = {f"layout.{name}": array for name, array in table.layout.arrays().items()}
     arrays["column_shares"] = learner.column_shares_
-    arrays |= {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
+    arrays |= table_out(table, rows=statistic or learner.combine == "joint")
     if statistic or learner.combine == "joint":
-        arrays |= {"rows.keys": table.rows.keys, "rows.copies": table.copies}
         parts = [np.concatenate(part) for part in zip(*learner._rows, strict=True)]
         arrays |= {f"kept.{name}": part for name, part in zip(_KEPT, parts, strict=False)}
     state |= learner._state_of_targets(arrays)
@@ -54,7 +53,8 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         learner.table_encoding_ = str(state["table_encoding"])
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    learner.table_ = _table(arrays)
+    layout = _layout({name[7:]: array for name, array in arrays.items() if name.startswith("layout.")})
+    learner.table_ = table_in(layout, arrays)
     learner.column_shares_ = expect(arrays, "column_shares", np.float64, (learner.table_.layout.n_columns,))
     if learner.table_.layout.n_columns != learner.n_features_in_:
         raise ValueError("the layout has other columns")
@@ -66,8 +66,14 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     return learner
 
 
-def _table(arrays: Arrays) -> BucketTable:
-    layout = _layout({name[7:]: array for name, array in arrays.items() if name.startswith("layout.")})
+def table_out(table: BucketTable, *, rows: bool) -> Arrays:
+    """Arrays of a table; with the keys of its ``rows``, if they are to be taken away some day."""
+    arrays: Arrays = {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
+    return arrays | ({"rows.keys": table.rows.keys, "rows.copies": table.copies} if rows else {})
+
+
+def table_in(layout: Layout, arrays: Arrays) -> BucketTable:
+    """The table that :func:`table_out` wrote, with its layout."""
     table = BucketTable(layout)
     keys = expect(arrays, "keys", np.uint64, (None,))
     table.index = BucketIndex(keys)
