@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, Literal
 
-from sparsact.bounds import hardness, learning, lipschitz, rademacher, sensitivity
+from sparsact.bounds import buckets, hardness, learning, lipschitz, rademacher, sensitivity
 
 Status = Literal["proved", "ours", "conjectured", "shape only"]
 
@@ -144,9 +144,9 @@ BOUNDS: tuple[Entry, ...] = (
         lipschitz.dense_width,
         lipschitz.log2_dense_width,
     ),
-    Entry("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", lipschitz.bucket_diameter),
-    Entry("Lemma B.1, buckets", "B", "shape only", "buckets, at most", lipschitz.bucket_count),
-    Entry("Lemma B.1, buckets", "ours", "ours", "buckets, at most", lipschitz.bucket_count_of_cuts),
+    Entry("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", buckets.bucket_diameter),
+    Entry("Lemma B.1, buckets", "B", "shape only", "buckets, at most", buckets.bucket_count),
+    Entry("Lemma B.1, buckets", "ours", "ours", "buckets, at most", buckets.bucket_count_of_cuts),
     Entry(
         "Theorem C.1",
         "B",
@@ -164,6 +164,9 @@ BOUNDS: tuple[Entry, ...] = (
         lipschitz.log2_manifold_table_size_proof,
     ),
     Entry("Theorem C.1, samples", "B", "shape only", "samples for the table", lipschitz.manifold_samples),
+    Entry(
+        "Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least", buckets.ball_within_bucket
+    ),
     Entry("Lemma C.3", "B", "shape only", "hash tables", lipschitz.manifold_tables),
     Entry(
         "Theorem D.1",
