@@ -59,7 +59,15 @@ def theory_map(folder: Path) -> None:
     """Write the table of each paper into ``folder``, to be included by ``theory.rst``."""
     folder.mkdir(exist_ok=True)
     for paper in PAPERS:
-        lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 50 50", "   :class: theory-map", ""]
+        lines = [
+            ":orphan:",
+            "",
+            ".. list-table::",
+            "   :header-rows: 1",
+            "   :widths: 50 50",
+            "   :class: theory-map",
+            "",
+        ]
         lines += ["   * - in the paper", "     - here"]
         for statement in statements(paper):
             lines += ["   * " + line if first else "     " + line for first, line in _row(statement)]
@@ -73,12 +81,8 @@ def _row(one: Statement) -> list[tuple[bool, str]]:
     right += [f"*Not implemented.* {plain(one.absent)}"] * bool(one.absent)
     right += [f"Tests: {_listed(one.tests)}"] * bool(one.tests)
     right += [f"Measured: {', '.join(f'``{name}``' for name in one.experiments)}"] * bool(one.experiments)
-    return [(first and not n, line) for first, cell in ((True, left), (False, right)) for n, line in enumerate(_cell(cell))]
-
-
-def _cell(paragraphs: list[str]) -> list[str]:
-    first, *others = paragraphs
-    return [f"- {first}", *(line for text in others for line in ("", f"  {text}"))]
+    cells = [f"{'-' if not n else ' '} | {line}" for cell in (left, right) for n, line in enumerate(cell)]
+    return [(not n, line) for n, line in enumerate(cells)]
 
 
 def _listed(tests: tuple[str, ...]) -> str:

@@ -71,7 +71,7 @@ def sessions(text):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
-    """A listing with a caption is a file that the examples find; then the sessions at the console, on files they left."""
+    """A listing with a caption is a file that the examples find; sessions at the console come last, on files left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     text = page.read_text(encoding="utf-8")

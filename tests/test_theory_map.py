@@ -18,9 +18,9 @@ DOCS = TESTS.parent / "docs"
 
 # Every numbered statement, figure and table of the papers' text, in its order; then what is defined without a number.
 NUMBERED = {
-    "a": """Definition 1, Definition 2, Theorem 3, Theorem 4, Theorem 5, Claim 2.1, Lemma 6, Lemma 7, Theorem 8, Lemma 9,
-        Lemma 10, Remark 11, Conjecture 12, Theorem 13, Theorem 14, Definition 15, Conjecture 16, Theorem 17, Lemma 18,
-        Theorem 19, Equations (2) to (14), Equation (15), Conjecture 20, Appendix A, Appendix B""",
+    "a": """Definition 1, Definition 2, Theorem 3, Theorem 4, Theorem 5, Claim 2.1, Lemma 6, Lemma 7, Theorem 8,
+        Lemma 9, Lemma 10, Remark 11, Conjecture 12, Theorem 13, Theorem 14, Definition 15, Conjecture 16, Theorem 17,
+        Lemma 18, Theorem 19, Equations (2) to (14), Equation (15), Conjecture 20, Appendix A, Appendix B""",
     "b": """Theorem 4.1, Theorem 4.2, Figure 1, Figure 2, Figure 3, Figure 4, Table 1, Figure 5, Table 2, Lemma B.1,
         Equation (1), Theorem C.1, Lemma C.2, Lemma C.3, Theorem D.1, Equations (3) to (10)""",
 }

@@ -64,6 +64,16 @@ def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
     """Kind, state and arrays of a model file.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    kind, state, arrays : str, dict, dict of ndarray
+        As they were given to :func:`write`.
+
     Raises
     ------
     ModelFileError
@@ -107,6 +117,16 @@ def _umask() -> int:
 
 def load(path: str | Path) -> Any:
     """A fitted model from the file that its ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    model : estimator or SparselyActivatedNetwork
+        Of the class that was saved.
 
     Raises
     ------

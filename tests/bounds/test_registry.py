@@ -73,7 +73,17 @@ def test_every_public_bound_is_listed():
 
 def test_the_statements_that_the_papers_number():
     stated = " ".join(entry.statement for entry in BOUNDS)
-    for number in ("Lemma 6", "Lemma 7", "Lemma 9", "Lemma 10", "Lemma 18", "Claim 2.1", "Conjecture 20", "Lemma B.1", "Lemma C.2"):
+    for number in (
+        "Lemma 6",
+        "Lemma 7",
+        "Lemma 9",
+        "Lemma 10",
+        "Lemma 18",
+        "Claim 2.1",
+        "Conjecture 20",
+        "Lemma B.1",
+        "Lemma C.2",
+    ):
         assert number in stated
     for number in ("8", "13", "14", "17", "19", "4.1", "4.2", "C.1", "D.1"):
         assert f"Theorem {number}" in stated

@@ -5,8 +5,8 @@ Each docstring says which it is: *proved*, *ours* (proved in the documentation, 
 Where a paper's text needs mending, the function follows the mended statement and says so. :data:`BOUNDS` lists all.
 """
 
-from sparsact.bounds.buckets import ball_within_bucket, bucket_count, bucket_count_of_cuts, bucket_diameter
 from sparsact.bounds.activity import sensitivity_certificate, sensitivity_from_activity
+from sparsact.bounds.buckets import ball_within_bucket, bucket_count, bucket_count_of_cuts, bucket_diameter
 from sparsact.bounds.confidence import upper_confidence_bound
 from sparsact.bounds.degree import SufficientDegree, degree_for
 from sparsact.bounds.hardness import (
