@@ -75,8 +75,8 @@ def ball_within_bucket(radius: float, width: float, intrinsic: int, n_directions
 
     Mended: the proof takes neighbouring hyperplanes to be ``width`` apart, but normal directions have length about
     :math:`\sqrt d`, so that they are :math:`\text{width} / \sqrt d` apart. With O(d) directions a d-dimensional ball of
-    radius :math:`O(\text{width} / d)` is cut almost surely as d grows; :math:`O(\text{width} / d^{3/2})` is small enough. For
-    k-dimensional balls, which are what Lemma C.3 needs, :math:`O(\text{width} / (d \sqrt k))` is.
+    radius :math:`O(\text{width} / d)` is cut almost surely as d grows; :math:`O(\text{width} / d^{3/2})` is small
+    enough. For k-dimensional balls, which are what Lemma C.3 needs, :math:`O(\text{width} / (d \sqrt k))` is.
 
     >>> ball_within_bucket(0.01, 1.0, intrinsic=4, n_directions=2)
     0.9216
