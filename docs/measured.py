@@ -61,11 +61,11 @@ def substitutions() -> str:
 def missed_bars(path: Path) -> None:
     """Write the table of the bars that the newest rows miss, to be included by ``limits.rst``."""
     lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 44 26 15 15", ""]
-    cells = [("work", "quantity", "bar", "measured")]
+    cells = [("benchmark and work", "quantity", "bar", "measured")]
     for row in newest().values():
         if row.get("met") is False:
             bar = f"at least {row['least']:g}" if row.get("least") is not None else f"at most {row['most']:g}"
-            cells.append((row["work"], row["quantity"], bar, f"{row['value']:.3g}"))
+            cells.append((f"{row['benchmark']}: {row['work']}", row["quantity"], bar, f"{row['value']:.3g}"))
     for first, *rest in cells:
         lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)

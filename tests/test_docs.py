@@ -6,6 +6,7 @@ import doctest
 import re
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 
@@ -126,3 +127,13 @@ def test_citations_agree():
             assert f"{{family-names: {family}, given-names: {given}}}" in machines
     for version in (re.search(r"version = {(.*?)}", page), re.search(r"^version: (.*)", machines, re.MULTILINE)):
         assert version[1] == sparsact.__version__
+
+
+def test_figures_of_the_prose_are_those_of_the_rows(monkeypatch):
+    """Every name between bars is a row that is kept, and none is left unused."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    measured = import_module("measured")
+    text = (ROOT / "docs" / "which_model.rst").read_text(encoding="utf-8")
+    named = {" ".join(name.split()) for name in re.findall(r"(?<![|\w`])\|([a-z][\w -]*\w)\|(?![|\w`])", text)}
+    assert named == set(measured.FIGURES)
+    assert measured.substitutions().count(" replace:: ") == len(measured.FIGURES)
