@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import local_citations
 from command_pages import command_pages
-from verdict_table import verdict_table
+from measured import missed_bars, substitutions
+from theory_map import theory_map
+from verdict_table import refuted_table, verdict_table
 
 project = "sparsact"
 author = "the sparsact developers"
@@ -40,6 +42,7 @@ html_theme_options = {
 }
 html_show_sourcelink = False
 html_sidebars = {"[!a]*": []}  # only the API has pages below it
+rst_epilog = substitutions()
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
@@ -68,3 +71,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
     app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))
+    app.connect("builder-inited", lambda app: refuted_table(Path(app.srcdir) / "api" / "refuted_table.rst"))
+    app.connect("builder-inited", lambda app: missed_bars(Path(app.srcdir) / "api" / "missed_bars.rst"))
+    app.connect("builder-inited", lambda app: theory_map(Path(app.srcdir) / "api"))

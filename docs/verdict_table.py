@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sparsact.experiments import Findings, Store, experiments
+from sparsact.experiments import Findings, Outcome, Store, experiments
 
 ROWS = Path(__file__).parents[1] / "results" / "reproduction"
 
@@ -26,6 +26,23 @@ def verdict_table(path: Path) -> None:
             rows.append((claim.place, claim.statement, verdict.outcome.value, condition + verdict.measured))
         for first, *rest in rows:
             lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def refuted_table(path: Path) -> None:
+    """Write the claims that do not hold, or only under a condition, to be included by ``limits.rst``."""
+    store = Store(ROWS)
+    lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 22 48 30", ""]
+    rows = [("claimed in", "claim", "found")]
+    for experiment in experiments().values():
+        paper = "practice" if experiment.paper == "practice" else f"paper {experiment.paper}"
+        for claim, verdict in Findings.of(experiment, store).verdicts:
+            if verdict.outcome in (Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF):
+                found = f"only if {verdict.condition}" if verdict.condition else "does not hold"
+                rows.append((f"{paper}: {claim.place}", claim.statement, found))
+    for first, *rest in rows:
+        lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 

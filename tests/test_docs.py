@@ -6,11 +6,13 @@ import doctest
 import re
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+import sparsact
 from sparsact.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +23,8 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 FOLDERS = "src|tests|docs|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
+CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
+LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
 
 
@@ -58,17 +62,32 @@ def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
         assert without_cost(capsys.readouterr().out) == without_cost(output or "")
 
 
+def sessions(text):
+    """Each command of the blocks of a console, ``$ sparsact ...``, with what it is to print."""
+    for body in CONSOLE.findall(text):
+        for part in re.split(r"^\$ ", dedent(body), flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output.rstrip() + "\n"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_of_a_page(page, tmp_path, monkeypatch):
-    """A listing with a caption is a file that the examples find."""
+def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
+    """A listing with a caption is a file that the examples find; sessions at the console come last, on files left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     text = page.read_text(encoding="utf-8")
     for name, body in LISTING.findall(text):
         Path(name).write_text(dedent(body), encoding="utf-8")
         monkeypatch.delitem(sys.modules, Path(name).stem, raising=False)
-    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    assert doctest.testfile(str(page), module_relative=False, optionflags=options).failed == 0
+    assert doctest.testfile(str(page), module_relative=False, optionflags=LENIENT).failed == 0
+    for command, output in sessions(text):
+        program, *words = shlex.split(command)
+        assert program == "sparsact"
+        capsys.readouterr()
+        failed = main(words)
+        printed = "".join(capsys.readouterr())
+        assert bool(failed) == ("sparsact: error:" in output), printed
+        assert doctest.OutputChecker().check_output(output, printed, LENIENT), f"{command}\n{printed}"
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
@@ -91,3 +110,30 @@ def test_anchors_of_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     headings = {line.lstrip("# ").lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")}
     assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
+
+
+def test_citations_agree():
+    """The README's entries stand on the page of citations too, and the file for machines has their titles and years."""
+    page = " ".join((ROOT / "docs" / "cite.rst").read_text(encoding="utf-8").split())
+    machines = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    entries = re.findall(r"^@.*?^}", fenced("bibtex", ROOT / "README.md")[0][0], re.MULTILINE | re.DOTALL)
+    assert len(entries) == 2
+    for entry in entries:
+        assert " ".join(entry.split()) in page
+        fields = dict(re.findall(r"(\w+) += {(.*)}", entry))
+        assert f'title: "{fields["title"]}"' in machines
+        for author in fields["author"].split(" and "):
+            family, given = author.split(", ")
+            assert f"{{family-names: {family}, given-names: {given}}}" in machines
+    for version in (re.search(r"version = {(.*?)}", page), re.search(r"^version: (.*)", machines, re.MULTILINE)):
+        assert version[1] == sparsact.__version__
+
+
+def test_figures_of_the_prose_are_those_of_the_rows(monkeypatch):
+    """Every name between bars is a row that is kept, and none is left unused."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    measured = import_module("measured")
+    text = (ROOT / "docs" / "which_model.rst").read_text(encoding="utf-8")
+    named = {" ".join(name.split()) for name in re.findall(r"(?<![|\w`])\|([a-z][\w -]*\w)\|(?![|\w`])", text)}
+    assert named == set(measured.FIGURES)
+    assert measured.substitutions().count(" replace:: ") == len(measured.FIGURES)

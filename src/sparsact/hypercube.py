@@ -27,6 +27,18 @@ Subset = tuple[int, ...]
 def bits_to_signs(bits: ArrayLike) -> NDArray[np.int8]:
     """Signs ``1 - 2 * bit`` of an array of bits (0, 1, False, True), in the same shape.
 
+    Parameters
+    ----------
+    bits : array-like
+        Of any shape.
+
+    Returns
+    -------
+    signs : ndarray, int8
+        Of the same shape.
+
+    Examples
+    --------
     >>> bits_to_signs([0, 1])
     array([ 1, -1], dtype=int8)
     """
@@ -36,6 +48,18 @@ def bits_to_signs(bits: ArrayLike) -> NDArray[np.int8]:
 def signs_to_bits(signs: ArrayLike) -> NDArray[np.uint8]:
     """Bits of an array of signs, in the same shape: 0 where the sign is positive, 1 where it is negative.
 
+    Parameters
+    ----------
+    signs : array-like
+        Of any shape.
+
+    Returns
+    -------
+    bits : ndarray, uint8
+        Of the same shape.
+
+    Examples
+    --------
     >>> signs_to_bits([1, -1])
     array([0, 1], dtype=uint8)
     """
@@ -45,6 +69,18 @@ def signs_to_bits(signs: ArrayLike) -> NDArray[np.uint8]:
 def points(n: int) -> NDArray[np.int8]:
     """All points of the cube as signs, shape (2**n, n), in table order.
 
+    Parameters
+    ----------
+    n : int
+        Number of coordinates.
+
+    Returns
+    -------
+    signs : ndarray of shape (2**n, n), int8
+        A point a row.
+
+    Examples
+    --------
     >>> points(2)
     array([[ 1,  1],
            [-1,  1],
@@ -56,13 +92,38 @@ def points(n: int) -> NDArray[np.int8]:
 
 
 def n_words(n: int) -> int:
-    """Words of 64 bits that hold n coordinates (at least one)."""
+    """Words of 64 bits that hold n coordinates (at least one).
+
+    Parameters
+    ----------
+    n : int
+        Number of coordinates.
+
+    Returns
+    -------
+    count : int
+        From 1.
+    """
     return max(1, -(-n // WORD))
 
 
 def n_subsets(n: int, degree: int, min_degree: int = 0) -> int:
     """Number of subsets of n coordinates with ``min_degree <= |S| <= degree``.
 
+    Parameters
+    ----------
+    n : int
+        Number of coordinates.
+    degree, min_degree : int
+        Largest and smallest size.
+
+    Returns
+    -------
+    count : int
+        Exact.
+
+    Examples
+    --------
     >>> n_subsets(20, 3)
     1351
     """
@@ -74,6 +135,20 @@ def subset_masks(n: int, degree: int, min_degree: int = 0) -> Masks:
 
     The order is that of ``itertools.combinations``, size by size. Cost: the size of the result, times ``degree``.
 
+    Parameters
+    ----------
+    n : int
+        Number of coordinates.
+    degree, min_degree : int
+        Largest and smallest size.
+
+    Returns
+    -------
+    masks : ndarray of shape (N, words), uint64
+        A subset a row, coordinate i in bit i.
+
+    Examples
+    --------
     >>> subset_masks(3, 2).ravel()
     array([0, 1, 2, 4, 3, 5, 6], dtype=uint64)
     """
@@ -98,11 +173,25 @@ def _extended(members: NDArray[np.intp], n: int) -> NDArray[np.intp]:
 def masks_of(subsets: Sequence[Iterable[int]] | NDArray[np.intp], n: int) -> Masks:
     """Masks (N, words) of N subsets, given as tuples of coordinates or as an (N, size) array.
 
+    Parameters
+    ----------
+    subsets : sequence of N iterables of int, or array of shape (N, size)
+        Coordinates of each subset.
+    n : int
+        Number of coordinates.
+
+    Returns
+    -------
+    masks : ndarray of shape (N, words), uint64
+        A subset a row, coordinate i in bit i.
+
     Raises
     ------
     ValueError
         If a subset names a coordinate outside ``range(n)`` or the same coordinate twice.
 
+    Examples
+    --------
     >>> masks_of([(), (0, 2), (65,)], n=66)
     array([[0, 0],
            [5, 0],
@@ -134,6 +223,18 @@ def _check_members(subsets: Sequence[Subset], n: int) -> None:
 def subsets_of(masks: Masks) -> list[Subset]:
     """Sorted tuples of coordinates of an array of masks (N, words).
 
+    Parameters
+    ----------
+    masks : ndarray of shape (N, words), uint64
+        A subset a row.
+
+    Returns
+    -------
+    subsets : list of N tuples of int
+        Coordinates in ascending order.
+
+    Examples
+    --------
     >>> subsets_of(np.array([[0], [5]], dtype=np.uint64))
     [(), (0, 2)]
     """
@@ -148,7 +249,18 @@ def _members(word: int) -> Iterable[int]:
 
 
 def sizes(masks: Masks) -> NDArray[np.intp]:
-    """Number of coordinates in each subset, shape (N,)."""
+    """Number of coordinates in each subset, shape (N,).
+
+    Parameters
+    ----------
+    masks : ndarray of shape (N, words), uint64
+        A subset a row.
+
+    Returns
+    -------
+    sizes : ndarray of shape (N,), int
+        Bits that are set.
+    """
     return np.asarray(np.bitwise_count(masks).sum(axis=1, dtype=np.intp))
 
 
@@ -157,6 +269,20 @@ def characters(signs: ArrayLike, subsets: Sequence[Iterable[int]]) -> NDArray[np
 
     Total on real inputs (a multilinear monomial). Builds the full matrix: for small sizes, examples and tests.
 
+    Parameters
+    ----------
+    signs : array-like of shape (m, n)
+        Points, a row each.
+    subsets : sequence of N iterables of int
+        Coordinates of each subset.
+
+    Returns
+    -------
+    values : ndarray of shape (m, N), float64
+        A column a subset.
+
+    Examples
+    --------
     >>> characters([[1, -1, -1]], [(), (0,), (0, 1), (1, 2)])
     array([[ 1.,  1., -1.,  1.]])
     """

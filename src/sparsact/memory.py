@@ -33,7 +33,7 @@ def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:
     if sys.platform == "win32":
         return _windows_memory().ullAvailPhys
     if sys.platform == "darwin":
-        told = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout  # noqa: S603 - fixed words
+        told = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout
         return vm_stat_free(told)
     try:
         machine = _field(proc / "meminfo", "MemAvailable") * 1024

@@ -50,6 +50,16 @@ def write(path: str | Path, kind: str, state: Mapping[str, Any], arrays: Mapping
 def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
     """Kind, state and arrays of a model file.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    kind, state, arrays : str, dict, dict of ndarray
+        As they were given to :func:`write`.
+
     Raises
     ------
     ModelFileError
@@ -87,6 +97,16 @@ def _digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
 
 def load(path: str | Path) -> Any:
     """A fitted model from the file that its ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    model : estimator or SparselyActivatedNetwork
+        Of the class that was saved.
 
     Raises
     ------

@@ -175,6 +175,31 @@ class TestLemmaB1:
         assert bounds.bucket_count_of_cuts(k, K, cuts) == known[k, K, cuts]
 
 
+class TestLemmaC2:
+    @staticmethod
+    def share_kept(radius, k, K, draws=4000):
+        """A ball is whole if along every direction both of its ends have the same code as its centre."""
+        rng = np.random.default_rng([k, K])
+        reach = radius * np.linalg.norm(rng.normal(size=(draws, K, k)), axis=2)
+        place = rng.uniform(size=(draws, K))  # of the centre between two cuts at distance 1
+        return np.mean(((np.floor(place - reach) == 0) & (np.floor(place + reach) == 0)).all(axis=1))
+
+    @pytest.mark.parametrize(("radius", "k", "K"), [(0.05, 1, 1), (0.02, 3, 7), (0.004, 16, 20), (0.4, 2, 3)])
+    def test_balls_are_kept_as_often(self, radius, k, K):
+        """Within five standard errors of 4,000 draws: it fails once in a million seeds."""
+        least = bounds.ball_within_bucket(radius, 1.0, k, K)
+        share = self.share_kept(radius, k, K)
+        assert share >= least - 5 * sqrt(0.25 / 4000)
+        assert share <= least + 0.15  # and the bound is of the right size
+
+    def test_the_printed_radius_is_too_large_for_the_whole_space(self):
+        """d directions and radius 1 / (20 d): nine in ten on a line, and ever fewer; 1 / (20 d^1.5) keeps them."""
+        shares = [self.share_kept(0.05 / d, d, d, draws=400) for d in (1, 64, 400)]
+        assert shares[0] > 0.85 > 0.6 > shares[1] > 0.3 > shares[2]
+        assert bounds.ball_within_bucket(0.05 / 400**1.5, 1.0, 400, 400) > 0.9
+        assert bounds.ball_within_bucket(0.05 / (400 * sqrt(3)), 1.0, 3, 400) > 0.9
+
+
 class TestNumbersOfNumPy:
     """They mean what Python's mean: no integer wraps around, no float warns."""
 

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import signal
 
 import numpy as np
@@ -12,7 +11,6 @@ import pyarrow.parquet
 import pytest
 from commands import run
 
-from sparsact import storage
 from sparsact.cli.fitting import rows as sampled
 from sparsact.datasets.parts import Parts
 

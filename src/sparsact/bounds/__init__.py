@@ -6,6 +6,7 @@ Where a paper's text needs mending, the function follows the mended statement an
 """
 
 from sparsact.bounds.activity import sensitivity_certificate, sensitivity_from_activity
+from sparsact.bounds.buckets import ball_within_bucket, bucket_count, bucket_count_of_cuts, bucket_diameter
 from sparsact.bounds.confidence import upper_confidence_bound
 from sparsact.bounds.degree import SufficientDegree, degree_for
 from sparsact.bounds.hardness import (
@@ -35,9 +36,6 @@ from sparsact.bounds.learning import (
 from sparsact.bounds.lipschitz import (
     analytic_samples,
     analytic_width,
-    bucket_count,
-    bucket_count_of_cuts,
-    bucket_diameter,
     dense_width,
     forward_operations,
     log2_analytic_width,
@@ -84,6 +82,7 @@ __all__ = [
     "average_sensitivity_bound",
     "average_sensitivity_bound_by_activity",
     "average_sensitivity_bound_paper",
+    "ball_within_bucket",
     "bucket_count",
     "bucket_count_of_cuts",
     "bucket_diameter",

@@ -73,6 +73,11 @@ def sensitivity_from_activity(network: SparselyActivatedNetwork, probabilities: 
     k : int
         Most units active at any point, from 1 to s.
 
+    Returns
+    -------
+    bound : float
+        Of the average sensitivity.
+
     Raises
     ------
     ValueError

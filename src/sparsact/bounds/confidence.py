@@ -23,6 +23,11 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
     confidence : float
         Between 0 and 1.
 
+    Returns
+    -------
+    bound : float
+        Above the mean, with that confidence.
+
     Raises
     ------
     ValueError

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, Literal
 
-from sparsact.bounds import hardness, learning, lipschitz, rademacher, sensitivity
+from sparsact.bounds import buckets, hardness, learning, lipschitz, rademacher, sensitivity
+from sparsact.bounds.meaning import complete
 
 Status = Literal["proved", "ours", "conjectured", "shape only"]
 
@@ -144,9 +145,9 @@ BOUNDS: tuple[Entry, ...] = (
         lipschitz.dense_width,
         lipschitz.log2_dense_width,
     ),
-    Entry("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", lipschitz.bucket_diameter),
-    Entry("Lemma B.1, buckets", "B", "shape only", "buckets, at most", lipschitz.bucket_count),
-    Entry("Lemma B.1, buckets", "ours", "ours", "buckets, at most", lipschitz.bucket_count_of_cuts),
+    Entry("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", buckets.bucket_diameter),
+    Entry("Lemma B.1, buckets", "B", "shape only", "buckets, at most", buckets.bucket_count),
+    Entry("Lemma B.1, buckets", "ours", "ours", "buckets, at most", buckets.bucket_count_of_cuts),
     Entry(
         "Theorem C.1",
         "B",
@@ -164,6 +165,7 @@ BOUNDS: tuple[Entry, ...] = (
         lipschitz.log2_manifold_table_size_proof,
     ),
     Entry("Theorem C.1, samples", "B", "shape only", "samples for the table", lipschitz.manifold_samples),
+    Entry("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least", buckets.ball_within_bucket),
     Entry("Lemma C.3", "B", "shape only", "hash tables", lipschitz.manifold_tables),
     Entry(
         "Theorem D.1",
@@ -176,3 +178,8 @@ BOUNDS: tuple[Entry, ...] = (
     Entry("Theorem D.1, samples", "B", "shape only", "samples of a dense model, at least", lipschitz.analytic_samples),
 )
 """In the order of the papers, our own beside what they sharpen."""
+
+for _entry in BOUNDS:
+    complete(_entry.function, _entry.gives)
+    if _entry.log2 is not None:
+        complete(_entry.log2, f"base-2 logarithm of the {_entry.gives}")

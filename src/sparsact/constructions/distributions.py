@@ -19,6 +19,18 @@ Distribution: TypeAlias = Callable[[int, np.random.Generator], NDArray[np.int8]]
 def uniform(n: int) -> Distribution:
     """The uniform distribution on the cube of ``n`` signs.
 
+    Parameters
+    ----------
+    n : int
+        Number of signs.
+
+    Returns
+    -------
+    distribution : Distribution
+        Called with a number of points and a generator, signs (m, n).
+
+    Examples
+    --------
     >>> uniform(5)(2, np.random.default_rng(0)).shape
     (2, 5)
     """
@@ -29,6 +41,18 @@ def uniform(n: int) -> Distribution:
 def lifted(lift: Lift | ResidueLift) -> Distribution:
     """The distribution that a lift induces of uniform points, or of uniform residues.
 
+    Parameters
+    ----------
+    lift : Lift or ResidueLift
+        From points to lifted points.
+
+    Returns
+    -------
+    distribution : Distribution
+        Called with a number of points and a generator, lifted points (m, n).
+
+    Examples
+    --------
     >>> lifted(Lift.quadratic(3))(2, np.random.default_rng(0)).shape
     (2, 9)
     """

@@ -138,6 +138,20 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
     Hoeffding's inequality for each; see :func:`gate_strength`. It may exceed 1, where it says nothing. Parameters and
     errors as in :func:`gated`.
 
+    Parameters
+    ----------
+    weights : array-like of shape (2**b, q)
+        Those of each address.
+    n_address : int
+        b.
+    gamma : float
+        Strength of the gates.
+
+    Returns
+    -------
+    bound : float
+        From 0; above 1 it says nothing.
+
     Examples
     --------
     >>> gated_failure_probability([[1, 2], [3, -1]], n_address=1, gamma=2.0)

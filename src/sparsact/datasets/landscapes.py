@@ -31,7 +31,13 @@ class Landscape:
 
 
 def data_folder() -> Path:
-    """Folder of the data: ``$SPARSACT_DATA``, else ``sparsact`` in the user's cache."""
+    """Folder of the data: ``$SPARSACT_DATA``, else ``sparsact`` in the user's cache.
+
+    Returns
+    -------
+    folder : Path
+        It need not exist.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("SPARSACT_DATA") or cache / "sparsact")
 
@@ -52,7 +58,13 @@ def data_file(name: str, folder: str | Path | None = None) -> Path:
 
 
 def poelwijk() -> Landscape:
-    """Combined brightness of all 2**13 genotypes between two fluorescent proteins."""
+    """Combined brightness of all 2**13 genotypes between two fluorescent proteins.
+
+    Returns
+    -------
+    landscape : Landscape
+        8,192 rows of 13 bits.
+    """
     return _landscape(
         "landscapes/poelwijk2019_eqfp611_2e13.csv.gz",
         "brightness_combined",
@@ -62,7 +74,13 @@ def poelwijk() -> Landscape:
 
 
 def moulana_s309() -> Landscape:
-    """Affinity, -log10 Kd, of the antibody S309 to all 2**15 genotypes between two SARS-CoV-2 variants."""
+    """Affinity, -log10 Kd, of the antibody S309 to all 2**15 genotypes between two SARS-CoV-2 variants.
+
+    Returns
+    -------
+    landscape : Landscape
+        32,768 rows of 15 bits.
+    """
     return _landscape(
         "landscapes/moulana2023_s309_2e15.csv.gz", "S309", "Moulana et al., eLife 12:e83442 (2023)", "CC BY 4.0"
     )
@@ -72,6 +90,11 @@ def phillips_cr6261() -> Landscape:
     """Affinities of the antibody CR6261 to two antigens, ``y`` of shape (m, 2), for the genotypes measured on both.
 
     The 2**11 table is incomplete, and values are censored at 7.0 (no binding seen).
+
+    Returns
+    -------
+    landscape : Landscape
+        Rows of 11 bits with two targets.
     """
     path = data_file("landscapes/phillips2021_cr6261_2e11.csv.gz")
     table = pyarrow.csv.read_csv(
@@ -88,6 +111,16 @@ def config_performance(system: str) -> Landscape:
     """Measured cost of configurable software: ``"Apache"``, ``"BDBC"``, ``"BDBJ"``, ``"LLVM"`` or ``"x264"``.
 
     LLVM is a complete cube of 10 switches; the others obey constraints between switches.
+
+    Parameters
+    ----------
+    system : str
+        One of the five.
+
+    Returns
+    -------
+    landscape : Landscape
+        A row a configuration.
     """
     if system not in SOFTWARE:
         raise ValueError(f"system={system!r} is unknown; choose one of {', '.join(SOFTWARE)}.")
@@ -96,7 +129,20 @@ def config_performance(system: str) -> Landscape:
 
 
 def iwls2020(example: int, part: str = "train") -> Landscape:
-    """A Boolean function of the IWLS 2020 contest: ``example`` 0 to 79, ``part`` ``"train"`` or ``"valid"``."""
+    """A Boolean function of the IWLS 2020 contest: ``example`` 0 to 79, ``part`` ``"train"`` or ``"valid"``.
+
+    Parameters
+    ----------
+    example : int
+        Its number.
+    part : {"train", "valid"}
+        Which rows.
+
+    Returns
+    -------
+    landscape : Landscape
+        Rows of bits, with signs for targets.
+    """
     if not 0 <= example < 80 or part not in ("train", "valid"):
         raise ValueError(f"example={example}, part={part!r}: need 0 <= example < 80 and part 'train' or 'valid'.")
     with np.load(data_file("iwls2020/iwls2020.npz")) as archive:

@@ -93,6 +93,11 @@ def open_table(
     on_rows : callable
         Told the number of rows of each batch that has been looked at.
 
+    Returns
+    -------
+    table : Table
+        Knows its columns and streams its rows.
+
     Raises
     ------
     ValueError
@@ -106,7 +111,22 @@ def open_table(
 
 
 def encoded_table(paths: Paths, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
-    """A table read by an encoding made earlier; it may lack the targets (then only ``points`` streams)."""
+    """A table read by an encoding made earlier; it may lack the targets (then only ``points`` streams).
+
+    Parameters
+    ----------
+    paths : path-like or a sequence of them
+        The file, or files and patterns that make one table.
+    encoding : Encoding
+        That of the table which a model was fitted on.
+    batch_rows : int
+        Rows read at once.
+
+    Returns
+    -------
+    table : Table
+        Streams rows in that encoding.
+    """
     source = Parts.open(paths)
     missing = [name for name in encoding.source_columns if name not in source.names]
     if missing:

@@ -27,6 +27,11 @@ def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
     folder : path, optional
         Folder that holds ``text/tinyshakespeare.txt``; default :func:`~sparsact.datasets.data_folder`.
 
+    Returns
+    -------
+    text : WrittenText
+        The characters, and where they come from.
+
     Raises
     ------
     FileNotFoundError

@@ -94,6 +94,16 @@ def stack(first: DSM, second: DSM) -> DSM:
     The second layer, mask and features alike, sees the masked features of the first, of which it has as many columns as
     the first has units. The first layer's own A is not used: it is part of :math:`\phi_2`.
 
+    Parameters
+    ----------
+    first, second : DSM
+        The lower and the upper layer.
+
+    Returns
+    -------
+    g : DSM
+        On the inputs of the first, with the mask of the second.
+
     Raises
     ------
     ValueError

@@ -26,6 +26,13 @@ def from_interpolation(points: ArrayLike, values: ArrayLike) -> DSM:
     values : array-like of shape (t,) or (t, outputs)
         Values there.
 
+    Returns
+    -------
+    g : DSM
+        With one unit a point.
+
+    Examples
+    --------
     >>> g = from_interpolation([[1.0, 2.0], [0.0, 3.0]], [5.0, 7.0])
     >>> g([[0.0, 3.0], [1.0, 2.0]])[:, 0]
     array([7., 5.])
@@ -56,6 +63,11 @@ def from_nearest(points: ArrayLike, values: ArrayLike, k: int) -> DSM:
         Their values.
     k : int
         Neighbours.
+
+    Returns
+    -------
+    g : DSM
+        With one unit a point, k of them on.
     """
     state = Nearest.state_of(points)
     centres = state["centres"]
@@ -80,6 +92,11 @@ def from_switch(router: Switch, gate: ArrayLike, W: ArrayLike, b: ArrayLike, A: 
         Weights and biases below.
     A : array-like of shape (L, s, outputs)
         Weights above.
+
+    Returns
+    -------
+    g : DSM
+        With s units an expert, those of one expert on.
     """
     W, b, A = checked_reals(W, "`W`"), checked_reals(b, "`b`"), checked_reals(A, "`A`")
     if W.ndim != 3 or b.shape != W.shape[:2] or A.ndim != 3 or A.shape[:2] != W.shape[:2]:
@@ -112,6 +129,11 @@ def from_scaling(router: BlockTop1, down: ArrayLike, up: ArrayLike, W: ArrayLike
         Weights and biases below.
     A : array-like of shape (t, outputs)
         Weights above.
+
+    Returns
+    -------
+    g : DSM
+        With one unit of each block on.
     """
     W, b = checked_reals(W, "`W`"), checked_reals(b, "`b`")
     state = {"down": checked_reals(down, "`down`"), "up": checked_reals(up, "`up`")}
@@ -139,6 +161,11 @@ def from_lsh(model: Any) -> DSM:
     ----------
     model : LSHRegressor
         A fitted one.
+
+    Returns
+    -------
+    g : DSM
+        Equal to the model wherever a bucket answers.
     """
     predictor = model.predictor()
     layout, solution, index = predictor.table.layout, predictor.solution, predictor.table.index

@@ -77,6 +77,20 @@ class Claim:
 def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
     """The rows themselves, when there are enough of them.
 
+    Parameters
+    ----------
+    rows : Rows
+        What was found.
+    what : str
+        In words, for the message.
+    at_least : int
+        Rows that the rule wants.
+
+    Returns
+    -------
+    rows : Rows
+        Unchanged.
+
     Raises
     ------
     MissingRowsError
@@ -92,6 +106,22 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
 
     Of a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
 
+    Parameters
+    ----------
+    interval : Interval
+        What was measured.
+    least, most : float
+        Limits of the rule.
+    what : str
+        Said before the figure.
+
+    Returns
+    -------
+    verdict : Verdict
+        Holds, does not hold, or undecided.
+
+    Examples
+    --------
     >>> within(Interval(0.5, 0.4, 0.6, 5, ""), most=0.65).outcome
     <Outcome.HOLDS: 'holds'>
     """
@@ -106,7 +136,18 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
 
 
 def every(*verdicts: Verdict) -> Verdict:
-    """Of several parts of one claim: it holds if all do, and fails if one does."""
+    """Of several parts of one claim: it holds if all do, and fails if one does.
+
+    Parameters
+    ----------
+    *verdicts : Verdict
+        Of the parts.
+
+    Returns
+    -------
+    verdict : Verdict
+        Of the whole.
+    """
     if not verdicts:
         raise MissingRowsError("no part of the claim has rows")
     outcomes = {verdict.outcome for verdict in verdicts}
@@ -121,6 +162,18 @@ def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
 
     It *holds* if both do, *holds only if* the condition is met when it holds under it and fails without, and *does not
     hold* if it fails even under the condition. Else it is undecided.
+
+    Parameters
+    ----------
+    condition : str
+        In words, to follow "only if".
+    under, otherwise : Verdict
+        With the condition met, and without.
+
+    Returns
+    -------
+    verdict : Verdict
+        Of the claim.
     """
     told = f"{under.measured}; otherwise {otherwise.measured}"
     if under.outcome is Outcome.HOLDS and otherwise.outcome is Outcome.DOES_NOT_HOLD:

@@ -11,6 +11,7 @@ from sparsact.experiments.task import Parameter, Scale, Task
 
 
 def _nothing() -> str | None:
+    """What an experiment lacks on this machine: nothing."""
     return None
 
 

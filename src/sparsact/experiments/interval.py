@@ -44,6 +44,18 @@ class Interval:
 def mean_of(values: ArrayLike) -> Interval:
     """The mean of independent repetitions with Student's 95 % interval; infinite with fewer than two.
 
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Mean, limits and kind.
+
+    Examples
+    --------
     >>> mean_of([1.0, 2.0, 3.0]).estimate
     2.0
     """
@@ -60,6 +72,18 @@ def median_of(values: ArrayLike) -> Interval:
 
     With fewer the limits are the least and the greatest value, of confidence 1 - 2^(1-n); of one they are infinite.
 
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Median, limits and kind.
+
+    Examples
+    --------
     >>> median_of(range(9))
     Interval(estimate=4.0, low=1.0, high=7.0, n=9, kind='interval of the median (96 %)')
     """
@@ -76,7 +100,18 @@ def median_of(values: ArrayLike) -> Interval:
 
 
 def range_of(values: ArrayLike) -> Interval:
-    """The median with the least and the greatest value: for claims about *every* repetition."""
+    """The median with the least and the greatest value: for claims about *every* repetition.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Median, least and greatest; exact.
+    """
     sample = _sample(values)
     least, middle, greatest = (float(np.quantile(sample, share)) for share in (0, 0.5, 1))
     return Interval(middle, least, greatest, len(sample), "least and greatest", exact=True)
@@ -85,6 +120,18 @@ def range_of(values: ArrayLike) -> Interval:
 def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:
     """Slope of log y in log x, fitted to the curve of each repetition alone; the mean of these with its 95 % interval.
 
+    Parameters
+    ----------
+    curves : iterable of (x, y)
+        Positive numbers, a curve a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Mean of the slopes.
+
+    Examples
+    --------
     >>> slope_of([([1, 2, 4], [1, 4, 16]), ([1, 2, 4], [3, 12, 48])]).estimate
     2.0
     """

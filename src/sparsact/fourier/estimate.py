@@ -95,6 +95,11 @@ def estimate_within(
         Samples in all that are not exceeded (but by the first sample). The standard error then tells that the goal
         was missed.
 
+    Returns
+    -------
+    estimate : Estimate
+        From the largest sample that was taken.
+
     Notes
     -----
     The size of the sample depends on the samples: a run that happens to show little spread stops early. Hence the value

@@ -64,6 +64,11 @@ def estimate_average_sensitivity(
     batch_size : int, optional
         Most rows in one call of ``f``.
 
+    Returns
+    -------
+    estimate : Estimate
+        Value and standard error, float.
+
     Notes
     -----
     Costs ``n_samples * (1 + n_flips)`` evaluations; for a network with all flips, one product with the weights a sample
@@ -108,6 +113,24 @@ def estimate_influences(
     Parameters as in :func:`estimate_average_sensitivity`. Every sample flips all coordinates of one point in turn:
     ``n_samples * (n + 1)`` evaluations, or for a network what its average sensitivity costs. Estimates of different
     coordinates share points, hence are not independent.
+
+    Parameters
+    ----------
+    f : callable or network
+        From signs (m, n) to values (m,).
+    n : int or None
+        Number of coordinates; None if ``f`` knows it.
+    n_samples : int
+        Number of samples.
+    rng : numpy.random.Generator
+        Source of the points.
+    batch_size : int, optional
+        Points held at once.
+
+    Returns
+    -------
+    estimate : Estimate
+        Values and standard errors, each (n,).
     """
     n = checked_dimension(f, n)
     rows = _checked_rows(f, n, n_samples, batch_size)
@@ -132,6 +155,26 @@ def estimate_noise_sensitivity(
     :func:`estimate_average_sensitivity`, with None for an ``n`` that the function knows; ``2 * n_samples`` evaluations,
     little more than half of that for a network with dense weights if ``rho`` is above 15/16, which is then updated from
     x to y. For values +-1 a sample has variance ``NS * (1 - NS)``.
+
+    Parameters
+    ----------
+    f : callable or network
+        From signs (m, n) to values (m,).
+    n : int or None
+        Number of coordinates; None if ``f`` knows it.
+    rho : float in [-1, 1]
+        Correlation of x and y.
+    n_samples : int
+        Number of samples.
+    rng : numpy.random.Generator
+        Source of the points.
+    batch_size : int, optional
+        Points held at once.
+
+    Returns
+    -------
+    estimate : Estimate
+        Value and standard error, float.
     """
     flip_probability = (1 - checked_correlation(rho)) / 2
     n = checked_dimension(f, n)
@@ -155,6 +198,26 @@ def estimate_coefficient(
 
     Parameters as in :func:`estimate_average_sensitivity`; ``n_samples`` evaluations. A sample has variance
     :math:`\|f\|_2^2 - \hat f(S)^2`.
+
+    Parameters
+    ----------
+    f : callable or network
+        From signs (m, n) to values (m,).
+    subset : iterable of int
+        S.
+    n : int or None
+        Number of coordinates; None if ``f`` knows it.
+    n_samples : int
+        Number of samples.
+    rng : numpy.random.Generator
+        Source of the points.
+    batch_size : int, optional
+        Points held at once.
+
+    Returns
+    -------
+    estimate : Estimate
+        Value and standard error, float.
 
     Examples
     --------

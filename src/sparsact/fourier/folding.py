@@ -107,6 +107,20 @@ def folding_matrix(n_groups: int, degree: int) -> NDArray[np.float64]:
 
     The mean of :func:`estimate_weight_by_degree` is ``weights @ P`` for the weights of the function itself.
 
+    Parameters
+    ----------
+    n_groups : int
+        r, at least 1.
+    degree : int
+        Largest d.
+
+    Returns
+    -------
+    P : ndarray of shape (degree + 1, n_groups + 1), float64
+        Rows sum to 1.
+
+    Examples
+    --------
     >>> folding_matrix(4, 2)
     array([[1.  , 0.  , 0.  , 0.  , 0.  ],
            [0.  , 1.  , 0.  , 0.  , 0.  ],

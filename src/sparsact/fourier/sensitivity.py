@@ -53,6 +53,16 @@ def sensitivity(values: ArrayLike) -> NDArray[np.float64]:
 def average_sensitivity(values: ArrayLike) -> float:
     r"""Average sensitivity :math:`\mathrm{AS}(f) = \mathbb{E}_x[\mathrm{sen}_f(x)]` from a table of values.
 
+    Parameters
+    ----------
+    values : array-like of shape (2**n,)
+        Value at every point, in table order.
+
+    Returns
+    -------
+    sensitivity : float
+        The sum of all influences.
+
     Examples
     --------
     Every flip changes the parity of three bits:
@@ -67,6 +77,16 @@ def influences(values: ArrayLike) -> NDArray[np.float64]:
     r"""Influence :math:`\mathbb{E}_x \frac14 (f(x) - f(x^{\oplus i}))^2` of every coordinate, shape (n,).
 
     For a function with values +-1, the probability :math:`\Pr[f(x) \ne f(x^{\oplus i})]`.
+
+    Parameters
+    ----------
+    values : array-like of shape (2**n,)
+        Value at every point, in table order.
+
+    Returns
+    -------
+    influences : ndarray of shape (n,), float64
+        One a coordinate.
 
     Examples
     --------

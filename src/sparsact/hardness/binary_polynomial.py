@@ -64,6 +64,18 @@ def algebraic_normal_form(values: ArrayLike) -> NDArray[np.uint8]:
 def binary_degree(values: ArrayLike) -> int:
     """Degree over GF(2) of a function with values +-1, given by its table; a constant has degree 0.
 
+    Parameters
+    ----------
+    values : array-like of shape (2**p,)
+        Signs, in table order.
+
+    Returns
+    -------
+    degree : int
+        From 0 to p.
+
+    Examples
+    --------
     >>> binary_degree([1, -1, -1, 1, -1, 1, 1, -1])
     1
     """
@@ -79,6 +91,13 @@ def correlation_immunity(values: ArrayLike) -> int:
     values : array-like of shape (2**p,)
         Signs, in table order.
 
+    Returns
+    -------
+    order : int
+        From 0 to p.
+
+    Examples
+    --------
     >>> correlation_immunity([1, -1, -1, 1, -1, 1, 1, -1])
     2
     """

@@ -109,6 +109,22 @@ def junta_samples(n: int, p: int, *, failure_probability: float = 0.01) -> int:
     A quarter of the failure probability goes to correlations, a quarter to polynomials, the rest to restrictions that
     get less than half of their share of examples, or of whose two labels one is not seen.
 
+    Parameters
+    ----------
+    n : int
+        Coordinates.
+    p : int
+        Variables of the junta, at most.
+    failure_probability : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    count : int
+        Of uniform examples without noise.
+
+    Examples
+    --------
     >>> junta_samples(20, 3)
     1919
     """

@@ -34,6 +34,11 @@ def parity_distribution(subset: Iterable[int], m: int, *, lifted: bool = False) 
         True: x(y) is the quadratic lift, on whose ``m * m`` coordinates a one-sparse network computes the parity
         (:func:`sparsact.constructions.parity`). False: x(y) = y.
 
+    Returns
+    -------
+    distribution : LiftedFunction
+        Draws examples, and knows its expectations.
+
     Examples
     --------
     >>> X, y = parity_distribution((0, 2), 5, lifted=True).sample(7, rng=np.random.default_rng(0))

@@ -60,6 +60,20 @@ def statistical_queries_needed(m: int, tolerance: float) -> float:
 
     [A]_, Theorem 14, states :math:`\Omega(2^m \tau^2)`; :mod:`sparsact.hardness.parity_adversary` derives the constant.
 
+    Parameters
+    ----------
+    m : int
+        Number of bits.
+    tolerance : float
+        tau, of each answer.
+
+    Returns
+    -------
+    count : float
+        From 0.
+
+    Examples
+    --------
     >>> statistical_queries_needed(20, tolerance=0.125)
     16383.859375
     """

@@ -145,6 +145,18 @@ def bytes_read(model: nn.Module, *, batch: int = 1) -> int:
 def amdahl(total: float, saved: float) -> float:
     """How much faster a whole is at most if it reads ``saved`` bytes fewer of ``total``; infinite if none are left.
 
+    Parameters
+    ----------
+    total : float
+        Bytes that the dense whole reads.
+    saved : float
+        Bytes fewer.
+
+    Returns
+    -------
+    factor : float
+        total / (total - saved).
+
     Examples
     --------
     Two thirds of a model, read at 3 %:

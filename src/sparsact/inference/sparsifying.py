@@ -133,7 +133,18 @@ PLAN = "_sparsact_plan"
 
 
 def densify(model: nn.Module) -> nn.Module:
-    """Undo :func:`sparsify`: layers are ``nn.Linear`` again, with the parameters that they have now."""
+    """Undo :func:`sparsify`: layers are ``nn.Linear`` again, with the parameters that they have now.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Changed in place; one that was never sparsified is left as it is.
+
+    Returns
+    -------
+    model : nn.Module
+        The same object.
+    """
     for module in model.modules():
         restore(module)
     if hasattr(model, PLAN):
@@ -143,6 +154,16 @@ def densify(model: nn.Module) -> nn.Module:
 
 def plan_of(model: nn.Module) -> Plan:
     """What :func:`sparsify` chose for each block.
+
+    Parameters
+    ----------
+    model : nn.Module
+        As :func:`sparsify` returned it.
+
+    Returns
+    -------
+    plan : Plan
+        A choice for each block, with its reason and times.
 
     Raises
     ------

@@ -40,8 +40,15 @@ def descend(
         Rows as they are met; b is the size of their batch, also of a last short one.
     layer : tuple of ndarrays of shape (t,), (t,), (2,), float64
         Weights A, velocities v, and the intercept with its velocity, which stay if ``fit_intercept`` is false.
+    fit_intercept : bool
+        Whether the intercept takes part.
     batch_size, learning_rate, rho, epsilon
         At least 1; the eta, rho and epsilon of the formula.
+
+    Returns
+    -------
+    loss : float
+        Mean squared error of the batches as they were met.
 
     Notes
     -----

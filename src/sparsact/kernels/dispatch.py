@@ -24,7 +24,13 @@ _chosen: Any = reference
 
 
 def backend() -> str:
-    """Name of the kernels in use: ``"native"`` or ``"reference"``."""
+    """Name of the kernels in use: ``"native"`` or ``"reference"``.
+
+    Returns
+    -------
+    name : str
+        One of the two.
+    """
     return "reference" if _chosen is reference else "native"
 
 
@@ -34,7 +40,13 @@ def max_threads() -> int:
 
 
 def description() -> str:
-    """Kernels in use and the instruction set they run on, for people."""
+    """Kernels in use and the instruction set they run on, for people.
+
+    Returns
+    -------
+    text : str
+        Such as ``native (avx512)``.
+    """
     return "reference (NumPy)" if _chosen is reference else f"native ({native.isa()})"
 
 
@@ -57,7 +69,20 @@ def _choose(name: str) -> None:
 
 @contextmanager
 def using(name: str, isa: str | None = None) -> Iterator[None]:
-    """Run a block on the named kernels (and instruction set); for tests and benchmarks."""
+    """Run a block on the named kernels (and instruction set); for tests and benchmarks.
+
+    Parameters
+    ----------
+    name : {"native", "reference"}
+        The kernels.
+    isa : str, optional
+        An instruction set of the native ones.
+
+    Yields
+    ------
+    None
+        Kernels are as before afterwards.
+    """
     before, before_isa = backend(), None if native is None else native.isa()
     try:
         _choose(name)
@@ -71,7 +96,15 @@ def using(name: str, isa: str | None = None) -> Iterator[None]:
 
 
 def walsh_hadamard(table: NDArray[Any], *, n_threads: int = 1) -> None:
-    """Transform every row of ``table`` (rows, 2**n), C-contiguous, in place and unnormalised."""
+    """Transform every row of ``table`` (rows, 2**n), C-contiguous, in place and unnormalised.
+
+    Parameters
+    ----------
+    table : ndarray of shape (rows, 2**n)
+        Changed in place.
+    n_threads : int
+        Threads over rows.
+    """
     _chosen.walsh_hadamard(table, n_threads)
 
 
@@ -99,7 +132,20 @@ def pack_columns(X: NDArray[Any], zero: float, one: float) -> tuple[NDArray[np.u
 
 
 def transpose_bits(columns: NDArray[np.uint64], n_rows: int) -> NDArray[np.uint64]:
-    """Packed rows (n_rows, ceil(n / 64)) of packed columns (n, ceil(n_rows / 64)); its own inverse, roles swapped."""
+    """Packed rows (n_rows, ceil(n / 64)) of packed columns (n, ceil(n_rows / 64)); its own inverse, roles swapped.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, ceil(n_rows / 64)), uint64
+        Packed columns.
+    n_rows : int
+        Rows that count.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, ceil(n / 64)), uint64
+        Packed rows.
+    """
     rows = np.empty((n_rows, _n_words(len(columns))), dtype=np.uint64)
     _chosen.transpose_bits(columns, rows)
     return rows
@@ -118,6 +164,8 @@ def parity_counts(
         Sets of rows, C-contiguous.
     masks : ndarray of shape (N, W), uint64
         Subsets, C-contiguous, in any order. Fastest when neighbours share their highest (or their lowest) coordinates.
+    n_threads : int
+        Threads over the subsets.
 
     Returns
     -------
@@ -135,6 +183,22 @@ def evaluate(
 
     The same bits on every kernel, instruction set and number of threads: a monomial is multiplied from its highest
     coordinate down, and monomials are added in the order of ``masks``.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n), float64
+        Rows, C-contiguous.
+    masks : ndarray of shape (N, words), uint64
+        The subsets S.
+    coefficients : ndarray of shape (N, T), float64
+        A column a polynomial.
+    n_threads : int
+        Threads over rows.
+
+    Returns
+    -------
+    values : ndarray of shape (m, T), float64
+        A column a polynomial.
     """
     values = np.empty((len(X), coefficients.shape[1]))
     _chosen.evaluate(X, masks, coefficients, values, n_threads)
@@ -144,7 +208,26 @@ def evaluate(
 def evaluate_packed(
     columns: NDArray[np.uint64], n_rows: int, masks: Masks, coefficients: NDArray[np.float64], *, n_threads: int = 1
 ) -> NDArray[np.float64]:
-    """:func:`evaluate` at ``n_rows`` points of the cube, given as packed columns (bit 1 is sign -1); the same bits."""
+    """:func:`evaluate` at ``n_rows`` points of the cube, given as packed columns (bit 1 is sign -1); the same bits.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, ceil(n_rows / 64)), uint64
+        Packed columns.
+    n_rows : int
+        m.
+    masks : ndarray of shape (N, words), uint64
+        The subsets S.
+    coefficients : ndarray of shape (N, T), float64
+        A column a polynomial.
+    n_threads : int
+        Threads over rows.
+
+    Returns
+    -------
+    values : ndarray of shape (m, T), float64
+        A column a polynomial.
+    """
     values = np.empty((n_rows, coefficients.shape[1]))
     _chosen.evaluate_packed(columns, masks, coefficients, values, n_threads)
     return values
@@ -197,7 +280,18 @@ def ranked_gram(
 
 
 def exponent_range(values: NDArray[np.float64]) -> tuple[int, int]:
-    """(low, high): every value is a multiple of 2**low and below 2**high in magnitude; (0, 0) if all are zero."""
+    """(low, high): every value is a multiple of 2**low and below 2**high in magnitude; (0, 0) if all are zero.
+
+    Parameters
+    ----------
+    values : ndarray, float64
+        Finite numbers.
+
+    Returns
+    -------
+    low, high : int
+        Exponents of 2.
+    """
     low, high = _chosen.exponent_range(values)
     return low, high
 
@@ -212,6 +306,19 @@ def add_products(
     """Add the exact a[i] * b[i] to column index[i] (None: column i) of ``limbs`` (L, cells), in place.
 
     Limb l counts units of 2**(32 * (base + l)); the caller has made room for every digit of every product.
+
+    Parameters
+    ----------
+    limbs : ndarray of shape (L, cells), int64
+        Changed in place.
+    base : int
+        Place of the lowest limb.
+    index : ndarray of shape (m,), uint64, or None
+        Columns of ``limbs``.
+    a : ndarray of shape (m,), float64
+        First factors.
+    b : ndarray of shape (m,), float64, or None
+        Second factors; None for ones.
     """
     _chosen.add_products(limbs, base, index, a, b)
 

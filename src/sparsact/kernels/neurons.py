@@ -144,6 +144,18 @@ def active_counts(H: NDArray[Any]) -> tuple[int, int]:
     H is C-contiguous: numbers as the kernels take them, or a mask, bool or uint8. Before any weight is read this says
     what a sparse product would cost.
 
+    Parameters
+    ----------
+    H : ndarray of shape (m, s)
+        Activations or a mask.
+
+    Returns
+    -------
+    entries, units : int
+        Both counts.
+
+    Examples
+    --------
     >>> active_counts(np.array([[3.0, 0.0, 1.0], [0.0, -0.0, np.nan]]))
     (3, 2)
     """
@@ -152,7 +164,22 @@ def active_counts(H: NDArray[Any]) -> tuple[int, int]:
 
 
 def active_counts_at(h: int, m: int, s: int, size: int) -> tuple[int, int]:
-    """:func:`active_counts` of numbers of ``size`` bytes (1: a mask) at an address."""
+    """:func:`active_counts` of numbers of ``size`` bytes (1: a mask) at an address.
+
+    Parameters
+    ----------
+    h : int
+        Address.
+    m, s : int
+        Rows and units.
+    size : int
+        Bytes a number.
+
+    Returns
+    -------
+    entries, units : int
+        Both counts.
+    """
     entries, units = dispatch.chosen().active_counts(h, m, s, size)
     return entries, units
 

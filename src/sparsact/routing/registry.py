@@ -33,11 +33,25 @@ ROUTERS: dict[str, type[Router]] = {kind.name: kind for kind in _KINDS}
 def named(name: str, **hyperparameters: Any) -> Router:
     """The router of that name.
 
+    Parameters
+    ----------
+    name : str
+        As in ``Router.name``: ``"top_k"``, ``"tree"``.
+    **hyperparameters
+        Of that router.
+
+    Returns
+    -------
+    router : Router
+        The frozen record.
+
     Raises
     ------
     ValueError
         If no router has that name, or it has no such hyperparameter; says which there are.
 
+    Examples
+    --------
     >>> named("top_k", k=3)
     TopK(k=3, absolute=False)
     """
@@ -57,6 +71,18 @@ def named(name: str, **hyperparameters: Any) -> Router:
 def from_dict(record: Mapping[str, Any]) -> Router:
     """The router that :meth:`Router.to_dict` wrote.
 
+    Parameters
+    ----------
+    record : mapping
+        Name and hyperparameters.
+
+    Returns
+    -------
+    router : Router
+        Equal to the one that was written.
+
+    Examples
+    --------
     >>> from_dict({"router": "tree", "depth": 3})
     Tree(depth=3, seed=0)
     """

@@ -11,5 +11,15 @@ def hash_generator(seed: int) -> np.random.Generator:
     """A generator for hash functions, never in step with ``numpy.random.default_rng(seed)``.
 
     Data drawn from a seed and hash functions drawn from the same number would else be the same normal deviates.
+
+    Parameters
+    ----------
+    seed : int
+        Any whole number from 0.
+
+    Returns
+    -------
+    rng : numpy.random.Generator
+        The same one for the same seed.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(HASHING,)))

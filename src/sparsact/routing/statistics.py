@@ -128,7 +128,18 @@ class RoutingStatistics:
 
 
 def warn_of_collapse(statistics: RoutingStatistics) -> None:
-    """Warn, with the figures and remedies, where routing has collapsed."""
+    """Warn, with the figures and remedies, where routing has collapsed.
+
+    Parameters
+    ----------
+    statistics : RoutingStatistics
+        Of the batches looked at.
+
+    Warns
+    -----
+    RoutingCollapseWarning
+        If most inputs go to few units, or most units get none, beyond chance.
+    """
     if statistics.collapsed:
         warnings.warn(
             f"routing has collapsed: {statistics}. Raise the weight of the auxiliary loss, lower the learning rate of "

@@ -133,6 +133,11 @@ def random_subspace(ambient: int, dimension: int, *, rng: np.random.Generator) -
     rng : numpy.random.Generator
         Source of randomness.
 
+    Returns
+    -------
+    domain : Subspace
+        Draws uniform points.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -153,6 +158,11 @@ def diagonal_subspace(ambient: int, dimension: int, *, rng: np.random.Generator)
         ``1 <= dimension <= ambient``.
     rng : numpy.random.Generator
         Source of randomness.
+
+    Returns
+    -------
+    domain : Subspace
+        Draws uniform points.
 
     References
     ----------

@@ -59,6 +59,18 @@ class Composed(Target):
 def composed(target: Target, A: ArrayLike) -> Composed:
     """The function x -> target(Ax), for A of shape (target.n, ambient) with orthonormal rows: see :class:`Composed`.
 
+    Parameters
+    ----------
+    target : Target
+        On ``target.n`` columns.
+    A : array-like of shape (target.n, ambient)
+        Orthonormal rows.
+
+    Returns
+    -------
+    target : Composed
+        On ``ambient`` columns, with its Lipschitz bound.
+
     Examples
     --------
     The product of the first and the third coordinate:
@@ -81,6 +93,11 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
         Number of columns of x, at least ``target.n``.
     rng : numpy.random.Generator
         Source of randomness.
+
+    Returns
+    -------
+    target : Composed
+        On ``ambient`` columns, with its Lipschitz bound.
 
     Notes
     -----

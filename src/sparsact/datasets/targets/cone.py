@@ -147,6 +147,20 @@ class LowerEnvelope(Target):
 def cones(centres: ArrayLike, heights: ArrayLike, lipschitz: float = 1.0) -> Cones:
     """Disjoint cones at ``centres`` (N, n), of heights (N,) of both signs: see :class:`Cones`.
 
+    Parameters
+    ----------
+    centres : array-like of shape (N, n)
+        Tips.
+    heights : array-like of shape (N,)
+        Values there.
+    lipschitz : float
+        L, the slope of each.
+
+    Returns
+    -------
+    target : Cones
+        With its Lipschitz bound.
+
     Examples
     --------
     >>> f = cones([[0, 0], [2, 0]], [1, -1])
@@ -158,6 +172,18 @@ def cones(centres: ArrayLike, heights: ArrayLike, lipschitz: float = 1.0) -> Con
 
 def lower_envelope(centres: ArrayLike, heights: ArrayLike) -> LowerEnvelope:
     """The exactly 1-Lipschitz function min_j(norm(x - c_j) + h_j): see :class:`LowerEnvelope`.
+
+    Parameters
+    ----------
+    centres : array-like of shape (N, n)
+        The c.
+    heights : array-like of shape (N,)
+        The h.
+
+    Returns
+    -------
+    target : LowerEnvelope
+        With its Lipschitz bound.
 
     Examples
     --------

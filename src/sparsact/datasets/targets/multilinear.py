@@ -85,6 +85,11 @@ def random_hypercube(n: int, *, rng: np.random.Generator) -> Multilinear:
     rng : numpy.random.Generator
         Source of randomness.
 
+    Returns
+    -------
+    target : Multilinear
+        With its Lipschitz bound.
+
     References
     ----------
     .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section A.1.

@@ -129,6 +129,11 @@ def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polyn
     rng : numpy.random.Generator
         Source of randomness.
 
+    Returns
+    -------
+    target : Polynomial
+        With its Lipschitz bound.
+
     Raises
     ------
     ValueError

@@ -48,7 +48,20 @@ class UnitCounts:
 
 @contextmanager
 def unit_counts(model: nn.Module, blocks: Sequence[Block]) -> Iterator[Callable[[], list[UnitCounts]]]:
-    """Count while the model is called; the value gives the counts so far, a block each."""
+    """Count while the model is called; the value gives the counts so far, a block each.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Called within the ``with`` block.
+    blocks : sequence of Block
+        Whose units are counted.
+
+    Yields
+    ------
+    counts : callable
+        Without arguments; a :class:`UnitCounts` for each block.
+    """
     counts: list[Tensor | int] = [0] * len(blocks)
     seen = [0] * len(blocks)
 

@@ -44,7 +44,26 @@ class Evaluation:
 def evaluation(
     model: nn.Module, text: CharacterText, recipe: Recipe, *, blocks: Sequence[Block] = (), step: int = 0
 ) -> Evaluation:
-    """Loss and activity on ``recipe.windows`` passages of the validation text, always the same."""
+    """Loss and activity on ``recipe.windows`` passages of the validation text, always the same.
+
+    Parameters
+    ----------
+    model : nn.Module
+        From tokens (m, length) to logits (m, length, vocabulary).
+    text : CharacterText
+        Of which the validation part is read.
+    recipe : Recipe
+        Says how many windows of what length.
+    blocks : sequence of Block
+        Whose units are counted.
+    step : int
+        Written into the result.
+
+    Returns
+    -------
+    evaluation : Evaluation
+        Mean loss a character, in nats, and the activity of the blocks.
+    """
     device = next(model.parameters()).device
     x, y = text.windows(recipe.windows, recipe.context)
     total = 0.0

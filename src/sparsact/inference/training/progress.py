@@ -9,7 +9,20 @@ from contextlib import contextmanager
 
 @contextmanager
 def training_progress(steps: int, what: str = "training") -> Iterator[Callable[[int], None]]:
-    """A bar of so many steps; the value is told of steps that were done, as ``progress`` of :func:`train`."""
+    """A bar of so many steps; the value is told of steps that were done, as ``progress`` of :func:`train`.
+
+    Parameters
+    ----------
+    steps : int
+        Steps of the whole bar.
+    what : str
+        Its label.
+
+    Yields
+    ------
+    done : callable
+        Takes the number of steps that were done.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

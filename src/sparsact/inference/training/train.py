@@ -52,6 +52,11 @@ def train(
         Told of steps that were done (see :func:`training_progress`).
     device : torch.device or str
 
+    Returns
+    -------
+    evaluations : list of Evaluation
+        From before the first step to after the last.
+
     Raises
     ------
     ValueError

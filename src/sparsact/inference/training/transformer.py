@@ -142,7 +142,24 @@ def _activation(module: FeedForward) -> Activation:
 
 @torch.no_grad()
 def generate(model: Transformer, tokens: Tensor, length: int, *, generator: torch.Generator) -> Tensor:
-    """``tokens`` (m, n) and ``length`` more, each drawn from what the model expects next."""
+    """``tokens`` (m, n) and ``length`` more, each drawn from what the model expects next.
+
+    Parameters
+    ----------
+    model : Transformer
+        In the mode that it is in.
+    tokens : Tensor of shape (m, n)
+        What stands at the beginning.
+    length : int
+        Tokens to add.
+    generator : torch.Generator
+        Draws them.
+
+    Returns
+    -------
+    tokens : Tensor of shape (m, n + length)
+        The beginnings with what follows.
+    """
     for _ in range(length):
         chances = model(tokens[:, -model.context :])[:, -1].softmax(dim=-1)
         tokens = torch.cat([tokens, torch.multinomial(chances, 1, generator=generator)], dim=1)

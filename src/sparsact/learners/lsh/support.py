@@ -62,6 +62,11 @@ def estimate_support(counts: ArrayLike, least_probability: float | None = None) 
     least_probability : float, optional
         Default 1 / (n ln n): with n rows nothing can be told of rarer buckets.
 
+    Returns
+    -------
+    found : SupportEstimate
+        Buckets seen, and an estimate of all.
+
     Raises
     ------
     ValueError

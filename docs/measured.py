@@ -1,0 +1,60 @@
+"""Figures of the kept rows for the prose: named values in place of typed ones, and the bars that were missed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sparsact.benchmarks.table import newest
+
+ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
+CUBE, POL, KIN = "f on a 4-dim subspace of R^64, m=65,536", "pol, 15,000 x 26", "kin40k, 40,000 x 8"
+ELEVATORS, FIT, TRAINED = "elevators, 16,599 x 18", "n=20 d=3 m=100,000", "4 layers of 512, 4096 units, 3.2% active"
+PARITY = "parity of 4 among 12, m = 1,000"
+
+# What a page writes between bars, to the row that it stands for and how it is printed.
+FIGURES: dict[str, tuple[str, str, str]] = {
+    "kin40k ours": (KIN, "LSHRegressor: RMSE", "{:.3f}"),
+    "kin40k boosting": (KIN, "HistGradientBoosting: RMSE", "{:.3f}"),
+    "kin40k 8-NN": (KIN, "8-NN: RMSE", "{:.3f}"),
+    "elevators ours": (ELEVATORS, "LSHRegressor: RMSE", "{:.3f}"),
+    "elevators boosting": (ELEVATORS, "HistGradientBoosting: RMSE", "{:.3f}"),
+    "pol ours": (POL, "LSHRegressor: RMSE", "{:.3f}"),
+    "pol boosting": (POL, "HistGradientBoosting: RMSE", "{:.3f}"),
+    "pol trees": (POL, "ExtraTrees: RMSE", "{:.3f}"),
+    "hidden 8-NN": (CUBE, "RMSE over that of 8-NN", "{:.2f}"),
+    "hidden others": (CUBE, "RMSE over the best other's", "{:.2f}"),
+    "hidden speed": (CUBE, "predictions/s over those of 8-NN", "{:.0f}"),
+    "fit speed": (FIT, "fit, times as fast", "{:.0f}"),
+    "fit memory": (FIT, "memory, share of theirs", "{:.0%}"),
+    "planted ours": ("Index_4, m = 800", "ours: share below 1 %", "{:.0%}"),
+    "planted dense": ("Index_4, m = 800", "dense, best of 4: share below 1 %", "{:.0%}"),
+    "planted low degree": ("Index_4, m = 800", "low degree, best of 7: share below 1 %", "{:.0%}"),
+    "parity ours": (PARITY, "ours: share below 1 %", "{:.0%}"),
+    "parity low degree": (PARITY, "low degree, best of 7: share below 1 %", "{:.0%}"),
+    "screen speed": ("2048x8192 bfloat16 Gaussian", "block, times as fast", "{:.1f}"),
+    "whole speed": (TRAINED, "auto, times as fast", "{:.2f}"),
+    "whole bound": (TRAINED, "Amdahl bound of the methods chosen", "{:.2f}"),
+}  # fmt: skip
+
+
+def substitutions() -> str:
+    """What Sphinx puts in the place of each name: ``.. |name| replace:: value``."""
+    rows = newest(ROWS)
+    return "\n".join(
+        f".. |{name}| replace:: {form.format(rows[work, quantity]['value'])}"
+        for name, (work, quantity, form) in FIGURES.items()
+    )
+
+
+def missed_bars(path: Path) -> None:
+    """Write the table of the bars that the newest rows miss, to be included by ``limits.rst``."""
+    lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 44 26 15 15", ""]
+    cells = [("benchmark and work", "quantity", "bar", "measured")]
+    for row in newest(ROWS).values():
+        if row.get("met") is False:
+            bar = f"at least {row['least']:g}" if row.get("least") is not None else f"at most {row['most']:g}"
+            cells.append((f"{row['benchmark']}: {row['work']}", row["quantity"], bar, f"{row['value']:.3g}"))
+    for first, *rest in cells:
+        lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -1,0 +1,94 @@
+"""The statements of both papers with their names, tests and experiments: read from data, written as the tables."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from verdict_table import plain
+
+PAPERS = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a paper.
+
+    Attributes
+    ----------
+    label, says, mended
+        Its number or place, a gloss in our words, and how its text is mended, empty where it stands as printed.
+    names
+        Public names that hold it, below :mod:`sparsact`.
+    tests
+        ``"file::function"`` below ``tests/``.
+    experiments
+        Names for ``sparsact reproduce --only``.
+    absent
+        Why there is no name, empty where there is one.
+    """
+
+    label: str
+    says: str
+    names: tuple[str, ...]
+    tests: tuple[str, ...]
+    experiments: tuple[str, ...]
+    mended: str = ""
+    absent: str = ""
+
+
+def statements(paper: str) -> tuple[Statement, ...]:
+    """All statements of paper ``"a"`` or ``"b"``, in the order of its text."""
+    read = tomllib.loads((Path(__file__).parent / "papers" / f"paper_{paper}.toml").read_text(encoding="utf-8"))
+    return tuple(
+        Statement(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()})
+        for one in read["statement"]
+    )
+
+
+def named(name: str) -> Any:
+    """What a name below :mod:`sparsact` stands for."""
+    module, _, last = f"sparsact.{name}".rpartition(".")
+    return getattr(import_module(module), last)
+
+
+def theory_map(folder: Path) -> None:
+    """Write the table of each paper into ``folder``, to be included by ``theory.rst``."""
+    folder.mkdir(exist_ok=True)
+    for paper in PAPERS:
+        lines = [
+            ":orphan:",
+            "",
+            ".. list-table::",
+            "   :header-rows: 1",
+            "   :widths: 50 50",
+            "   :class: theory-map",
+            "",
+        ]
+        lines += ["   * - in the paper", "     - here"]
+        for statement in statements(paper):
+            lines += ["   * " + line if first else "     " + line for first, line in _row(statement)]
+        (folder / f"theory_map_{paper}.rst").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _row(one: Statement) -> list[tuple[bool, str]]:
+    left = [f"**{plain(one.label)}.** {plain(one.says)}"]
+    left += [f"*Mended:* {plain(one.mended)}"] * bool(one.mended)
+    right = [", ".join(f":obj:`~sparsact.{name}`" for name in one.names)] * bool(one.names)
+    right += [f"*Not implemented.* {plain(one.absent)}"] * bool(one.absent)
+    right += [f"Tests: {_listed(one.tests)}"] * bool(one.tests)
+    right += [f"Measured: {', '.join(f'``{name}``' for name in one.experiments)}"] * bool(one.experiments)
+    cells = [f"{'-' if not n else ' '} | {line}" for cell in (left, right) for n, line in enumerate(cell)]
+    return [(not n, line) for n, line in enumerate(cells)]
+
+
+def _listed(tests: tuple[str, ...]) -> str:
+    """Tests by file, each file once."""
+    files: dict[str, list[str]] = {}
+    for test in tests:
+        file, _, function = test.partition("::")
+        files.setdefault(file, []).append(function)
+    return "; ".join(f"``{file}``: {', '.join(f'``{name}``' for name in names)}" for file, names in files.items())
