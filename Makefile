@@ -60,4 +60,4 @@ docs: .venv/docs
 	@echo "docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build demo docs/_build docs/api
+	rm -rf .venv build demo docs/_build docs/api docs/gallery

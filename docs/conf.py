@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "decisions"]
 templates_path = ["_templates"]
@@ -60,6 +61,22 @@ from sparsact.fourier import *
 from sparsact.hypercube import *
 os.chdir(tempfile.mkdtemp())
 """
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery_style.in_order",
+    "reset_modules": ("gallery_style.house_style",),
+    "abort_on_example_error": True,
+    "backreferences_dir": "gallery/uses",
+    "doc_module": ("sparsact",),
+    "reference_url": {"sparsact": None},  # names in the code lead to their pages
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+}
 
 
 def setup(app: Sphinx) -> None:
