@@ -1,8 +1,7 @@
-"""How the gallery is set out: its pictures look as those of the reports do, its pages stand in the order of the jobs."""
+"""How the gallery is set out: pictures look as those of the reports do, pages stand in the order of the jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -23,9 +22,9 @@ ORDER = (
 )
 
 
-def in_order(folder: str) -> Callable[[str], int]:
-    """Place of each example; one that is not listed fails the build."""
-    return ORDER.index
+def in_order(name: str) -> int:
+    """Place of an example; one that is not listed fails the build."""
+    return ORDER.index(name)
 
 
 def house_style(gallery_conf: dict[str, Any], name: str) -> None:

@@ -94,11 +94,12 @@ plt.show()
 
 # %%
 # **What one learns.** Six hundred variants of 8,192 are enough, because the landscape is close to a polynomial of low
-# degree, and the held-out score says so before the others are measured. Pairs stand beside single sites in strength: to
-# add up mutations would mislead. Intervals are for subsets named beforehand; of the sixteen strongest of ninety-one, a few
-# may miss.
+# degree, and the held-out score says so before the others are measured. Pairs stand beside single sites in strength:
+# to add up mutations would mislead. Intervals are for subsets named beforehand; of the sixteen strongest of
+# ninety-one, a few may miss.
 #
-# The same from a shell, with a report of one page: ``sparsact fit variants.csv --target brightness --report report.html``.
+# The same from a shell, with a report of one page: ``sparsact fit variants.csv --target brightness --report
+# report.html``.
 #
 # .. [1] F. J. Poelwijk, M. Socolich, R. Ranganathan, "Learning the pattern of epistasis linking genotype and phenotype
 #    in a protein", Nature Communications 10:4213, 2019.
