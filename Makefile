@@ -57,6 +57,7 @@ reproduce: .venv/sparsact
 
 docs: .venv/docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 clean:

@@ -12,7 +12,7 @@ import sparsact
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
-from citations import local_citations
+from citations import initials, local_citations
 from command_pages import command_pages
 from verdict_table import verdict_table
 
@@ -34,13 +34,16 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 4,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,
+    "use_edit_page_button": False,
 }
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 html_show_sourcelink = False
-html_sidebars = {"[!a]*": []}  # only the API has pages below it
+html_sidebars = {"[!a]*": []}  # only the API and the gallery have pages below them
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
@@ -82,6 +85,7 @@ sphinx_gallery_conf = {
 def setup(app: Sphinx) -> None:
     """Write the pages that are made from the command, the list of bounds and the kept rows; keep citations apart."""
     app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
+    app.connect("source-read", initials)
     app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
     app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))

@@ -38,5 +38,6 @@ def house_style(gallery_conf: dict[str, Any], name: str) -> None:
             "figure.constrained_layout.use": True,
             "figure.dpi": 100,
             "figure.facecolor": "white",
+            "text.parse_math": True,  # logarithmic axes write powers
         }
     )

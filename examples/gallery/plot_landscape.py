@@ -2,12 +2,14 @@
 A protein landscape
 ===================
 
-**The job.** Thirteen sites of a protein may each be mutated or not, and a few hundred of the 8,192 variants have been
-measured. Which sites matter, which pairs of sites act together, how sure is that, and how bright are the others?
+**The job.** Thirteen sites of a protein may each be mutated or not, and a few hundred of the 8,192
+variants have been measured. Which sites matter, which pairs of sites act together, how sure is
+that, and how bright are the others?
 
-The complete landscape between two fluorescent proteins has been measured [1]_. Where the environment variable
-``SPARSACT_DATA`` names a folder that holds it, this page uses it; otherwise a landscape of the same kind is drawn:
-sites of unequal strength, pairs and a triple that act together, and noise.
+The complete landscape between two fluorescent proteins has been measured [1]_. Where the
+environment variable ``SPARSACT_DATA`` names a folder that holds it, this page uses it; otherwise a
+landscape of the same kind is drawn: sites of unequal strength, pairs and a triple that act
+together, and noise.
 """
 
 import matplotlib.pyplot as plt
@@ -48,21 +50,29 @@ print(f"{len(seen)} variants to learn from, {len(unseen):,} to predict")
 # ------------------
 #
 # A polynomial of degree 1 adds up sites, one of degree 2 adds pairs, and so on.
-# :class:`~sparsact.LowDegreeRegressorCV` compares degrees on rows that it leaves out, and reads the table once for all
-# of them.
+# :class:`~sparsact.LowDegreeRegressorCV` compares degrees on rows that it leaves out, and reads the
+# table once for all of them.
 
 model = sa.LowDegreeRegressorCV(degrees=(1, 2, 3)).fit(X[seen], y[seen])
-print(f"degree {model.degree_}, ridge penalty {model.alpha_:g}: held-out R² {model.best_score_:.3f}")
-print(f"R² on the {len(unseen):,} variants that were never seen: {model.score(X[unseen], y[unseen]):.3f}")
+print(
+    f"degree {model.degree_}, ridge penalty {model.alpha_:g}: held-out R² {model.best_score_:.3f}"
+)
+print(f"R² on {len(unseen):,} unseen variants: {model.score(X[unseen], y[unseen]):.3f}")
 
 # %%
 # The predictions beside the truth. Points on the grey line would be exact.
 
 fig, ax = plt.subplots(figsize=(5.2, 4.4))
-image = ax.hexbin(y[unseen], model.predict(X[unseen]), gridsize=45, mincnt=1, bins="log", cmap="cividis")
+image = ax.hexbin(
+    y[unseen], model.predict(X[unseen]), gridsize=45, mincnt=1, bins="log", cmap="cividis"
+)
 ends = [y.min(), y.max()]
 ax.plot(ends, ends, color="0.5", lw=1, ls="--", label="exact")
-ax.set(xlabel="brightness, measured", ylabel="brightness, predicted", title=f"{len(unseen):,} unseen variants")
+ax.set(
+    xlabel="brightness, measured",
+    ylabel="brightness, predicted",
+    title=f"{len(unseen):,} unseen variants",
+)
 ax.legend()
 fig.colorbar(image, label="variants in a cell")
 plt.show()
@@ -71,8 +81,9 @@ plt.show()
 # Which sites, and which pairs?
 # -----------------------------
 #
-# A coefficient belongs to a product of signs, +1 for a site as it was and -1 for a mutated one. Its interval tells how
-# sure it is. Switching one site, all else averaged, changes the brightness by -2 times its coefficient.
+# A coefficient belongs to a product of signs, +1 for a site as it was and -1 for a mutated one. Its
+# interval tells how sure it is. Switching one site, all else averaged, changes the brightness by -2
+# times its coefficient.
 
 plain = sa.LowDegreeRegressor(degree=2).fit(X[seen], y[seen])
 strongest = [subset for subset, _ in plain.spectrum_.top(16, min_degree=1)]
@@ -88,18 +99,21 @@ for degree, marker, colour in [(1, "o", "C0"), (2, "s", "C1")]:
 ax.axvline(0, color="0.5", lw=1)
 ax.set_yticks(range(len(strongest)), [" × ".join(names[i] for i in subset) for subset in strongest])
 ax.invert_yaxis()
-ax.set(xlabel="coefficient, units of brightness (bar: 95 % interval)", title="The strongest sites and pairs")
+ax.set(
+    xlabel="coefficient, units of brightness (bar: 95 % interval)",
+    title="The strongest sites and pairs",
+)
 ax.legend()
 plt.show()
 
 # %%
-# **What one learns.** Six hundred variants of 8,192 are enough, because the landscape is close to a polynomial of low
-# degree, and the held-out score says so before the others are measured. Pairs stand beside single sites in strength:
-# to add up mutations would mislead. Intervals are for subsets named beforehand; of the sixteen strongest of
-# ninety-one, a few may miss.
+# **What one learns.** Six hundred variants of 8,192 are enough, because the landscape is close to a
+# polynomial of low degree, and the held-out score says so before the others are measured. Pairs
+# stand beside single sites in strength: to add up mutations would mislead. Intervals are for
+# subsets named beforehand; of the sixteen strongest of ninety-one, a few may miss.
 #
-# The same from a shell, with a report of one page: ``sparsact fit variants.csv --target brightness --report
-# report.html``.
+# The same from a shell, with a report of one page: ``sparsact fit variants.csv --target brightness
+# --report report.html``.
 #
-# .. [1] F. J. Poelwijk, M. Socolich, R. Ranganathan, "Learning the pattern of epistasis linking genotype and phenotype
-#    in a protein", Nature Communications 10:4213, 2019.
+# .. [1] F. J. Poelwijk, M. Socolich, R. Ranganathan, "Learning the pattern of epistasis linking
+#    genotype and phenotype in a protein", Nature Communications 10:4213, 2019.
