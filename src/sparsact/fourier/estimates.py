@@ -108,6 +108,13 @@ def estimate_influences(
     Parameters as in :func:`estimate_average_sensitivity`. Every sample flips all coordinates of one point in turn:
     ``n_samples * (n + 1)`` evaluations, or for a network what its average sensitivity costs. Estimates of different
     coordinates share points, hence are not independent.
+
+    Examples
+    --------
+    Of a product of two coordinates, these two have influence 1, whatever the points:
+
+    >>> estimate_influences(lambda X: X[:, 0] * X[:, 2], 4, n_samples=10, rng=np.random.default_rng(0)).value
+    array([1., 0., 1., 0.])
     """
     n = checked_dimension(f, n)
     rows = _checked_rows(f, n, n_samples, batch_size)
@@ -132,6 +139,14 @@ def estimate_noise_sensitivity(
     :func:`estimate_average_sensitivity`, with None for an ``n`` that the function knows; ``2 * n_samples`` evaluations,
     little more than half of that for a network with dense weights if ``rho`` is above 15/16, which is then updated from
     x to y. For values +-1 a sample has variance ``NS * (1 - NS)``.
+
+    Examples
+    --------
+    A single coordinate is another after noise with probability (1 - 0.8) / 2:
+
+    >>> found = estimate_noise_sensitivity(lambda X: X[:, 0], 3, 0.8, n_samples=4000, rng=np.random.default_rng(0))
+    >>> abs(found.value - 0.1) < 5 * found.standard_error
+    True
     """
     flip_probability = (1 - checked_correlation(rho)) / 2
     n = checked_dimension(f, n)

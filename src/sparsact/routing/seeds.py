@@ -11,5 +11,10 @@ def hash_generator(seed: int) -> np.random.Generator:
     """A generator for hash functions, never in step with ``numpy.random.default_rng(seed)``.
 
     Data drawn from a seed and hash functions drawn from the same number would else be the same normal deviates.
+
+    Examples
+    --------
+    >>> float(hash_generator(0).normal()) == float(np.random.default_rng(0).normal())
+    False
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(HASHING,)))

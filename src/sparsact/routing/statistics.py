@@ -128,7 +128,17 @@ class RoutingStatistics:
 
 
 def warn_of_collapse(statistics: RoutingStatistics) -> None:
-    """Warn, with the figures and remedies, where routing has collapsed."""
+    """Warn, with the figures and remedies, where routing has collapsed.
+
+    Examples
+    --------
+    >>> from sparsact.routing import TopK
+    >>> everything_to_one = TopK(1)(np.eye(1, 8).repeat(100, axis=0))
+    >>> with warnings.catch_warnings(action="always", record=True) as caught:
+    ...     warn_of_collapse(RoutingStatistics.of(everything_to_one))
+    >>> caught[0].category.__name__
+    'RoutingCollapseWarning'
+    """
     if statistics.collapsed:
         warnings.warn(
             f"routing has collapsed: {statistics}. Raise the weight of the auxiliary loss, lower the learning rate of "
