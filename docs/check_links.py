@@ -6,6 +6,7 @@ listed here: what stands there is not asked.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ HOSTS = {
     "sphinx-gallery.github.io",
     "www.sphinx-doc.org",
 }
+LETTERED = re.compile("alpha|roman")
 PLACES = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src", "iframe": "src"}
 
 
@@ -50,7 +52,7 @@ class Page(HTMLParser):
         link = found.get(PLACES.get(tag, ""))
         if link is not None:
             self.links.append(link)
-        self.lettered += tag == "ol" and "upperalpha" in (found.get("class") or "")
+        self.lettered += tag == "ol" and LETTERED.search(found.get("class") or "") is not None
 
 
 def broken(folder: Path) -> Iterator[str]:
@@ -60,7 +62,7 @@ def broken(folder: Path) -> Iterator[str]:
     for path, page in pages.items():
         name = path.relative_to(root)
         if page.lettered:
-            yield f"{name}: a list of letters: reST has taken an initial for its number; write \\N. in its place"
+            yield f"{name}: a list of letters: reST takes N. at the beginning for a number; write \\N."
         for link in dict.fromkeys(page.links):
             wrong = fault(path, link, pages)
             if wrong:

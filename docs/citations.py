@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 DEFINED = re.compile(r"^ *\.\. \[([A-Z]+)\] (.*(?:\n {3,}\S.*)*)", re.MULTILINE)
-INITIAL = re.compile(r"^( *\.\. \[\w+\] )(?=[A-Z]\. )", re.MULTILINE)
+INITIAL = re.compile(r"^( *(?:\.\. \[\w+\]|:\w+ [^:\n]+:) )(?=[A-Za-z]\.(?: |$))", re.MULTILINE)
 
 
 def initials(app: Any, name: str, source: list[str]) -> None:
-    """Keep an author's initial from being taken for the number of a list, "A., B., C."."""
+    """Keep an author's initial, or a symbol with its full stop, from becoming the number of a list, "A., B., C."."""
     source[0] = INITIAL.sub(r"\1\\", source[0])
 
 

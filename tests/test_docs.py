@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
 import re
 import shlex
 import sys
@@ -22,6 +24,20 @@ FOLDERS = "src|tests|docs|benchmarks|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
+
+WITH_EXAMPLES = "constructions certificate dsm fourier hypercube inference layers learners routing"
+RECORDS = {  # made by functions and classes whose examples show them
+    "Activation",
+    "Block",
+    "BlockMeasurement",
+    "Certificate",
+    "Choice",
+    "Measurement",
+    "Plan",
+    "Router",
+    "RoutingCollapseWarning",
+    "TablePlan",
+}
 
 
 def fenced(language, path):
@@ -91,3 +107,18 @@ def test_anchors_of_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     headings = {line.lstrip("# ").lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")}
     assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
+
+
+def shown(thing):
+    """Whether a function, a class or one of its methods has an example."""
+    members = vars(thing).values() if inspect.isclass(thing) else ()
+    return any(">>>" in (inspect.getdoc(one) or "") for one in (thing, *members))
+
+
+@pytest.mark.parametrize("name", ["", *WITH_EXAMPLES.split()])
+def test_public_names_have_examples(name):
+    module = importlib.import_module(f"sparsact.{name}".rstrip("."))
+    public = [getattr(module, one) for one in module.__all__]
+    things = [one for one in public if inspect.isclass(one) or inspect.isfunction(one)]
+    assert {one.__name__ for one in things if not shown(one)} <= RECORDS
+    assert not {one.__name__ for one in things if one.__name__ in RECORDS and ">>>" in (inspect.getdoc(one) or "")}

@@ -109,7 +109,7 @@ plt.show()
 # Rows that go
 # ------------
 #
-# The machine wears: the kink moves, 0.04 with each batch of a thousand rows. One model keeps all
+# The machine wears: the kink moves by 0.04 with each batch of a thousand rows. One model keeps all
 # rows, the other gives back the batch of four steps ago, and both are asked about the present.
 
 keeping = sa.LSHRegressor(random_state=0).fit(X[:4_000], y[:4_000])

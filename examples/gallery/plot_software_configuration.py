@@ -80,7 +80,7 @@ ax.set(
     xlabel="seconds that it adds (bar: 95 % interval, for all together)",
     title="What switches do to run time",
 )
-ax.legend(loc="lower right")
+fig.legend(loc="outside upper center", ncols=2)
 plt.show()
 
 # %%
