@@ -35,7 +35,7 @@ demo: .venv/sparsact
 test: .venv/dev
 	$(BIN)/python -m pytest --quiet
 
-test-slow: .venv/dev
+test-slow: .venv/dev .venv/docs
 	$(BIN)/python -m pytest --quiet -m slow
 
 lint: .venv/dev

@@ -25,7 +25,7 @@ NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|lear
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
 
-WITH_EXAMPLES = "constructions certificate dsm fourier hypercube inference layers learners routing"
+WITH_EXAMPLES = "constructions certificate dsm fourier inference layers learners routing"
 RECORDS = {  # made by functions and classes whose examples show them
     "Activation",
     "Block",

@@ -96,9 +96,7 @@ plt.show()
 fig, ax = plt.subplots(figsize=(6, 4))
 for name, (layer, _) in trained.items():
     load = routing.RoutingStatistics.of(layer.eval().route(test_x))
-    print(
-        f"{name:11}: busiest {load.imbalance:.1f} times its share, {load.dead_share:.0%} never chosen"
-    )
+    print(f"{name:11} busiest {load.imbalance:4.1f} times its share, {load.dead_share:.0%} idle")
     share = np.sort(load.load)[::-1].cumsum()
     ax.plot(np.linspace(0, 1, len(share) + 1), [0, *share], lw=1.8, label=name)
 ax.plot([0, 1], [0, 1], color="0.4", ls="--", lw=1, label="even")
@@ -134,9 +132,9 @@ plt.show()
 
 # %%
 # **What one learns.** Whoever looks at all pre-activations errs least here, and pays nearly the
-# dense price for the choice though few units are read. A learned gate and fixed hyperplanes choose
-# for a few hundred operations and err about twice as much; the gate left half of the units without
-# inputs, of which :func:`~sparsact.routing.warn_of_collapse` warns in training. A random hash spreads
-# the load evenly and does no better for it: inputs that are alike meet different units. The tree is
-# trained with all leaves on and asked with one: look at the error in evaluation mode, as this page
-# does, or it seems to be the best of all.
+# dense price for the choice though few units are read. A learned gate and fixed hyperplanes
+# choose for a few hundred operations and err about twice as much; the gate left half of the units
+# without inputs, of which :func:`~sparsact.routing.warn_of_collapse` warns in training. A random
+# hash spreads the load evenly and does no better for it: inputs that are alike meet different
+# units. The tree is trained with all leaves on and asked with one: look at the error in
+# evaluation mode, as this page does, or it seems to be the best of all.

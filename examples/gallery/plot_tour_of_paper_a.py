@@ -117,7 +117,7 @@ ax.set(
 ax.set_xticks(counts, [f"{m:,}" for m in counts])
 ax.yaxis.set_major_formatter("{x:g}")
 ax.xaxis.set_minor_locator(plt.NullLocator())
-ax.legend(loc="lower left")
+fig.legend(loc="outside upper center", ncols=3, fontsize=9)
 plt.show()
 
 # %%
