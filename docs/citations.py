@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 DEFINED = re.compile(r"^ *\.\. \[([A-Z]+)\] (.*(?:\n {3,}\S.*)*)", re.MULTILINE)
-INITIAL = re.compile(r"^( *(?:\.\. \[\w+\]|:\w+ [^:\n]+:) )(?=[A-Za-z]\.(?: |$))", re.MULTILINE)
+INITIAL = re.compile(r"^( *(?:\.\. \[\w+\]|:\w+ [^:\n]+:)\s+)(?=[A-Za-z]\.(?: |$))", re.MULTILINE)
 
 
 def initials(app: Any, name: str, source: list[str]) -> None:
