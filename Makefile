@@ -35,7 +35,7 @@ demo: .venv/sparsact
 test: .venv/dev
 	$(BIN)/python -m pytest --quiet
 
-test-slow: .venv/dev
+test-slow: .venv/dev .venv/docs
 	$(BIN)/python -m pytest --quiet -m slow
 
 lint: .venv/dev
@@ -57,7 +57,8 @@ reproduce: .venv/sparsact
 
 docs: .venv/docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 clean:
-	rm -rf .venv build demo docs/_build docs/api
+	rm -rf .venv build demo docs/_build docs/api docs/gallery

@@ -1,4 +1,4 @@
-"""Citations of a docstring, kept to itself: Sphinx takes [A] for one label of the whole documentation."""
+"""Citations: those of a docstring are kept to itself, as Sphinx has one [A] for all pages; initials stay initials."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import sys
 from typing import Any
 
 DEFINED = re.compile(r"^ *\.\. \[([A-Z]+)\] (.*(?:\n {3,}\S.*)*)", re.MULTILINE)
+INITIAL = re.compile(r"^( *(?:\.\. \[\w+\]|:\w+ [^:\n]+:)\s+)(?=[A-Za-z]\.(?: |$))", re.MULTILINE)
+
+
+def initials(app: Any, name: str, source: list[str]) -> None:
+    """Keep an author's initial, or a symbol with its full stop, from becoming the number of a list, "A., B., C."."""
+    source[0] = INITIAL.sub(r"\1\\", source[0])
 
 
 def local_citations(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Turn citations into plain text, and add those that only the docstring of the module defines."""
-    text = "\n".join(lines)
+    text = INITIAL.sub(r"\1\\", "\n".join(lines))
     cited = set(re.findall(r"\[([A-Z]+)\]_", text))
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     here, above = dict(DEFINED.findall(text)), dict(DEFINED.findall((module and module.__doc__) or ""))

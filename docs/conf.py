@@ -12,7 +12,7 @@ import sparsact
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
-from citations import local_citations
+from citations import initials, local_citations
 from command_pages import command_pages
 from measured import missed_bars, substitutions
 from theory_map import theory_map
@@ -29,19 +29,23 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "decisions"]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 3,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,
+    "use_edit_page_button": False,
 }
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 html_show_sourcelink = False
-html_sidebars = {"[!a]*": []}  # only the API has pages below it
+html_sidebars = {"[!a]*": []}  # only the API and the gallery have pages below them
 rst_epilog = substitutions()
 
 autosummary_generate = True
@@ -63,11 +67,28 @@ from sparsact.fourier import *
 from sparsact.hypercube import *
 os.chdir(tempfile.mkdtemp())
 """
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery_style.in_order",
+    "reset_modules": ("gallery_style.house_style",),
+    "abort_on_example_error": True,
+    "backreferences_dir": "gallery/uses",
+    "doc_module": ("sparsact",),
+    "reference_url": {"sparsact": None},  # names in the code lead to their pages
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "download_all_examples": False,
+}
 
 
 def setup(app: Sphinx) -> None:
     """Write the pages that are made from the command, the list of bounds and the kept rows; keep citations apart."""
     app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
+    app.connect("source-read", initials)
     app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
     app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
 import re
 import shlex
 import sys
@@ -26,6 +28,20 @@ LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?: 
 CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
+
+WITH_EXAMPLES = "constructions certificate dsm fourier inference layers learners routing"
+RECORDS = {  # made by functions and classes whose examples show them
+    "Activation",
+    "Block",
+    "BlockMeasurement",
+    "Certificate",
+    "Choice",
+    "Measurement",
+    "Plan",
+    "Router",
+    "RoutingCollapseWarning",
+    "TablePlan",
+}
 
 
 def fenced(language, path):
@@ -137,3 +153,18 @@ def test_figures_of_the_prose_are_those_of_the_rows(monkeypatch):
     named = {" ".join(name.split()) for name in re.findall(r"(?<![|\w`])\|([a-z][\w -]*\w)\|(?![|\w`])", text)}
     assert named == set(measured.FIGURES)
     assert measured.substitutions().count(" replace:: ") == len(measured.FIGURES)
+
+
+def shown(thing):
+    """Whether a function, a class or one of its methods has an example."""
+    members = vars(thing).values() if inspect.isclass(thing) else ()
+    return any(">>>" in (inspect.getdoc(one) or "") for one in (thing, *members))
+
+
+@pytest.mark.parametrize("name", ["", *WITH_EXAMPLES.split()])
+def test_public_names_have_examples(name):
+    module = importlib.import_module(f"sparsact.{name}".rstrip("."))
+    public = [getattr(module, one) for one in module.__all__]
+    things = [one for one in public if inspect.isclass(one) or inspect.isfunction(one)]
+    assert {one.__name__ for one in things if not shown(one)} <= RECORDS
+    assert not {one.__name__ for one in things if one.__name__ in RECORDS and ">>>" in (inspect.getdoc(one) or "")}

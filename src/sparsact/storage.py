@@ -112,6 +112,15 @@ def load(path: str | Path) -> Any:
     ------
     ModelFileError
         A ``ValueError``: if the file is truncated, altered, or not a sparsact model.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparsact.constructions import indexing
+    >>> with TemporaryDirectory() as folder:
+    ...     indexing(2).save(Path(folder) / "network.sparsact")
+    ...     print(load(Path(folder) / "network.sparsact"))
+    <SparselyActivatedNetwork of 4 units on 6 inputs (sparse, 12 weights), W = 1.5, B = 1.5>
     """
     kind, state, arrays = read(path)
     from sparsact import learners, network  # late: loading a file is the only reason to import the models here

@@ -68,6 +68,9 @@ def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
 
     *Shape only*: a theorem of Blum et al. (1994) whose constant c the paper does not state; tau is the tolerance. By
     :func:`lifted_parity_size` it holds for 1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
+
+    >>> parity_queries(20, tau=0.125)
+    16384.0
     """
     return power_of_two(log2_parity_queries(length, tau, c=c))
 

@@ -31,6 +31,11 @@ def table_size(ambient: int, intrinsic: int, L: float, epsilon: float, *, c: flo
     *Shape only*: c and the power (the O of the exponent) are unspecified. Mended: the statement prints
     :math:`L \sqrt d^{\,k} / \epsilon^k`, where the proof gives L inside the power; the introduction has a third form,
     :math:`(\sqrt{dk} / \epsilon)^k`.
+
+    Sixteen columns, two dimensions and an error of 1/4: 4 / (1/4) = 16 cells a dimension.
+
+    >>> table_size(ambient=16, intrinsic=2, L=1.0, epsilon=0.25)
+    256.0
     """
     return power_of_two(log2_table_size(ambient, intrinsic, L, epsilon, c=c, power=power))
 

@@ -98,6 +98,9 @@ def noise_sensitivity_bound(k: int, W: float, rho: float) -> float:
     *Ours, proved*: :math:`1 - \rho^t \le t (1 - \rho)` gives
     :math:`\mathrm{NS}_\rho(h) \le \frac12 (1 - \rho)\, \mathrm{AS}(h)`; then :func:`average_sensitivity_bound`. Sharper
     than Lemma 10: linear in :math:`1 - \rho`, where that has the square root.
+
+    >>> noise_sensitivity_bound(k=3, W=1.0, rho=0.5)
+    9.0
     """
     check(k=k, W=W, rho=rho)
     return 2.0 * (1 - rho) * k**2 * W**2

@@ -38,6 +38,15 @@ class DSM:
     References
     ----------
     .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Sections 2.1 and 3.
+
+    Examples
+    --------
+    The mean of the two points nearest to a query, as a mask and a matrix:
+
+    >>> from sparsact.dsm import from_nearest
+    >>> g = from_nearest([[0.0], [1.0], [5.0]], [2.0, 4.0, 30.0], k=2)
+    >>> g.width, g.mask([[0.4]]), g.A[:, 0], g([[0.4]])
+    (3, array([[1., 1., 0.]]), array([ 1.,  2., 15.]), array([[3.]]))
     """
 
     n_inputs: int
@@ -108,6 +117,16 @@ def stack(first: DSM, second: DSM) -> DSM:
     ------
     ValueError
         If the second layer does not have as many columns as the first has units.
+
+    Examples
+    --------
+    The first layer's one active unit is its nearest point, 1 or 5; the second looks up what to say of it:
+
+    >>> from sparsact.dsm import from_nearest
+    >>> first = from_nearest([[1.0], [5.0]], [0.0, 0.0], k=1)
+    >>> second = from_nearest([[1.0, 0.0], [0.0, 1.0]], [10.0, 20.0], k=1)
+    >>> stack(first, second)([[0.0], [7.0]])[:, 0]
+    array([10., 20.])
     """
     if second.n_inputs != first.width:
         raise ValueError(

@@ -68,6 +68,12 @@ def from_nearest(points: ArrayLike, values: ArrayLike, k: int) -> DSM:
     -------
     g : DSM
         With one unit a point, k of them on.
+
+    Examples
+    --------
+    >>> g = from_nearest([[0.0], [1.0], [5.0]], [2.0, 4.0, 30.0], k=2)
+    >>> g([[0.4]])[:, 0], g.n_active([[0.4]])
+    (array([3.]), array([2]))
     """
     state = Nearest.state_of(points)
     centres = state["centres"]
@@ -97,6 +103,14 @@ def from_switch(router: Switch, gate: ArrayLike, W: ArrayLike, b: ArrayLike, A: 
     -------
     g : DSM
         With s units an expert, those of one expert on.
+
+    Examples
+    --------
+    Two experts of one unit, relu(x) and relu(-x); a gate of this size is sure:
+
+    >>> g = from_switch(Switch(2), [[50.0], [-50.0]], [[[1.0]], [[-1.0]]], [[0.0], [0.0]], [[[1.0]], [[1.0]]])
+    >>> g([[2.0], [-3.0]])[:, 0], g.n_active([[2.0], [-3.0]])
+    (array([2., 3.]), array([1, 1]))
     """
     W, b, A = checked_reals(W, "`W`"), checked_reals(b, "`b`"), checked_reals(A, "`A`")
     if W.ndim != 3 or b.shape != W.shape[:2] or A.ndim != 3 or A.shape[:2] != W.shape[:2]:
@@ -134,6 +148,15 @@ def from_scaling(router: BlockTop1, down: ArrayLike, up: ArrayLike, W: ArrayLike
     -------
     g : DSM
         With one unit of each block on.
+
+    Examples
+    --------
+    One block of two units, of which the controller takes relu(x) where x > 0 and relu(-x) elsewhere:
+
+    >>> W = [[1.0], [-1.0]]
+    >>> g = from_scaling(BlockTop1(1, 2), [[1.0]], W, W, [0.0, 0.0], [1.0, 10.0])
+    >>> g([[2.0], [-3.0]])[:, 0]
+    array([ 2., 30.])
     """
     W, b = checked_reals(W, "`W`"), checked_reals(b, "`b`")
     state = {"down": checked_reals(down, "`down`"), "up": checked_reals(up, "`up`")}
@@ -166,6 +189,14 @@ def from_lsh(model: Any) -> DSM:
     -------
     g : DSM
         Equal to the model wherever a bucket answers.
+
+    Examples
+    --------
+    >>> from sparsact import LSHRegressor
+    >>> X = np.linspace(-1, 1, 50)[:, None]
+    >>> model = LSHRegressor(2, random_state=0).fit(X, np.abs(X[:, 0]))
+    >>> bool(np.allclose(from_lsh(model)(X)[:, 0], model.predict(X)))
+    True
     """
     predictor = model.predictor()
     layout, solution, index = predictor.table.layout, predictor.solution, predictor.table.index

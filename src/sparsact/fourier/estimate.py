@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Mean of ``n_samples`` independent samples with its standard error: numbers, or arrays of one shape."""
+    """Mean of ``n_samples`` independent samples with its standard error: numbers, or arrays of one shape.
+
+    Examples
+    --------
+    >>> low, high = Estimate(value=10.0, standard_error=1.0, n_samples=400).interval(0.95)
+    >>> round(low, 2), round(high, 2)
+    (8.04, 11.96)
+    """
 
     value: Any
     standard_error: Any

@@ -49,6 +49,18 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     Costs a forward pass of every batch and about a dozen passes over each activation. Memory grows with the number of
     units and one batch, not with the number of inputs. A block that runs several times for one input is counted each
     time.
+
+    Examples
+    --------
+    Units that are on for positive x, for negative x, and always:
+
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(1, 3), nn.ReLU(), nn.Linear(3, 1))
+    >>> _ = model[0].weight.data.copy_(torch.tensor([[1.0], [-1.0], [0.0]]))
+    >>> _ = model[0].bias.data.copy_(torch.tensor([0.0, 0.0, 1.0]))
+    >>> found = measure(model, torch.tensor([[2.0], [-3.0], [5.0]]))
+    >>> round(found.density, 3), found.blocks[0].active_rows.tolist()
+    (0.667, [2, 1, 3])
     """
     shown = batches(inputs)
     first = next(shown)

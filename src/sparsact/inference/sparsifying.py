@@ -80,6 +80,18 @@ def sparsify(
         if ``blocks`` are of another model, or if the method does not take an option.
     TypeError
         If a batch is neither a tensor, a mapping nor a tuple.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2)).eval()
+    >>> _ = model[0].bias.data.fill_(-1.0)
+    >>> x = torch.randn(20, 8)
+    >>> before = model(x[:1]).detach()
+    >>> _ = sparsify(model, "exact", x)
+    >>> with torch.no_grad():
+    ...     print(torch.allclose(model(x[:1]), before, atol=1e-6), plan_of(model).choices[0].method)
+    True exact
     """
     if method != "auto" and method not in METHODS[1:]:
         raise ValueError(f"`method` must be one of auto, {', '.join(METHODS[1:])}; got {method!r}.")
@@ -144,6 +156,14 @@ def densify(model: nn.Module) -> nn.Module:
     -------
     model : nn.Module
         The same object.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> _ = sparsify(model, "exact", torch.randn(20, 8))
+    >>> type(model[2]).__name__, type(densify(model)[2]).__name__
+    ('SparseDown', 'Linear')
     """
     for module in model.modules():
         restore(module)
@@ -169,6 +189,14 @@ def plan_of(model: nn.Module) -> Plan:
     ------
     ValueError
         If the model was not sparsified, or was made dense again.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> plan = plan_of(sparsify(model, "exact", torch.randn(20, 8)))
+    >>> [(choice.method, 0 < choice.density < 1, 1 < choice.bound < 2) for choice in plan.choices]
+    [('exact', True, True)]
     """
     plan = getattr(model, PLAN, None)
     if not isinstance(plan, Plan):

@@ -17,6 +17,12 @@ class Flops:
         The units that are on: the count of Table 1 of paper B, which leaves routing out.
     dense : int
         The same layer with every unit on, and no router.
+
+    Examples
+    --------
+    >>> cost = Flops(routing=64, active=288, dense=4608)
+    >>> cost.total
+    352
     """
 
     routing: int

@@ -35,6 +35,15 @@ class BlockTop1(Router):
     References
     ----------
     .. [1] S. Jaszczur et al., "Sparse is Enough in Scaling Transformers", 2021, Section 3.1.
+
+    Examples
+    --------
+    Four units in two blocks, one of each is on; the scores of this controller are x times 1, 2, 3 and -3:
+
+    >>> import numpy as np
+    >>> controller = {"down": np.array([[1.0]]), "up": np.array([[1.0], [2.0], [3.0], [-3.0]])}
+    >>> BlockTop1(2, 2, rank=1)(np.array([[1.0], [-1.0]]), controller).indices.tolist()
+    [[1, 2], [0, 3]]
     """
 
     name: ClassVar[str] = "block_top1"

@@ -33,6 +33,15 @@ class HyperplaneLSH(Router):
         Tables, s.
     seed : int, default=0
         Of the normals, where no state is given.
+
+    Examples
+    --------
+    Only the direction of an input counts:
+
+    >>> selection = HyperplaneLSH(n_hashes=3, n_tables=2)(np.array([[1.0, 2.0], [10.0, 20.0], [-1.0, -2.0]]))
+    >>> chosen = selection.indices
+    >>> selection.width, bool((chosen[0] == chosen[1]).all()), bool((chosen[0] == chosen[2]).any())
+    (16, True, False)
     """
 
     name: ClassVar[str] = "hyperplane_lsh"
@@ -93,6 +102,15 @@ class EuclideanLSH(Router):
         Units a table.
     seed : int, default=0
         Of the projections, where no state is given.
+
+    Examples
+    --------
+    Inputs that are much nearer than the width share a bucket, most of the time:
+
+    >>> x = np.random.default_rng(0).normal(size=(500, 4))
+    >>> router = EuclideanLSH(n_hashes=2, bucket_width=5.0, n_buckets=64)
+    >>> float(np.mean(router(x).indices == router(x + 0.01).indices)) > 0.95
+    True
     """
 
     name: ClassVar[str] = "euclidean_lsh"

@@ -32,6 +32,13 @@ class Selection:
         Inputs that each unit was chosen for, before any were dropped.
     dropped : (m,) bool
         Inputs that lost a unit because its capacity was full.
+
+    Examples
+    --------
+    >>> selection = Selection.of(np.array([[0, 2], [2, EMPTY]]), np.array([[1.0, 1.0], [1.0, 0.0]]), 3)
+    >>> selection.counts, selection.dense()
+    (array([1, 0, 2]), array([[1., 0., 1.],
+           [0., 0., 1.]]))
     """
 
     indices: Any

@@ -139,6 +139,15 @@ def warn_of_collapse(statistics: RoutingStatistics) -> None:
     -----
     RoutingCollapseWarning
         If most inputs go to few units, or most units get none, beyond chance.
+
+    Examples
+    --------
+    >>> from sparsact.routing import TopK
+    >>> everything_to_one = TopK(1)(np.eye(1, 8).repeat(100, axis=0))
+    >>> with warnings.catch_warnings(action="always", record=True) as caught:
+    ...     warn_of_collapse(RoutingStatistics.of(everything_to_one))
+    >>> caught[0].category.__name__
+    'RoutingCollapseWarning'
     """
     if statistics.collapsed:
         warnings.warn(

@@ -48,6 +48,17 @@ class Switch(Router):
     ----------
     .. [1] W. Fedus, B. Zoph, N. Shazeer, "Switch Transformers", 2021, Section 2 and equation (4).
     .. [2] B. Zoph et al., "ST-MoE", 2022, equation (5).
+
+    Examples
+    --------
+    Two experts, and a gate that sends positive inputs to the first. Each may take one of two inputs in training:
+
+    >>> import numpy as np
+    >>> router, gate = Switch(2, capacity_factor=1.0), {"gate": np.array([[1.0], [-1.0]])}
+    >>> router(np.array([[3.0], [4.0]]), gate, training=True).indices.tolist()
+    [[0], [-1]]
+    >>> router(np.array([[3.0], [-4.0]]), gate).indices.tolist()
+    [[0], [1]]
     """
 
     name: ClassVar[str] = "switch"

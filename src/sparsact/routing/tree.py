@@ -35,6 +35,17 @@ class Tree(Router):
     References
     ----------
     .. [1] P. Belcak, R. Wattenhofer, "Fast Feedforward Networks", 2023, Algorithm 1.
+
+    Examples
+    --------
+    A single node, which sends positive inputs to the right; in training both leaves are on, with probabilities:
+
+    >>> import numpy as np
+    >>> node = {"nodes": np.array([[2.0]]), "biases": np.array([0.0])}
+    >>> Tree(1)(np.array([[3.0], [-3.0]]), node).indices.tolist()
+    [[1], [0]]
+    >>> Tree(1)(np.array([[0.0]]), node, training=True).weights.tolist()
+    [[0.5, 0.5]]
     """
 
     name: ClassVar[str] = "tree"

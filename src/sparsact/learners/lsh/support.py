@@ -40,6 +40,14 @@ class SupportEstimate:
         The linear programs of Valiant and Valiant: the fewest buckets that explain the counts.
     unseen_mass : float
         Probability of all buckets not seen.
+
+    Examples
+    --------
+    A hundred rows in ten buckets of ten leave nothing unseen:
+
+    >>> found = estimate_support([10] * 10)
+    >>> found.seen, found.chao, found.unseen_mass
+    (10, 10.0, 0.0)
     """
 
     seen: int
