@@ -33,15 +33,7 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     state["params"] = {name: plain(value) for name, value in learner.get_params(deep=False).items()}
     if solution.choice is not None:
         state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: so many folds
-    state["learned"] = {name: plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}
-    if hasattr(learner, "feature_names_in_"):
-        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
-    if hasattr(learner, "classes_"):
-        classes = learner.classes_
-        if classes.dtype.kind in "OUS":
-            state["classes"] = [str(label) for label in classes]
-        else:
-            arrays["classes"] = classes
+    state |= _learned_out(learner, arrays)
     if statistic:
         if "stream_" not in learner.__dict__:
             raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
@@ -49,9 +41,13 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     storage.write(path, type(learner).__name__, state, arrays)
 
 
-def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
-    """The estimator that :func:`save_learner` wrote; ``make`` is its class."""
-    learner = make(**state["params"])
+def seen_out(learner: Any, arrays: Arrays) -> State:
+    """What a learner has seen, without a solution: names, classes, and its statistic."""
+    return _learned_out(learner, arrays) | {"stream": stream_out(learner.stream_, arrays)}
+
+
+def seen_in(learner: Any, state: State, arrays: Arrays) -> None:
+    """Give a new learner what :func:`seen_out` wrote."""
     for name, value in state["learned"].items():
         if name not in _LEARNED:
             raise ValueError(f"unknown attribute {name!r}")
@@ -62,6 +58,25 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         learner.classes_ = np.array(state["classes"]) if "classes" in state else arrays["classes"]
     if "stream" in state:
         learner.stream_ = stream_in(state["stream"], arrays)
+
+
+def _learned_out(learner: Any, arrays: Arrays) -> State:
+    state: State = {"learned": {name: plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}}
+    if hasattr(learner, "feature_names_in_"):
+        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    if hasattr(learner, "classes_"):
+        classes = learner.classes_
+        if classes.dtype.kind in "OUS":
+            state["classes"] = [str(label) for label in classes]
+        else:
+            arrays["classes"] = classes
+    return state
+
+
+def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
+    """The estimator that :func:`save_learner` wrote; ``make`` is its class."""
+    learner = make(**state["params"])
+    seen_in(learner, state, arrays)
     learner._solution = _solution_in(state["solution"], arrays)
     return learner
 
