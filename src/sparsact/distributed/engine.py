@@ -103,7 +103,7 @@ def _client(client: Any) -> Any:
         raise
     if client is None:
         try:
-            client = default_client()
+            client = default_client()  # type: ignore[no-untyped-call]
         except ValueError:
             return None
     if not isinstance(client, Client) or client.asynchronous:

@@ -82,8 +82,10 @@ def _both(one: Sample, other: Sample) -> Sample:
     ):
         if mine != theirs:
             raise PartitionError(f"{other.name} has {what} {theirs}, but {one.name} has {mine}; make them alike.")
-    pairs = ((one.X, other.X), (one.Y, other.Y), (one.weights, other.weights))
-    return Sample(one.name, *map(np.concatenate, pairs), one.one_target, one.names)
+    X, Y, weights = (
+        np.concatenate(pair) for pair in ((one.X, other.X), (one.Y, other.Y), (one.weights, other.weights))
+    )
+    return Sample(one.name, X, Y, weights, one.one_target, one.names)
 
 
 def laid_out(estimator: Any, question: Question, sample: Sample | None) -> Any:

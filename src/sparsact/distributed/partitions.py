@@ -78,9 +78,8 @@ def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition]:
     found: list[Path] = []
     for path in paths:
         text = str(path)
-        matches = (
-            sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) and not Path(path).exists() else [text]
-        )
+        pattern = glob.has_magic(text) and not Path(path).exists()
+        matches = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - may be absolute
         if not matches:
             raise FileNotFoundError(f"no file matches {text!r}; check the pattern.")
         found += [Path(match) for match in matches]
@@ -103,7 +102,7 @@ def _of_frame(frame: Any, roles: Roles) -> list[Partition]:
 def _of_arrays(data: tuple[Any, ...]) -> list[Partition]:
     if len(data) not in (2, 3):
         raise ValueError(f"`data` is a tuple of {len(data)}; pass (X, y) or (X, y, sample_weight).")
-    X, *others = (part if is_dask_collection(part) else dask.array.asarray(part) for part in data)
+    X, *others = (part if is_dask_collection(part) else dask.array.asarray(part) for part in data)  # type: ignore[no-untyped-call]
     if not hasattr(X, "npartitions"):
         raise TypeError(f"X is a {type(X).__name__}, which has no partitions; pass a Dask array or DataFrame.")
     rows = _rows(X)

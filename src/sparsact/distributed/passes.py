@@ -1,4 +1,4 @@
-"""Passes over the partitions: rows are counted, classes found, a layout chosen where that is due; then all is learned."""
+"""Passes over the partitions: rows counted, classes found, a layout chosen where that is due; then all is learned."""
 
 from __future__ import annotations
 
