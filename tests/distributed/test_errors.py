@@ -111,11 +111,11 @@ def test_tables_want_a_target(tmp_path):
 
 
 def test_data_of_no_known_kind():
-    with pytest.raises(TypeError, match="pass .X, y. Dask arrays, a Dask DataFrame, paths, or batches"):
+    with pytest.raises(TypeError, match=r"pass .X, y. Dask arrays, a Dask DataFrame, paths, or batches"):
         fit(EXACT["rows"], X)
-    with pytest.raises(TypeError, match="has no targets; pass .X, y."):
+    with pytest.raises(TypeError, match=r"has no targets; pass .X, y."):
         fit(EXACT["rows"], arrays(X, Y)[0])
-    with pytest.raises(ValueError, match="batch 0 is no .X, y."):
+    with pytest.raises(ValueError, match=r"batch 0 is no .X, y."):
         fit(EXACT["rows"], [X])
     with pytest.raises(ValueError, match="tuple of 4"):
         fit(EXACT["rows"], (*arrays(X, Y), *arrays(X, Y)))

@@ -49,7 +49,7 @@ def test_a_worker_that_is_killed(name, client, tmp_path):
 
     def kill(progress):
         if progress.stage == "learning" and progress.partitions == 5:
-            killed.append(list(victims.values())[0])
+            killed.append(next(iter(victims.values())))
             os.kill(killed[0], signal.SIGKILL)
 
     model = distributed.fit(estimator, observed(data, 20, log=str(log), seconds=0.05), client, on_progress=kill)
