@@ -324,3 +324,17 @@ def test_tables_that_cannot_be_read_are_named(capsys, tmp_path):
         status, _, err = run(capsys, "fit", table, "--target", "y")
         assert (status, err.count("\n")) == (2, 1)
         assert message in err
+
+
+def test_a_pattern_of_files_is_one_table(capsys, folder, tmp_path):
+    """The same model bytes as of the whole table, and predictions for every row of all files."""
+    table = pa.csv.read_csv(folder / "t.csv")
+    for number, (start, length) in enumerate([(0, 150), (150, 13), (163, 138)], start=9):
+        pa.csv.write_csv(table.slice(start, length), tmp_path / f"part-{number}.csv")
+    pattern, model, again = tmp_path / "part-*.csv", tmp_path / "m.sparsact", tmp_path / "again.sparsact"
+    assert run(capsys, "fit", folder / "t.csv", "-t", "y", "--out", model, "-q")[0] == 0
+    told = fit_json(capsys, pattern, "-t", "y", "--out", again)
+    assert (told["table"], told["rows"]) == ("part-9.csv ... part-11.csv (3 files)", 301)
+    assert again.read_bytes() == model.read_bytes()
+    listed = sorted(tmp_path.glob("part-*.csv"))  # as a shell without natural order expands it
+    assert run(capsys, "predict", model, *listed)[1] == run(capsys, "predict", model, folder / "t.csv")[1]

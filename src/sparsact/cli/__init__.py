@@ -14,6 +14,7 @@ def main(args: Sequence[str] | None = None) -> int:
     from typer.main import get_command
 
     from sparsact.cli.app import app
+    from sparsact.cli.stopped import Stopped
 
     words = list(sys.argv[1:] if args is None else args)
     try:
@@ -23,6 +24,9 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         print(f"sparsact: error: {_line(error)}", file=sys.stderr)
         return 2
+    except Stopped as stop:
+        print(f"sparsact: {stop}", file=sys.stderr)
+        return stop.status
     except KeyboardInterrupt:
         print("sparsact: stopped.", file=sys.stderr)
         return 130

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.outputs import check_writable
+from sparsact.cli.outputs import check_writable, naming
 
 if TYPE_CHECKING:
     from sparsact.reports import Choice, FitSummary
@@ -44,9 +45,14 @@ TERMS_TOLD = 8
 
 def fit(
     context: typer.Context,
-    table: Annotated[
-        Path,
-        typer.Argument(metavar="TABLE", help="A .csv, .tsv (also .gz), .parquet or .npz file.", show_default=False),
+    tables: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TABLE...",
+            help="A .csv, .tsv (also .gz), .parquet or .npz file; several, or a quoted pattern such as "
+            "'parts/*.parquet', are one table, in the natural order of their names.",
+            show_default=False,
+        ),
     ],
     target: Annotated[
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
@@ -85,6 +91,17 @@ def fit(
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Go on from this statistic file if it is there; keep it up to date while at work, and remove it when "
+            "the fit is done. It serves the same files and options only.",
+        ),
+    ] = None,
+    keep_every: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How often the file of --resume is written.")
+    ] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     progress: Annotated[
@@ -97,31 +114,56 @@ def fit(
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
     standardised.
 
+    Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: beside the model, or in the working
+    folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
+    --resume from the start the file is also written as the fit goes, so that a crash loses little.
+
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
     from sparsact.cli.fitting.choice import wish
     from sparsact.cli.progress import stages
-    from sparsact.datasets import open_table
+    from sparsact.datasets.parts import Parts
+    from sparsact.datasets.table_survey import TableSurvey
+    from sparsact.datasets.tables import BATCH_ROWS
 
     asked = wish(degree, alpha, folds, seed, domain.value, model.value)
     check_writable(report, (".html", ".htm"))
     check_writable(out)
+    check_writable(resume)
     shown = False if quiet or (as_json and progress is None) else progress
-    with stages(shown) as work:
-        with work.stage("reading") as on_rows:
-            opened = open_table(
-                table, target, columns, ignore=ignore or (), domain=domain.value, task=task.value, on_rows=on_rows
-            )
-        from sparsact.cli.fitting.work import fit_table  # the learners load slowly; a bad table is told before
+    words = context.obj or ["fit"]
+    parts = Parts.open(tables)
+    survey = TableSurvey.of(
+        parts, target, columns, BATCH_ROWS, ignore=ignore or (), domain=domain.value, task=task.value
+    )
+    from sparsact.cli.fitting.begin import look_through, resumption  # what loads slowly, after what may be told before
 
-        fitted = fit_table(opened, asked, work, table.name, context.obj or ["fit"], with_rows=report is not None)
-    if out is not None:
-        fitted.model.table_encoding_ = opened.encoding.to_json()
-        fitted.model.save(out)
-    if report is not None:
-        from sparsact.reports.page import write
+    options = {
+        **{f"--{name}": value for name, value in asdict(asked).items()},
+        "--target": target,
+        "--columns": columns or [],
+        "--ignore": ignore or [],
+        "--task": task.value,
+        "--report": report is not None,
+    }
+    kept = resumption(parts, options, words, resume, out, keep_every)
+    with kept.listening():
+        with stages(shown) as work:
+            with work.stage("reading", parts.n_rows) as on_rows:
+                opened = look_through(survey, on_rows, kept)
+            from sparsact.cli.fitting.work import fit_table
 
-        write(fitted.summary, report)
+            fitted = fit_table(opened, asked, work, parts.name, words, with_rows=report is not None, kept=kept)
+        if out is not None:
+            fitted.model.table_encoding_ = opened.encoding.to_json()
+            with naming(out):
+                fitted.model.save(out)
+        if report is not None:
+            from sparsact.reports.page import write
+
+            with naming(report):
+                write(fitted.summary, report)
+    kept.remove()
     if as_json:
         typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))
     elif not quiet:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -24,3 +26,14 @@ def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
         raise ValueError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"cannot write {str(path)!r}: permission denied; choose another place.")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an error of the system name the file that the user knows, and not a temporary one, or none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

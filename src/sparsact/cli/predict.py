@@ -22,9 +22,14 @@ def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
     ],
-    table: Annotated[
-        Path,
-        typer.Argument(metavar="TABLE", help="A .csv, .tsv (also .gz), .parquet or .npz file.", show_default=False),
+    tables: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TABLE...",
+            help="A .csv, .tsv (also .gz), .parquet or .npz file; several, or a quoted pattern such as "
+            "'parts/*.parquet', are one table, in the natural order of their names.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; by default CSV on stdout.")
@@ -48,7 +53,7 @@ def predict(
 
     check_writable(out, (".csv", ".parquet"))
     learned, encoding = read_model(model)
-    opened = encoded_table(table, encoding)
+    opened = encoded_table(tables, encoding)
     shown = False if out is None else progress
     with stages(shown) as work, work.stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
         write(answers(learned, encoding, np.empty((0, len(encoding.feature_names)), dtype=np.uint8)))  # the header

@@ -8,8 +8,19 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
+
+OnRows = Callable[[int], object]
 
 
 class RowsPerSecond(ProgressColumn):
@@ -18,8 +29,27 @@ class RowsPerSecond(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Rows a second since the stage began."""
         seconds = task.finished_time or task.elapsed
-        counted = task.fields.get("counts_rows") and task.completed and seconds
-        return Text(f"{task.completed / (seconds or 1):,.0f} rows/s" if counted else "", style="progress.data.speed")
+        rows = task.completed - task.fields.get("already", 0)
+        counted = task.fields.get("counts_rows") and rows and seconds
+        return Text(f"{rows / (seconds or 1):,.0f} rows/s" if counted else "", style="progress.data.speed")
+
+
+class Bar:
+    """One stage: called with a number of rows, it moves on by so many."""
+
+    def __init__(self, bars: Progress, task: TaskID) -> None:
+        self._bars = bars
+        self._task = task
+
+    def __call__(self, count: int) -> None:
+        """So many more rows."""
+        self._bars.advance(self._task, count)
+
+    def already(self, count: int) -> None:
+        """So many more rows that an earlier run has read: they say nothing about the speed of this one."""
+        (task,) = (task for task in self._bars.tasks if task.id == self._task)
+        skipped, done = task.fields.get("already", 0) + count, task.completed + count
+        self._bars.reset(self._task, completed=int(done), already=skipped)
 
 
 class Stages:
@@ -30,11 +60,11 @@ class Stages:
         self._bars = bars
 
     @contextmanager
-    def stage(self, name: str, n_rows: int | None = None) -> Iterator[Callable[[int], None]]:
+    def stage(self, name: str, n_rows: int | None = None) -> Iterator[Bar]:
         """A block of work; the value tells the bar of so many more rows."""
         bar = self._bars.add_task(name, total=n_rows, counts_rows=True)
         start = perf_counter()
-        yield lambda count: self._bars.advance(bar, count)
+        yield Bar(self._bars, bar)
         self.seconds[name] = perf_counter() - start
         rows = self._bars.tasks[bar].completed
         self._bars.update(bar, total=rows or 1, completed=rows or 1, counts_rows=rows > 0)

@@ -25,6 +25,7 @@ from sparsact.datasets.landscapes import (
     phillips_cr6261,
     poelwijk,
 )
+from sparsact.datasets.parts import files
 from sparsact.datasets.tables import Table, encoded_table, open_table
 from sparsact.datasets.tabular import TabularData, load_tabular
 from sparsact.datasets.texts import WrittenText, load_tinyshakespeare
@@ -125,6 +126,7 @@ __all__ = [
     "describe",
     "diagonal_subspace",
     "encoded_table",
+    "files",
     "iwls2020",
     "load_cifar10",
     "load_tabular",

@@ -38,6 +38,11 @@ class RunningMoments:
             self.count = count
 
     @property
+    def floats(self) -> tuple[float, float, float]:
+        """All but the count: the unit, the centre, and the squares about it."""
+        return self.unit, self.centre, self.squares
+
+    @property
     def mean(self) -> float:
         """Mean; 0 where it is beyond the floats."""
         mean = self.centre * self.unit

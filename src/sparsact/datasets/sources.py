@@ -17,10 +17,15 @@ from numpy.typing import NDArray
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
 CSV_BLOCK_BYTES = 4 << 20
+PARQUET_BUFFER_BYTES = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
 
 
 class Source(Protocol):
     """A table on disk."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,18 +105,25 @@ class ParquetSource:
     """A Parquet file, read a batch at a time."""
 
     path: Path
-    names: tuple[str, ...]
+    kinds: dict[str, str]
     n_rows: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns, in the order of the file."""
+        return tuple(self.kinds)
 
     @classmethod
     def open(cls, path: Path) -> ParquetSource:
         """Read the footer."""
         with pa.parquet.ParquetFile(path) as file:
-            return cls(path, _distinct(file.schema_arrow.names, path), file.metadata.num_rows)
+            names = _distinct(file.schema_arrow.names, path)
+            kinds = dict(zip(names, map(_kind, file.schema_arrow.types), strict=True))
+            return cls(path, kinds, file.metadata.num_rows)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file."""
-        with pa.parquet.ParquetFile(self.path) as file:
+        with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=batch_rows, columns=list(columns)):
                 yield pa.RecordBatch.from_pydict({name: _plain(batch.column(name), name) for name in columns})
 
@@ -162,6 +174,15 @@ class ArraySource:
                     vectors = piece[:, None] if piece.ndim == 1 else piece
                     parts |= {c: _vector(vectors[:, i]) for i, c in enumerate(columns_here) if c in wanted}
                 yield pa.RecordBatch.from_pydict({column: parts[column] for column in columns})
+
+
+def _kind(of: pa.DataType) -> str:
+    """What values of a type are to the reader of a table."""
+    if pa.types.is_dictionary(of):
+        return _kind(of.value_type)
+    if pa.types.is_string(of) or pa.types.is_large_string(of):
+        return "texts"
+    return "numbers" if pa.types.is_integer(of) or pa.types.is_floating(of) else str(of)
 
 
 def _plain(array: pa.Array, name: str) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,19 +51,19 @@ class ColumnSurvey:
 
     name: str
     domain: str = "cube"
-    values: dict[str, int] = field(default_factory=dict)  # canonical value -> first row that has it, from 1
+    values: dict[str, str] = field(default_factory=dict)  # canonical value -> first row that has it, in words
     width: int | None = None  # length of its bit strings; 0 once a value is not one
     leading_zero: bool = False
     numeric: bool = True
     moments: RunningMoments = field(default_factory=RunningMoments)
     early: Counter[str] = field(default_factory=Counter)  # rows of each value, while there are no more than two
 
-    def update(self, array: pa.Array, first_row: int) -> None:
-        """Add the next piece of the column."""
+    def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
+        """Add the next piece of the column; ``file`` names its file in messages, where there are several."""
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {self.name}"
         refuse_missing(array, self.name, first_row, remedy)
         self._see_width(array)
-        counts = self._see_values(array, first_row) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
+        counts = self._see_values(array, first_row, file) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
         if self.domain != "cube" and self.numeric and len(self.values) > 2 and not self.width:
             for value, count in self.early.items():
                 self.moments.update(np.full(count, float(value)))
@@ -80,7 +81,7 @@ class ColumnSurvey:
         if self.width and characters is not None:
             self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
 
-    def _see_values(self, array: pa.Array, first_row: int) -> Counter[str]:
+    def _see_values(self, array: pa.Array, first_row: int, file: str) -> Counter[str]:
         """Rows of each value of a piece (of the first values, where there are many)."""
         counts = Counter[str]()
         for entry in pc.value_counts(array)[: 2 * MAX_CATEGORIES].to_pylist():
@@ -88,9 +89,23 @@ class ColumnSurvey:
             spelled = canonical(value)
             counts[spelled] += entry["counts"]
             if spelled not in self.values:
-                self.values[spelled] = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
+                row = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
+                self.values[spelled] = f"{file}row {row}"
                 self.numeric &= as_number(spelled) is not None
         return counts
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        seen = {name: getattr(self, name) for name in ("width", "leading_zero", "numeric")}
+        pairs = {"values": list(self.values.items()), "early": list(self.early.items())}  # JSON forgets an order
+        return seen | pairs | {"moments": [self.moments.count, *map(float.hex, self.moments.floats)]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.width, self.leading_zero, self.numeric = (state[name] for name in ("width", "leading_zero", "numeric"))
+        self.values, self.early = dict(state["values"]), Counter(dict(state["early"]))
+        count, *floats = state["moments"]
+        self.moments = RunningMoments(int(count), *map(float.fromhex, floats))
 
     def column(self) -> Column:
         """The kind of column that the values make it.
@@ -119,10 +134,9 @@ class ColumnSurvey:
 
     def _not_a_bit(self) -> UnfitError:
         odd = [value for value in self.values if value not in BIT_SPELLINGS] or [list(self.values)[2]]
-        row = self.values[odd[0]]
         return UnfitError(
             self.name,
-            f", row {row}: {odd[0]} is a value that is not a bit",
+            f", {self.values[odd[0]]}: {odd[0]} is a value that is not a bit",
             f"leave the column out with --ignore {self.name}, or let columns be numbers with --domain auto",
         )
 
@@ -151,7 +165,7 @@ class TargetSurvey:
     classes: set[str] = field(default_factory=set)
     numeric: bool | None = None  # decided by the first rows
 
-    def update(self, array: pa.Array, first_row: int) -> None:
+    def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
         """Add the next piece of the column."""
         refuse_missing(array, self.name, first_row)
         if not len(array):
@@ -175,6 +189,20 @@ class TargetSurvey:
                 f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
                 "choose a target with fewer, or --task regression if it is a number."
             )
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        return {
+            "low": float.hex(self.low),
+            "high": float.hex(self.high),
+            "classes": sorted(self.classes),
+            "numeric": self.numeric,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
+        self.classes, self.numeric = set(state["classes"]), state["numeric"]
 
     def column(self) -> Real | Classes:
         """The kind of target; a constant one is refused."""

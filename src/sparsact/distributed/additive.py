@@ -91,13 +91,13 @@ def empty(learner: Any) -> Any:
 def seen_out(learner: Any) -> tuple[State, Arrays]:
     """What a learner has seen."""
     arrays: Arrays = {}
-    return _STORAGES[type(learner)].seen_out(learner, arrays), arrays
+    return _STORAGES[type(learner)].statistic_out(learner, arrays), arrays
 
 
 def seen_in(blank: Any, state: State, arrays: Arrays) -> Any:
     """A learner like the blank one that has seen this."""
     learner = empty(blank)
-    _STORAGES[type(learner)].seen_in(learner, state, arrays)
+    _STORAGES[type(learner)].statistic_in(learner, state, arrays)
     return learner
 
 

@@ -24,6 +24,16 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, np.random.RandomState) else value
 
 
+def prefixed(name: str, arrays: Arrays) -> Arrays:
+    """Arrays under names that begin with a name and a dot; :func:`under` is the inverse."""
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def under(name: str, arrays: Arrays) -> Arrays:
+    """The arrays whose names begin with a name and a dot, less that."""
+    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+
 def expect(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
     """An array of a file, of the dtype and shape (None: any length) that it must have."""
     array = arrays[name]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.cli.fitting.resumption import Resumption
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets
+from sparsact.learners.low_degree.storage import statistic_in, statistic_out
+from sparsact.learners.stored import Arrays, State, prefixed, under
 from sparsact.reports import Candidate, Spread
 
 if TYPE_CHECKING:
@@ -27,8 +30,6 @@ MAX_MONOMIALS_OF_PAIRS = 6000
 MAX_MONOMIALS_OF_FEW_ROWS = 20_000
 MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
 FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
-
-OnRows = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -146,31 +147,70 @@ class Chosen:
         return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
 
 
-def choose(table: Table, wish: Wish, on_rows: OnRows, sample: RowSample | None = None) -> Chosen:
+@dataclass(frozen=True)
+class _Search:
+    """What the pass of cross-validation sums up."""
+
+    search: Any
+    sample: RowSample | None
+
+    def state(self, arrays: Arrays) -> State:
+        """The statistic of every fold, and the sample."""
+        of_search: Arrays = {}
+        state = {"search": statistic_out(self.search, of_search)}
+        arrays |= prefixed("search", of_search)
+        if self.sample is not None:
+            state["sample"] = self.sample.state(arrays)
+        return state
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """As another search had it."""
+        statistic_in(self.search, state["search"], under("search", arrays))
+        if self.sample is not None:
+            self.sample.restore(state["sample"], arrays)
+
+
+def choose(
+    table: Table, wish: Wish, on_rows: OnRows, sample: RowSample | None = None, kept: Resumption | None = None
+) -> Chosen:
     """Cross-validate every candidate in one pass, in which a sample may take its rows too."""
     from sparsact import LowDegreeRegressorCV
 
+    kept = kept or Resumption()
+    if (outcome := kept.outcome("choosing")) is not None:
+        on_rows(table.n_rows or 0)
+        if sample is not None:
+            sample.restore(outcome[0]["sample"], outcome[1])
+        return _chosen(outcome[1], int(outcome[0]["degree"]), float.fromhex(outcome[0]["alpha"]))
     domain = domain_of(table, wish)
     linear_only = wish.model == "lsh"
     degrees = (1,) if linear_only else degrees_to_try(wish, len(table.feature_names), table.n_rows or 0, domain)
     alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
     search = LowDegreeRegressorCV(degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=domain)
-    for X, y in table.batches():
+    for X, y in kept.rows("choosing", table.batches, _Search(search, sample), on_rows):
         search.partial_fit(X, as_numbers(table.encoding.targets[0], y))
         if sample is not None:
             sample.take(X, y)
-        on_rows(len(X))
     _ = search.solver_  # solves every candidate
-    results = search.cv_results_
+    results = {name: search.cv_results_[name] for name in ("degree", "alpha", "fold_r2", "fold_mse")}
+    chosen = _chosen(results, search.degree_, search.alpha_)
+    if wish.degree is not None:
+        chosen = replace(chosen, degree=wish.degree, alpha=chosen.of_degree(wish.degree).alpha)
+    state: State = {"degree": chosen.degree, "alpha": float.hex(chosen.alpha)}
+    arrays: Arrays = dict(results)
+    if sample is not None:
+        state["sample"] = sample.state(arrays)
+    kept.keep("choosing", state, arrays)
+    return chosen
+
+
+def _chosen(results: Arrays, degree: int, alpha: float) -> Chosen:
     scored = zip(results["degree"], results["alpha"], results["fold_r2"], results["fold_mse"], strict=True)
     candidates = tuple(
         Candidate(int(d), float(a), Spread(tuple(map(float, r2))), Spread(tuple(np.sqrt(mse).tolist())))
         for d, a, r2, mse in scored
     )
-    everything = Chosen(search.degree_, search.alpha_, candidates)
-    return (
-        everything if wish.degree is None else Chosen(wish.degree, everything.of_degree(wish.degree).alpha, candidates)
-    )
+    return Chosen(degree, alpha, candidates)
 
 
 def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.cli.fitting.choice import OnRows
+from sparsact.cli.fitting.resumption import Resumption
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.learners.low_degree.folds import dealt
+from sparsact.learners.low_degree.storage import statistic_in, statistic_out
+from sparsact.learners.stored import Arrays, State, prefixed, under
 
 MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
 
@@ -39,28 +42,68 @@ class Prediction:
     fold: NDArray[np.intp]
 
 
-def learn(estimator: Any, table: Table, n_folds: int, seed: int, on_rows: OnRows) -> tuple[list[Any], Sample]:
+@dataclass
+class _Lessons:
+    """What a pass of learning sums up: a model a fold, and a sample of the rows."""
+
+    models: list[Any]
+    sample: Sample
+    rng: np.random.Generator
+
+    def state(self, arrays: Arrays) -> State:
+        """The statistics, and the state of the draw."""
+        states = []
+        for fold, model in enumerate(self.models):
+            of_fold: Arrays = {}
+            states.append(statistic_out(model, of_fold))
+            arrays |= prefixed(f"model{fold}", of_fold)
+        parts = {"X": self.sample.points, "y": self.sample.answers, "folds": self.sample.folds}
+        arrays |= {f"sample.{name}": np.concatenate(part) for name, part in parts.items() if part}
+        return {"models": states, "rng": self.rng.bit_generator.state}
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """As another pass had it."""
+        for fold, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
+            statistic_in(model, seen, under(f"model{fold}", arrays))
+        if drawn := under("sample", arrays):
+            self.sample = Sample([drawn["X"]], [drawn["y"]], [drawn["folds"]])
+        self.rng.bit_generator.state = state["rng"]
+
+
+def learn(
+    estimator: Any,
+    table: Table,
+    n_folds: int,
+    seed: int,
+    on_rows: OnRows,
+    kept: Resumption | None = None,
+    name: str = "learning",
+) -> tuple[list[Any], Sample]:
     """One model a fold, each learned from its own rows only, and a sample of the rows.
 
-    The folds are those of the cross-validation with this seed.
+    The folds are those of the cross-validation with this seed. ``name`` is that of the pass where it is kept.
     """
-    rng = np.random.default_rng(seed)
-    models = [deepcopy(estimator) for _ in range(n_folds)]
-    sample = Sample()
+    lessons = _Lessons([deepcopy(estimator) for _ in range(n_folds)], Sample(), np.random.default_rng(seed))
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
-    first_row = 0
-    for X, y in table.batches():
-        folds = dealt(first_row, len(X), n_folds, seed)
-        for fold, model in enumerate(models):
+    kept = kept or Resumption()
+    for X, y, folds in kept.rows(name, lambda first: dealt_batches(table, n_folds, seed, first), lessons, on_rows):
+        for fold, model in enumerate(lessons.models):
             if (folds == fold).any():
                 see(model, table, X[folds == fold], y[folds == fold])
-        kept = rng.random(len(X)) < share
-        sample.points.append(X[kept])
-        sample.answers.append(y[kept])
-        sample.folds.append(folds[kept])
+        chosen = lessons.rng.random(len(X)) < share
+        lessons.sample.points.append(X[chosen])
+        lessons.sample.answers.append(y[chosen])
+        lessons.sample.folds.append(folds[chosen])
+    return lessons.models, lessons.sample
+
+
+def dealt_batches(
+    table: Table, n_folds: int, seed: int, first_row: int = 0
+) -> Iterator[tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]]:
+    """Every row of a table, each with its fold; from a row on at which a batch begins."""
+    for X, y in table.batches(first_row):
+        yield X, y, dealt(first_row, len(X), n_folds, seed)
         first_row += len(X)
-        on_rows(len(X))
-    return models, sample
 
 
 def see(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:

@@ -12,8 +12,10 @@ from scipy.special import ndtri
 from sparsact.cli.fitting.choice import as_numbers
 from sparsact.cli.fitting.folds import Prediction, values
 from sparsact.datasets import Table
+from sparsact.learners.stored import Arrays, State, prefixed, under
 from sparsact.reports import Spread
 
+_KEPT = ("actual", "predicted", "fold")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
 
 
@@ -45,6 +47,17 @@ class _Fold:
         self.origin, self.n = actual.mean(axis=0), 0
         self.low, self.high = actual[0], actual[0]
         self.away, self.squares, self.errors = (np.zeros(actual.shape[1]) for _ in range(3))
+
+    def arrays(self) -> Arrays:
+        """All of it."""
+        return {name: np.atleast_1d(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> _Fold:
+        """Inverse of :meth:`arrays`."""
+        fold = cls.__new__(cls)
+        vars(fold).update(arrays | {"n": int(arrays["n"][0])})
+        return fold
 
     def add(self, actual: NDArray[np.float64], error: NDArray[np.float64]) -> None:
         """More rows."""
@@ -108,6 +121,23 @@ class Tally:
         size = np.abs(error[known])
         for place, level in enumerate(LEVELS):
             self.within[place] += int((size <= ndtri((1 + level) / 2) * reach[known]).sum())
+
+    def state(self, arrays: Arrays) -> State:
+        """All of it, as JSON spells it; arrays are put among the others."""
+        for number, fold in self.folds.items():
+            arrays |= prefixed(f"fold{number}", fold.arrays())
+        for name, parts in zip(_KEPT, zip(*self.kept, strict=True), strict=False):
+            arrays[f"kept.{name}"] = np.concatenate(parts)
+        arrays["within"] = self.within.copy()
+        counts = {"judged": self.judged, "missed": self.missed, "rows": self.rows}
+        return counts | {"folds": list(self.folds), "rng": self.rng.bit_generator.state}
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """As another tally had it."""
+        self.folds = {fold: _Fold.from_arrays(under(f"fold{fold}", arrays)) for fold in state["folds"]}
+        self.kept = [tuple(arrays[f"kept.{name}"] for name in _KEPT)] if "kept.actual" in arrays else []  # type: ignore[list-item]
+        self.judged, self.missed, self.rows = (int(state[name]) for name in ("judged", "missed", "rows"))
+        self.within, self.rng.bit_generator.state = arrays["within"].copy(), state["rng"]
 
     def held_out(self) -> HeldOut:
         """The scores."""

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.cli.fitting.folds import dealt_batches
 from sparsact.datasets import Table
 from sparsact.learners.low_degree.folds import dealt
 from sparsact.learners.lsh.choice import ROWS_FOR_WIDTH
+from sparsact.learners.stored import Arrays, State
 
 MOST_ROWS = ROWS_FOR_WIDTH  # an LSH model looks at no more to lay itself out
 ROOM = 0.98  # of the most rows, drawn on average: of 131,072 more are then drawn once in 10^12 tables
 MOST_NUMBERS = 1 << 25  # a quarter of a gigabyte
+_ROWS = ("X", "y", "folds")
 Rows = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]
 
 
@@ -51,12 +54,22 @@ class RowSample:
         self._taken = [(X, y, folds)]
         return X, y, folds
 
-    def batches(self) -> Iterator[Rows]:
-        """Every row of the table, in its order."""
+    def batches(self, first_row: int = 0) -> Iterator[Rows]:
+        """Every row of the table, in its order; from a row on at which a batch begins."""
         if self.is_whole:
-            yield from self._taken
+            X, y, folds = self.rows()
+            if first_row < len(X):
+                yield X, y, folds
             return
-        first_row = 0
-        for X, y in self.table.batches():
-            yield X, y, dealt(first_row, len(X), self.n_folds, self.seed)
-            first_row += len(X)
+        yield from dealt_batches(self.table, self.n_folds, self.seed, first_row)
+
+    def state(self, arrays: Arrays) -> State:
+        """What was drawn, and the state of the draw; arrays are put among the others."""
+        parts = self.rows() if self._taken else ()
+        arrays |= {f"sample.{name}": part for name, part in zip(_ROWS, parts, strict=False)}
+        return {"passed": self._passed, "rng": self._rng.bit_generator.state}
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Have drawn what another sample had drawn."""
+        self._passed, self._rng.bit_generator.state = int(state["passed"]), state["rng"]
+        self._taken = [tuple(arrays[f"sample.{name}"] for name in _ROWS)] if "sample.X" in arrays else []  # type: ignore[list-item]

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparsact.cli.fitting.choice import Chosen, OnRows, Wish, as_numbers, choose, domain_of
+from sparsact.cli.fitting.choice import Chosen, Wish, as_numbers, choose, domain_of
 from sparsact.cli.fitting.contest import Contest, contest, decided
 from sparsact.cli.fitting.findings import confusion, function_names, measured_target, r2_by_fold, target_summary
 from sparsact.cli.fitting.folds import Prediction, learn, merged, predictions
-from sparsact.cli.fitting.hash_tables import laid_out, learned, measured
+from sparsact.cli.fitting.hash_tables import laid_out, learned, measured, rows_of_fold
 from sparsact.cli.fitting.layout_findings import lsh_summary, standardised_weights
+from sparsact.cli.fitting.resumption import Resumption
 from sparsact.cli.fitting.rows import RowSample
-from sparsact.cli.progress import Stages
+from sparsact.cli.progress import OnRows, Stages
 from sparsact.cli.surroundings import command_line, peak_memory, versions
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
@@ -39,7 +40,16 @@ class _Findings:
     lsh: LSHSummary | None = None
 
 
-def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequence[str], *, with_rows: bool) -> Fitted:
+def fit_table(
+    table: Table,
+    wish: Wish,
+    stages: Stages,
+    name: str,
+    words: Sequence[str],
+    *,
+    with_rows: bool,
+    kept: Resumption | None = None,
+) -> Fitted:
     """Choose, measure, learn, summarise.
 
     ``with_rows`` also predicts held-out rows one by one, as figures need it, at the cost of a statistic for every fold.
@@ -50,6 +60,7 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     ValueError
         If there are fewer rows than folds.
     """
+    kept = kept or Resumption()
     n_rows = table.n_rows or 0
     if n_rows < wish.folds:
         remedy = f"choose --folds {n_rows}" if n_rows > 1 else "add rows"
@@ -57,11 +68,12 @@ def fit_table(table: Table, wish: Wish, stages: Stages, name: str, words: Sequen
     entered = contest(table, wish)
     sample = RowSample(table, wish.folds, wish.seed) if entered.lsh else None
     with stages.stage("choosing", n_rows) as on_rows:
-        chosen = choose(table, wish, on_rows, sample)
+        chosen = choose(table, wish, on_rows, sample, kept)
     if sample is None:
-        result, found = decided(entered, chosen, None), _low_degree(table, wish, stages, chosen, with_rows=with_rows)
+        result = decided(entered, chosen, None)
+        found = _low_degree(table, wish, stages, chosen, kept, with_rows=with_rows)
     else:
-        result, found = _with_hash_tables(table, wish, stages, chosen, entered, sample, with_rows=with_rows)
+        result, found = _with_hash_tables(table, wish, stages, chosen, entered, sample, kept, with_rows=with_rows)
     summary = FitSummary(
         table=name,
         task="classification" if _is_classes(table) else "regression",
@@ -91,6 +103,7 @@ def _with_hash_tables(
     chosen: Chosen,
     entered: Contest,
     sample: RowSample,
+    kept: Resumption,
     *,
     with_rows: bool,
 ) -> tuple[Contest, _Findings]:
@@ -98,15 +111,15 @@ def _with_hash_tables(
     n_rows = table.n_rows or 0
     with stages.stage("hashing"):
         model = laid_out(table, wish, sample)
-    with stages.stage("measuring", n_rows) as on_rows:
-        held_out = measured(table, model, wish, sample, on_rows)
+    with stages.stage("measuring", wish.folds * rows_of_fold(sample)) as on_rows:
+        held_out = measured(table, model, wish, sample, on_rows, kept)
     result = decided(entered, chosen, held_out)
     if not result.lsh:
-        return result, _low_degree(table, wish, stages, chosen, with_rows=with_rows)
+        return result, _low_degree(table, wish, stages, chosen, kept, with_rows=with_rows)
     with stages.stage("learning", n_rows) as on_rows:
-        whole = learned(table, model, sample, on_rows)
+        whole = learned(table, model, sample, on_rows, kept)
+    linear = _linear_scores(table, wish, chosen, stages, kept)
     with stages.stage("summing up"):
-        linear = _linear_scores(table, wish, chosen)
         targets = tuple(
             measured_target(name, i, held_out, linear[i], table.encoding.targets[0])
             for i, name in enumerate(function_names(table.encoding))
@@ -116,14 +129,17 @@ def _with_hash_tables(
     return result, _Findings(whole, targets, held_out.sample, lsh=tables)
 
 
-def _low_degree(table: Table, wish: Wish, stages: Stages, chosen: Chosen, *, with_rows: bool) -> _Findings:
+def _low_degree(
+    table: Table, wish: Wish, stages: Stages, chosen: Chosen, kept: Resumption, *, with_rows: bool
+) -> _Findings:
     """Learn the polynomial that cross-validation has chosen."""
     n_rows = table.n_rows or 0
     with stages.stage("learning", n_rows) as on_rows:
         n_folds = wish.folds if with_rows or _is_classes(table) or len(table.encoding.targets) > 1 else 1
-        model, held_out = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows)
+        model, held_out = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows, kept)
+    linear = _linear_scores(table, wish, chosen, stages, kept)
     with stages.stage("summing up"):
-        scores = _scores(table, wish, chosen, held_out)
+        scores = _scores(table, chosen, held_out, linear)
         answers = as_numbers(table.encoding.targets[0], held_out.actual)
         seen = replace(held_out, actual=answers.reshape(len(answers), -1))
         bits = domain_of(table, wish) == "cube"
@@ -135,35 +151,41 @@ def _low_degree(table: Table, wish: Wish, stages: Stages, chosen: Chosen, *, wit
 
 
 def _learned(
-    table: Table, wish: Wish, candidate: tuple[int, float], n_folds: int, on_rows: OnRows
+    table: Table,
+    wish: Wish,
+    candidate: tuple[int, float],
+    n_folds: int,
+    on_rows: OnRows,
+    kept: Resumption,
+    name: str = "learning",
 ) -> tuple[Any, Prediction]:
     """A model of every row, and predictions of held-out rows by models of the other folds."""
     from sparsact import LowDegreeClassifier, LowDegreeRegressor
 
     kind = LowDegreeClassifier if _is_classes(table) else LowDegreeRegressor
     estimator = kind(degree=candidate[0], alpha=candidate[1], domain=domain_of(table, wish))
-    models, sample = learn(estimator, table, n_folds, wish.seed, on_rows)
+    models, sample = learn(estimator, table, n_folds, wish.seed, on_rows, kept, name)
     return merged(models), predictions(models, sample)
 
 
-def _scores(table: Table, wish: Wish, chosen: Chosen, held_out: Prediction) -> list[tuple[Spread, Spread]]:
+def _scores(table: Table, chosen: Chosen, held_out: Prediction, linear: list[Spread]) -> list[tuple[Spread, Spread]]:
     """R2 of the chosen and of the linear model, for each fitted function.
 
     Cross-validation has them for one target; of several it knows the mean, so they are measured on the held-out rows.
     """
-    linear = _linear_scores(table, wish, chosen)
     if len(table.encoding.targets) == 1:
         return [(chosen.of_degree(chosen.degree).r2, score) for score in linear]
     return [(r2_by_fold(held_out, i), score) for i, score in enumerate(linear)]
 
 
-def _linear_scores(table: Table, wish: Wish, chosen: Chosen) -> list[Spread]:
+def _linear_scores(table: Table, wish: Wish, chosen: Chosen, stages: Stages, kept: Resumption) -> list[Spread]:
     """R2 of the linear model, for each fitted function."""
     best = chosen.of_degree(1)
     n_targets = len(table.encoding.targets)
     if n_targets == 1:
         return [best.r2] * len(function_names(table.encoding))
-    _, linear = _learned(table, wish, (1, best.alpha), wish.folds, lambda count: None)
+    with stages.stage("comparing", table.n_rows) as on_rows:
+        _, linear = _learned(table, wish, (1, best.alpha), wish.folds, on_rows, kept, "comparing")
     return [r2_by_fold(linear, i) for i in range(n_targets)]
 
 

@@ -77,7 +77,7 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
     return learner
 
 
-def seen_out(learner: Any, arrays: Arrays) -> State:
+def statistic_out(learner: Any, arrays: Arrays) -> State:
     """What a learner has seen, without its layer: names, shapes, and the sums."""
     state: State = {"learned": {name: plain(getattr(learner, name)) for name in _LEARNED}}
     if hasattr(learner, "feature_names_in_"):
@@ -85,8 +85,8 @@ def seen_out(learner: Any, arrays: Arrays) -> State:
     return state | {"rows": _sums_out(learner._statistic, arrays)}
 
 
-def seen_in(learner: Any, state: State, arrays: Arrays) -> None:
-    """Give a learner what :func:`seen_out` wrote; its layer is drawn, if it has none, from an integer seed."""
+def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
+    """Give a learner what :func:`statistic_out` wrote; its layer is drawn, if it has none, from an integer seed."""
     for name in _LEARNED:
         setattr(learner, name, state["learned"][name])
     _set_names(learner, state)

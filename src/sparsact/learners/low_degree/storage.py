@@ -33,7 +33,7 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     state["params"] = {name: plain(value) for name, value in learner.get_params(deep=False).items()}
     if solution.choice is not None:
         state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: so many folds
-    state |= _learned_out(learner, arrays)
+    state |= _known_out(learner, arrays)
     if statistic:
         if "stream_" not in learner.__dict__:
             raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
@@ -41,26 +41,22 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
     storage.write(path, type(learner).__name__, state, arrays)
 
 
-def seen_out(learner: Any, arrays: Arrays) -> State:
-    """What a learner has seen, without a solution: names, classes, and its statistic."""
-    return _learned_out(learner, arrays) | {"stream": stream_out(learner.stream_, arrays)}
+def statistic_out(learner: Any, arrays: Arrays) -> State:
+    """What a learner has seen so far, unsolved, as state; its arrays are put among the others. None before any row."""
+    if not learner._begun():
+        return {}
+    return _known_out(learner, arrays) | {"stream": stream_out(learner.stream_, arrays)}
 
 
-def seen_in(learner: Any, state: State, arrays: Arrays) -> None:
-    """Give a new learner what :func:`seen_out` wrote."""
-    for name, value in state["learned"].items():
-        if name not in _LEARNED:
-            raise ValueError(f"unknown attribute {name!r}")
-        setattr(learner, name, value)
-    if "feature_names" in state:
-        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    if "classes" in state or "classes" in arrays:
-        learner.classes_ = np.array(state["classes"]) if "classes" in state else arrays["classes"]
-    if "stream" in state:
-        learner.stream_ = stream_in(state["stream"], arrays)
+def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
+    """Let a new learner of the same parameters have seen what :func:`statistic_out` wrote."""
+    if state:
+        learner.n_features_in_ = int(state["stream"]["n"])
+        _known_in(learner, state, arrays)
 
 
-def _learned_out(learner: Any, arrays: Arrays) -> State:
+def _known_out(learner: Any, arrays: Arrays) -> State:
+    """What a learner knows beside its parameters, its statistic and its solution."""
     state: State = {"learned": {name: plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}}
     if hasattr(learner, "feature_names_in_"):
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
@@ -76,9 +72,22 @@ def _learned_out(learner: Any, arrays: Arrays) -> State:
 def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     """The estimator that :func:`save_learner` wrote; ``make`` is its class."""
     learner = make(**state["params"])
-    seen_in(learner, state, arrays)
+    _known_in(learner, state, arrays)
     learner._solution = _solution_in(state["solution"], arrays)
     return learner
+
+
+def _known_in(learner: Any, state: State, arrays: Arrays) -> None:
+    for name, value in state["learned"].items():
+        if name not in _LEARNED:
+            raise ValueError(f"unknown attribute {name!r}")
+        setattr(learner, name, value)
+    if "feature_names" in state:
+        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+    if "classes" in state or "classes" in arrays:
+        learner.classes_ = np.array(state["classes"]) if "classes" in state else arrays["classes"]
+    if "stream" in state:
+        learner.stream_ = stream_in(state["stream"], arrays)
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:

@@ -34,32 +34,12 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
         state["feature_names"] = [str(name) for name in learner.feature_names_in_]
     arrays: Arrays = {f"layout.{name}": array for name, array in table.layout.arrays().items()}
     arrays["column_shares"] = learner.column_shares_
-    arrays |= _sums_out(table)
+    arrays |= table_out(table, rows=statistic or learner.combine == "joint")
     if statistic or learner.combine == "joint":
-        arrays |= _rows_out(table)
         parts = [np.concatenate(part) for part in zip(*learner._rows, strict=True)]
         arrays |= {f"kept.{name}": part for name, part in zip(_KEPT, parts, strict=False)}
     state |= learner._state_of_targets(arrays)
     storage.write(path, type(learner).__name__, state, arrays)
-
-
-def seen_out(learner: Any, arrays: Arrays) -> State:
-    """What a learner has seen, without its layout: the sums of its buckets and the keys of its rows."""
-    arrays |= _sums_out(learner.table_) | _rows_out(learner.table_)
-    return {}
-
-
-def seen_in(learner: Any, state: State, arrays: Arrays) -> None:
-    """Give a blank learner of the same layout what :func:`seen_out` wrote."""
-    _fill(learner.table_, arrays)
-
-
-def _sums_out(table: BucketTable) -> Arrays:
-    return {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
-
-
-def _rows_out(table: BucketTable) -> Arrays:
-    return {"rows.keys": table.rows.keys, "rows.copies": table.copies}
 
 
 def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
@@ -73,10 +53,8 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
         learner.table_encoding_ = str(state["table_encoding"])
     if "feature_names" in state:
         learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    learner.table_ = BucketTable(
-        _layout({name[7:]: array for name, array in arrays.items() if name.startswith("layout.")})
-    )
-    _fill(learner.table_, arrays)
+    layout = _layout({name[7:]: array for name, array in arrays.items() if name.startswith("layout.")})
+    learner.table_ = table_in(layout, arrays)
     learner.column_shares_ = expect(arrays, "column_shares", np.float64, (learner.table_.layout.n_columns,))
     if learner.table_.layout.n_columns != learner.n_features_in_:
         raise ValueError("the layout has other columns")
@@ -88,8 +66,26 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     return learner
 
 
-def _fill(table: BucketTable, arrays: Arrays) -> None:
-    layout = table.layout
+def statistic_out(learner: Any, arrays: Arrays) -> State:
+    """What a learner has seen, without its layout: arrays, put among the others."""
+    arrays |= table_out(learner.table_, rows=True)
+    return {}
+
+
+def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
+    """Let a blank learner of the same layout have seen what :func:`statistic_out` wrote."""
+    learner.table_ = table_in(learner.table_.layout, arrays)
+
+
+def table_out(table: BucketTable, *, rows: bool) -> Arrays:
+    """Arrays of a table; with the keys of its ``rows``, if they are to be taken away some day."""
+    arrays: Arrays = {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
+    return arrays | ({"rows.keys": table.rows.keys, "rows.copies": table.copies} if rows else {})
+
+
+def table_in(layout: Layout, arrays: Arrays) -> BucketTable:
+    """The table that :func:`table_out` wrote, with its layout."""
+    table = BucketTable(layout)
     keys = expect(arrays, "keys", np.uint64, (None,))
     table.index = BucketIndex(keys)
     if len(np.unique(keys)) != len(keys):
@@ -104,6 +100,7 @@ def _fill(table: BucketTable, arrays: Arrays) -> None:
         table.copies = expect(arrays, "rows.copies", np.int64, (len(table.rows),))
     else:
         table.forgets_rows = True
+    return table
 
 
 def _layout(arrays: Arrays) -> Layout:

@@ -1,0 +1,220 @@
+"""Several files as one table: which they are, in which order, that their columns agree, and that none changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+import pyarrow as pa
+
+from sparsact.datasets.sources import ParquetSource, Source, one_line, open_source
+
+Paths = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """By what a file is known to be as it was: its bytes, and when it was last written (ns)."""
+
+    size: int
+    written: int
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """The stamp that the file has now."""
+        found = path.stat()
+        return cls(found.st_size, found.st_mtime_ns)
+
+
+@dataclass(eq=False)
+class Parts:
+    """Files of the same columns, one after the other.
+
+    ``lengths`` are their rows: None of a file that does not say it, until it has been read to its end.
+    """
+
+    sources: tuple[Source, ...]
+    stamps: tuple[Stamp, ...]
+    lengths: list[int | None]
+
+    @classmethod
+    def open(cls, paths: Paths) -> Parts:
+        """Files, or patterns of files (see :func:`files`), with the columns of the first.
+
+        Raises
+        ------
+        FileNotFoundError
+            If a file is not there, or a pattern matches none.
+        ValueError
+            If a file cannot be read, or its columns are not those of the first.
+        """
+        found = files(paths)
+        stamps = tuple(Stamp.of(path) if path.is_file() else Stamp(0, 0) for path in found)
+        sources: list[Source] = []
+        for path in found:
+            sources.append(open_source(path))
+            _agree(sources[0], sources[-1])
+        return cls(tuple(sources), stamps, [source.n_rows for source in sources])
+
+    @property
+    def name(self) -> str:
+        """Name of the file; of several the first and the last."""
+        names = [source.path.name for source in self.sources]
+        return names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]} ({len(names):,} files)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns, in the order of the first file."""
+        return self.sources[0].names
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of all files, where all are known."""
+        return None if None in self.lengths else sum(length or 0 for length in self.lengths)
+
+    def batches(
+        self, columns: Sequence[str], batch_rows: int, first_row: int = 0
+    ) -> Iterator[tuple[pa.RecordBatch, Place]]:
+        """Rows of the named columns, file by file, each batch with its place.
+
+        ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are those of that pass;
+        earlier files are not opened, earlier rows of the same file are read and dropped.
+
+        Raises
+        ------
+        ValueError
+            If a file cannot be read on, or changes while it is read.
+        """
+        before = 0
+        for part, (source, stamp) in enumerate(zip(self.sources, self.stamps, strict=True)):
+            length = self.lengths[part]
+            if length is not None and before + length <= first_row:
+                before += length
+                continue
+            row = 0
+            for batch in self._read(source, stamp, columns, batch_rows):
+                if before + row >= first_row:
+                    yield batch, Place(self._in(source), row, before + row)
+                row += batch.num_rows
+            _check_unchanged(source.path, stamp)
+            self.lengths[part] = row
+            before += row
+
+    def _read(self, source: Source, stamp: Stamp, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        row = 0
+        batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowException, OSError, EOFError) as error:
+                _check_unchanged(source.path, stamp)
+                raise ValueError(f"{self._in(source)}after row {row}: {one_line(error)}; correct the file.") from error
+            if batch is None:
+                return
+            yield batch
+            row += batch.num_rows
+
+    def _in(self, source: Source) -> str:
+        return f"{source.path.name}: " if len(self.sources) > 1 else ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a batch stands: the rows before it in its file, and in all files."""
+
+    file: str  # for messages: the file's name where there are several, or nothing
+    row: int
+    overall: int
+
+    def __enter__(self) -> Place:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Say in which file bad input stands."""
+        if self.file and isinstance(error, ValueError):
+            raise ValueError(f"{self.file}{error}") from error
+
+
+def files(paths: Paths) -> list[Path]:
+    """The files that names and patterns stand for, each once, in the natural order of their names.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files, or patterns with ``*``, ``?``, ``[...]`` or ``**``. A name of a file that exists is that file.
+
+    Returns
+    -------
+    files : list of Path
+        Numbers in names are ordered by size. The order given does not count, so that a pattern means the same
+        whether the shell expands it or not.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a pattern matches no file.
+    ValueError
+        If a file is named twice.
+
+    Examples
+    --------
+    >>> [path.name for path in files(["part-10.csv", "part-9.csv"])]
+    ['part-9.csv', 'part-10.csv']
+    """
+    found: list[Path] = []
+    for path in [paths] if isinstance(paths, str | Path) else paths:
+        if not has_magic(str(path)) or Path(path).exists():
+            found.append(Path(path))
+            continue
+        matching = [Path(m) for m in glob(str(path), recursive=True) if Path(m).is_file()]  # noqa: PTH207 - may be absolute
+        if not matching:
+            raise FileNotFoundError(f"no file matches {str(path)!r}; check the folder and the pattern.")
+        found += matching
+    if not found:
+        raise ValueError("no table is named; name at least one file.")
+    seen: set[Path] = set()
+    for path in found:
+        if path.resolve() in seen:
+            raise ValueError(f"{str(path)!r} is named twice, and its rows would count twice; name it once.")
+        seen.add(path.resolve())
+    return sorted(found, key=lambda path: (_natural(str(path)), str(path)))
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """A key by which numbers in names go by size."""
+    return [(0, int(piece)) if piece.isdecimal() else (1, piece) for piece in re.split(r"(\d+)", name) if piece]
+
+
+def _agree(first: Source, other: Source) -> None:
+    """Raise unless two files hold the same columns, and Parquet files the same kinds of values in them."""
+    for lacking, having in ((other, first), (first, other)):
+        for name in having.names:
+            if name not in lacking.names:
+                raise ValueError(
+                    f"{lacking.path.name} has no column {name!r}, which {having.path.name} has; files of one table "
+                    "need the same columns."
+                )
+    if isinstance(first, ParquetSource) and isinstance(other, ParquetSource):
+        for name in first.names:
+            if first.kinds[name] != other.kinds[name]:
+                raise ValueError(
+                    f"column {name!r} of {other.path.name} holds {other.kinds[name]}, but in {first.path.name} "
+                    f"{first.kinds[name]}; files of one table need the same kinds of values."
+                )
+    elif type(first) is not type(other):
+        raise ValueError(
+            f"{first.path.name} and {other.path.name} are of different formats; files of one table need the same one."
+        )
+
+
+def _check_unchanged(path: Path, stamp: Stamp) -> None:
+    try:
+        now = Stamp.of(path)
+    except FileNotFoundError:
+        raise ValueError(f"{path.name} went away while it was read; put it back and start again.") from None
+    if now != stamp:
+        what = f"{stamp.size:,} bytes before, {now.size:,} now" if now.size != stamp.size else "it was written anew"
+        raise ValueError(f"{path.name} changed while it was read ({what}); start again when nothing writes to it.")
