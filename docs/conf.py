@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import local_citations
 from command_pages import command_pages
+from scaling_tables import scaling_tables
 from verdict_table import verdict_table
 
 project = "sparsact"
@@ -68,3 +69,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
     app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))
+    app.connect("builder-inited", lambda app: scaling_tables(Path(app.srcdir) / "api" / "scaling_tables.rst"))
