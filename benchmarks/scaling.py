@@ -12,6 +12,7 @@ import argparse
 import os
 import statistics
 import time
+from itertools import chain
 
 import numpy as np
 import psutil
@@ -37,8 +38,7 @@ def main() -> None:
     parser.add_argument("--out", help="append rows of JSON to this file")
     asked = parser.parse_args()
     about = {**machine(), "load": os.getloadavg()[0], "busy": psutil.getloadavg()[0] > 1.0}
-    rows = [*partitions(asked.rows, asked.repeats), *workers(asked.rows, asked.repeats)]
-    for row in rows:
+    for row in chain(partitions(asked.rows, asked.repeats), workers(asked.rows, asked.repeats)):
         print(
             "  ".join(
                 f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items()
@@ -100,7 +100,7 @@ def workers(m: int, repeats: int):
     X = seeds.map_blocks(draw, dtype=np.int8, chunks=((m // 4,) * 16, (20,)))
     data = X, X[:, 0] * X[:, 7] * 1.0
     open_ = {
-        count: LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, memory_limit=None)
+        count: LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0", memory_limit=None)
         for count in WORKERS
     }
     clients = {count: Client(cluster, set_as_default=False) for count, cluster in open_.items()}

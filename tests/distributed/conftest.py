@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster
 @pytest.fixture(scope="package")
 def cluster():
     """Two worker processes; a killed one is started again by its nanny."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster:
         yield cluster
 
 

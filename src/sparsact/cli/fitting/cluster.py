@@ -42,7 +42,7 @@ def cluster(address: str) -> Iterator[Workers]:
     if kind == "local" and rest.isdecimal() and int(rest) > 0:
         with (
             LocalCluster(
-                n_workers=int(rest), threads_per_worker=1, dashboard_address=None, silence_logs=ERROR
+                n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=ERROR
             ) as started,  # type: ignore[no-untyped-call]
             Client(started, set_as_default=False) as client,  # type: ignore[no-untyped-call]
         ):
