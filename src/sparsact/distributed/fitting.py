@@ -84,7 +84,7 @@ def fit(
     Dask holds the graph, so what a lost worker had is done again by the others, to the same result; the batches of an
     iterable stay in the scheduler until the 32 that belong together are summed. Workers take a new partition for each
     one that they finish, and statistics are dropped once they are merged. Only statistics travel, as arrays of numbers,
-    not rows: see :doc:`scaling`.
+    not rows: see :doc:`/scaling`.
 
     Examples
     --------
