@@ -15,6 +15,7 @@ from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
 from measured import missed_bars, substitutions
+from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table
 
@@ -95,3 +96,4 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", lambda app: refuted_table(Path(app.srcdir) / "api" / "refuted_table.rst"))
     app.connect("builder-inited", lambda app: missed_bars(Path(app.srcdir) / "api" / "missed_bars.rst"))
     app.connect("builder-inited", lambda app: theory_map(Path(app.srcdir) / "api"))
+    app.connect("builder-inited", lambda app: scaling_tables(Path(app.srcdir) / "api" / "scaling_tables.rst"))

@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "inference": GROUND | {"routing", "layers"},
     "dsm": GROUND | {"routing", "learners"},
     "datasets": GROUND | {"fourier"},
+    "distributed": GROUND | {"learners", "datasets"},
     "experiments": GROUND
     | {"network", "fourier", "certificate", "constructions", "bounds", "rademacher", "learners", "hardness"}
     | {"routing", "layers", "inference", "dsm", "datasets"},

@@ -66,5 +66,6 @@ BENCHMARKS = {
         ("lsh_regression", ("torch",)),
         ("lsh_slopes", ()),
         ("lsh_tables", ()),
+        ("scaling", ("dask", "distributed")),
     )
 }

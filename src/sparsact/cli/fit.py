@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -102,6 +103,14 @@ def fit(
     keep_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How often the file of --resume is written.")
     ] = 60.0,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local:N|tcp://HOST:PORT",
+            help="Let the workers of a Dask cluster sum up the files, one each at a time: N processes started here, or "
+            "those of a scheduler that runs. The model is the same (extra `dask`).",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     progress: Annotated[
@@ -147,7 +156,7 @@ def fit(
         "--report": report is not None,
     }
     kept = resumption(parts, options, words, resume, out, keep_every)
-    with kept.listening():
+    with kept.listening(), workers(cluster) as kept.cluster:
         with stages(shown) as work:
             with work.stage("reading", parts.n_rows) as on_rows:
                 opened = look_through(survey, on_rows, kept)
@@ -168,6 +177,15 @@ def fit(
         typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))
     elif not quiet:
         _tell(fitted.summary, report, out)
+
+
+def workers(address: str | None) -> AbstractContextManager[Any]:
+    """The cluster at an address, or none."""
+    if address is None:
+        return nullcontext()
+    from sparsact.cli.fitting.cluster import cluster
+
+    return cluster(address)
 
 
 def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:

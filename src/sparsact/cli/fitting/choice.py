@@ -151,8 +151,37 @@ class Chosen:
 class _Search:
     """What the pass of cross-validation sums up."""
 
+    table: Table
     search: Any
     sample: RowSample | None
+
+    @property
+    def divisible(self) -> bool:
+        """Whether parts of the table may be taken apart from each other: a sample of rows is drawn in one place."""
+        return self.sample is None
+
+    def begin(self, first_row: int) -> None:
+        """Before the rows of a part."""
+        self.search.rows_dealt_ = first_row
+
+    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+        """The next rows."""
+        self.search.partial_fit(X, as_numbers(self.table.encoding.targets[0], y))
+        if self.sample is not None:
+            self.sample.take(X, y)
+
+    def take_part(self, X: NDArray[Any], y: NDArray[np.float64], first_row: int) -> None:
+        """The next rows of a part."""
+        self.take(X, y)
+
+    def end(self, first_row: int) -> None:
+        """After the rows of a part, so that dealt rows add up."""
+        self.search.rows_dealt_ -= first_row
+
+    def merge(self, other: _Search) -> None:
+        """Take in what was summed over another part."""
+        if other.search._begun():
+            self.search.merge(other.search)
 
     def state(self, arrays: Arrays) -> State:
         """The statistic of every fold, and the sample."""
@@ -187,10 +216,9 @@ def choose(
     degrees = (1,) if linear_only else degrees_to_try(wish, len(table.feature_names), table.n_rows or 0, domain)
     alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
     search = LowDegreeRegressorCV(degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=domain)
-    for X, y in kept.rows("choosing", table.batches, _Search(search, sample), on_rows):
-        search.partial_fit(X, as_numbers(table.encoding.targets[0], y))
-        if sample is not None:
-            sample.take(X, y)
+    sums = _Search(table, search, sample)
+    for X, y in kept.rows("choosing", table.batches, sums, on_rows):
+        sums.take(X, y)
     _ = search.solver_  # solves every candidate
     results = {name: search.cv_results_[name] for name in ("degree", "alpha", "fold_r2", "fold_mse")}
     chosen = _chosen(results, search.degree_, search.alpha_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,43 @@ class Prediction:
 class _Lessons:
     """What a pass of learning sums up: a model a fold, and a sample of the rows."""
 
+    table: Table
     models: list[Any]
     sample: Sample
     rng: np.random.Generator
+    share: float
+    seed: int
+    divisible: ClassVar[bool] = True
+
+    def begin(self, first_row: int) -> None:
+        """Before the rows of a part: each row has its own number of the draw."""
+        self.rng.bit_generator.advance(first_row)  # type: ignore[attr-defined] # of PCG64, one number a row
+
+    def take(self, X: NDArray[Any], y: NDArray[np.float64], folds: NDArray[np.intp]) -> None:
+        """The next rows, each with its fold."""
+        for fold, model in enumerate(self.models):
+            if (folds == fold).any():
+                see(model, self.table, X[folds == fold], y[folds == fold])
+        chosen = self.rng.random(len(X)) < self.share
+        self.sample.points.append(X[chosen])
+        self.sample.answers.append(y[chosen])
+        self.sample.folds.append(folds[chosen])
+
+    def take_part(self, X: NDArray[Any], y: NDArray[np.float64], first_row: int) -> None:
+        """The next rows of a part, of which the first has this number in the table."""
+        self.take(X, y, dealt(first_row, len(X), len(self.models), self.seed))
+
+    def end(self, first_row: int) -> None:
+        """After the rows of a part."""
+
+    def merge(self, other: _Lessons) -> None:
+        """Take in what was summed over the next part."""
+        for model, of_other in zip(self.models, other.models, strict=True):
+            if of_other._begun():
+                model.merge(of_other)
+        self.sample.points += other.sample.points
+        self.sample.answers += other.sample.answers
+        self.sample.folds += other.sample.folds
 
     def state(self, arrays: Arrays) -> State:
         """The statistics, and the state of the draw."""
@@ -83,17 +117,12 @@ def learn(
 
     The folds are those of the cross-validation with this seed. ``name`` is that of the pass where it is kept.
     """
-    lessons = _Lessons([deepcopy(estimator) for _ in range(n_folds)], Sample(), np.random.default_rng(seed))
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
+    models = [deepcopy(estimator) for _ in range(n_folds)]
+    lessons = _Lessons(table, models, Sample(), np.random.default_rng(seed), share, seed)
     kept = kept or Resumption()
     for X, y, folds in kept.rows(name, lambda first: dealt_batches(table, n_folds, seed, first), lessons, on_rows):
-        for fold, model in enumerate(lessons.models):
-            if (folds == fold).any():
-                see(model, table, X[folds == fold], y[folds == fold])
-        chosen = lessons.rng.random(len(X)) < share
-        lessons.sample.points.append(X[chosen])
-        lessons.sample.answers.append(y[chosen])
-        lessons.sample.folds.append(folds[chosen])
+        lessons.take(X, y, folds)
     return lessons.models, lessons.sample
 
 

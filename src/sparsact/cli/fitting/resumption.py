@@ -10,7 +10,10 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparsact import storage
 from sparsact.cli.fitting.same_fit import refuse_other_fit
@@ -18,6 +21,9 @@ from sparsact.cli.outputs import naming
 from sparsact.cli.progress import Bar, OnRows
 from sparsact.cli.stopped import Stopped
 from sparsact.learners.stored import Arrays, State, prefixed, under
+
+if TYPE_CHECKING:
+    from sparsact.datasets import Table
 
 KIND = "FitStatistic"
 SHARE_OF_TIME = 20  # writing takes at most one part in so many
@@ -32,6 +38,36 @@ class Sums(Protocol):
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Have summed what another had."""
+
+
+@runtime_checkable
+class Divisible(Sums, Protocol):
+    """Sums over parts of a table that can be made apart from each other, and merged."""
+
+    table: Table
+
+    @property
+    def divisible(self) -> bool:
+        """Whether that is so this time."""
+
+    def begin(self, first_row: int) -> None:
+        """Before the rows of a part, of which the first has this number in the table."""
+
+    def take_part(self, X: NDArray[Any], y: NDArray[np.float64], first_row: int) -> None:
+        """The next rows of a part."""
+
+    def end(self, first_row: int) -> None:
+        """After the rows of a part."""
+
+    def merge(self, other: Any) -> None:
+        """Take in what was summed over the next part."""
+
+
+class Cluster(Protocol):
+    """Processes that sum up the parts of a table."""
+
+    def summed(self, sums: Divisible, on_rows: OnRows) -> tuple[State, Arrays]:
+        """State of the sums over every row; those given are left empty."""
 
 
 @dataclass
@@ -59,12 +95,15 @@ class Resumption:
         Seconds between two writings; None writes only when the fit is stopped.
     remedy : str
         How to go on, for the line that says that it was stopped.
+    cluster : Cluster or None
+        Who sums up the passes whose parts can be summed apart, as if an earlier run had; None for this process alone.
     """
 
     path: Path | None = None
     asked: State = field(default_factory=dict)
     every: float | None = None
     remedy: str = ""
+    cluster: Cluster | None = None
     outcomes: dict[str, tuple[State, Arrays]] = field(default_factory=dict)
     passes: dict[str, Pass] = field(default_factory=dict)
     found: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)
@@ -101,6 +140,9 @@ class Resumption:
         on_rows : callable
             Told of the rows.
         """
+        if self.cluster is not None and name not in self.found and isinstance(sums, Divisible) and sums.divisible:
+            sums.restore(*self.cluster.summed(sums, on_rows))
+            return
         first, state, arrays = self.found.pop(name, (0, None, {}))
         if state is not None:
             with self._reading():

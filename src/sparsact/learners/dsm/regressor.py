@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -220,6 +221,22 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         self.n_rows_ = self.n_rows_ + other.n_rows_
         self.__dict__.pop("_solution", None)
         return self
+
+    @available_if(_is_additive)  # type: ignore[untyped-decorator] # scikit-learn ships no types
+    def blank(self) -> Self:
+        """A model of the same layer that holds no rows: for workers whose parts are merged later (``"ridge"``).
+
+        >>> X = np.linspace(0, 1, 40)[:, None]
+        >>> whole = DSMRegressor(width=8, n_active=4, bottom="pca", random_state=0).fit(X, X[:, 0] ** 2)
+        >>> parts = [whole.blank().partial_fit(X[i::2], X[i::2, 0] ** 2) for i in range(2)]
+        >>> bool(np.allclose(parts[0].merge(parts[1]).predict(X), whole.predict(X)))
+        True
+        """
+        check_is_fitted(self)
+        empty = copy(self)
+        empty.statistic_, empty.n_rows_ = RidgeStatistic(self.layer_.bottom.t, self._n_targets), 0
+        empty.__dict__.pop("_solution", None)
+        return empty
 
     def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, epochs: int) -> Self:
         self._validate_params()

@@ -43,9 +43,7 @@ def save_dsm(learner: Any, path: str | Path, *, statistic: bool) -> None:
         arrays |= {"velocity": learner.top_.velocity, "intercept_velocity": learner.top_.intercept_velocity}
         arrays["losses"] = np.array(learner.top_.losses, dtype=np.float64)
     elif statistic:
-        sums = learner._statistic
-        state["rows"] = sums.n_rows
-        arrays |= {f"sums.{name}": getattr(sums, name) for name in _SUMS} | {"sums.weight": np.array([sums.weight])}
+        state["rows"] = _sums_out(learner._statistic, arrays)
     storage.write(path, type(learner).__name__, state, arrays)
 
 
@@ -59,8 +57,7 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
     for name in _LEARNED:
         setattr(learner, name, state["learned"][name])
     learner._seed = tuple(state["seed"])
-    if "feature_names" in state:
-        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+    _set_names(learner, state)
     T, B = int(learner._n_targets), expect(arrays, "B", np.float64, (None, int(learner.n_features_in_)))
     t = len(B)
     bottom = Bottom(B, expect(arrays, "c", np.float64, (t,)), str(state["activation"]))
@@ -76,8 +73,42 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
         return learner
     learner._solution = A, intercept
     if "rows" in state:
-        sums = learner.statistic_ = RidgeStatistic(t, T)
-        sums.n_rows, sums.weight = int(state["rows"]), float(expect(arrays, "sums.weight", np.float64, (1,))[0])
-        for name in _SUMS:
-            setattr(sums, name, expect(arrays, f"sums.{name}", np.float64, getattr(sums, name).shape))
+        learner.statistic_ = _sums_in(RidgeStatistic(t, T), int(state["rows"]), arrays)
     return learner
+
+
+def statistic_out(learner: Any, arrays: Arrays) -> State:
+    """What a learner has seen, without its layer: names, shapes, and the sums."""
+    state: State = {"learned": {name: plain(getattr(learner, name)) for name in _LEARNED}}
+    if hasattr(learner, "feature_names_in_"):
+        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    return state | {"rows": _sums_out(learner._statistic, arrays)}
+
+
+def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
+    """Give a learner what :func:`statistic_out` wrote; its layer is drawn, if it has none, from an integer seed."""
+    for name in _LEARNED:
+        setattr(learner, name, state["learned"][name])
+    _set_names(learner, state)
+    if "layer_" not in learner.__dict__:
+        learner.layer_ = learner._draw(np.zeros((1, int(learner.n_features_in_))), np.ones(1))
+    sums = RidgeStatistic(learner.layer_.bottom.t, int(learner._n_targets))
+    learner.statistic_ = _sums_in(sums, int(state["rows"]), arrays)
+
+
+def _set_names(learner: Any, state: State) -> None:
+    if "feature_names" in state:
+        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+
+
+def _sums_out(sums: RidgeStatistic, arrays: Arrays) -> int:
+    """The rows of the sums; their arrays are put among the others."""
+    arrays |= {f"sums.{name}": getattr(sums, name) for name in _SUMS} | {"sums.weight": np.array([sums.weight])}
+    return sums.n_rows
+
+
+def _sums_in(sums: RidgeStatistic, n_rows: int, arrays: Arrays) -> RidgeStatistic:
+    sums.n_rows, sums.weight = n_rows, float(expect(arrays, "sums.weight", np.float64, (1,))[0])
+    for name in _SUMS:
+        setattr(sums, name, expect(arrays, f"sums.{name}", np.float64, getattr(sums, name).shape))
+    return sums

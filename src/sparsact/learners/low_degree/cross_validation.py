@@ -144,6 +144,17 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.rows_dealt_ = first + n_rows
         return dealt(first, n_rows, self._n_folds(), self.random_state)
 
+    def merge(self, other: Self) -> Self:
+        """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
+
+        Rows that come later are dealt as if those of both had come before. Where both dealt theirs from row 0, the
+        folds are not those of one stream.
+        """
+        dealt_by_both = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
+        super().merge(other)
+        self.rows_dealt_ = dealt_by_both
+        return self
+
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved
 

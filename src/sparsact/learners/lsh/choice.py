@@ -95,7 +95,7 @@ class _Search:
     """One choice: rows, their moments, what was tried."""
 
     def __init__(self, X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> None:
-        self.X, self.Y, self.weights = X, Y, weights = _without_outliers(*_distinct(X, Y, weights))
+        self.X, self.Y, self.weights = X, Y, weights = _without_outliers(*distinct(X, Y, weights))
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
         self.moments = Moments.of(X, weights)
@@ -247,7 +247,7 @@ class _Search:
         return layout
 
 
-def _distinct(X: Array, Y: Array, weights: Array) -> Rows:
+def distinct(X: Array, Y: Array, weights: Array) -> Rows:
     """Distinct rows with their total weights, in the order of a hash of each.
 
     A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left

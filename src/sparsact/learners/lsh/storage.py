@@ -66,6 +66,17 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     return learner
 
 
+def statistic_out(learner: Any, arrays: Arrays) -> State:
+    """What a learner has seen, without its layout: arrays, put among the others."""
+    arrays |= table_out(learner.table_, rows=True)
+    return {}
+
+
+def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
+    """Let a blank learner of the same layout have seen what :func:`statistic_out` wrote."""
+    learner.table_ = table_in(learner.table_.layout, arrays)
+
+
 def table_out(table: BucketTable, *, rows: bool) -> Arrays:
     """Arrays of a table; with the keys of its ``rows``, if they are to be taken away some day."""
     arrays: Arrays = {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}

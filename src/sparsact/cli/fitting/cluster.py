@@ -1,0 +1,122 @@
+"""Passes over the files of a table by the workers of a Dask cluster, a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from logging import ERROR
+from typing import Any
+
+from sparsact.cli.fitting.resumption import Divisible
+from sparsact.cli.progress import OnRows
+from sparsact.datasets import Table
+from sparsact.datasets.parts import Parts
+from sparsact.distributed.engine import Engine, tree
+from sparsact.distributed.partitions import Partition
+from sparsact.distributed.progress import Progress, Tally, listening
+from sparsact.distributed.work import Task, of_partition
+from sparsact.learners.stored import Arrays, State
+
+Summed = tuple[State, Arrays]
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Workers]:
+    """The workers at an address: ``local:2`` starts two processes, ``tcp://host:port`` is a scheduler that runs.
+
+    Raises
+    ------
+    ValueError
+        If the address is neither.
+    ImportError
+        Without Dask.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("--cluster needs Dask; install sparsact[dask].") from error
+    kind, _, rest = address.partition(":")
+    if kind == "local" and rest.isdecimal() and int(rest) > 0:
+        with (
+            LocalCluster(
+                n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=ERROR
+            ) as started,  # type: ignore[no-untyped-call]
+            Client(started, set_as_default=False) as client,  # type: ignore[no-untyped-call]
+        ):
+            yield Workers(client)
+    elif kind in ("tcp", "tls", "ucx"):
+        try:
+            client = Client(address, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
+        except OSError as error:
+            raise ValueError(f"--cluster {address}: no scheduler answers there ({error}); start one.") from error
+        with client:
+            yield Workers(client)
+    else:
+        raise ValueError(f"--cluster {address} is neither local:N, with N processes to start, nor tcp://host:port.")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that read the files, under the same names as this one."""
+
+    client: Any
+
+    def summed(self, sums: Divisible, on_rows: OnRows) -> Summed:
+        """State of the sums over every row; those given are left empty."""
+        parts = sums.table.parts
+        files = [
+            Partition(source.path.name, _alone(sums.table, i))  # type: ignore[arg-type] # a table is its own reader
+            for i, source in enumerate(parts.sources)
+        ]
+        first_rows = [0, *accumulate(length or 0 for length in parts.lengths)][:-1]
+        told = [0]
+
+        def show(progress: Progress) -> None:
+            on_rows(progress.n_rows - told[0])
+            told[0] = progress.n_rows
+
+        tally = Tally("learning", show, len(files))
+        with listening(tally, self.client) as topic:
+            graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
+            found: Summed = Engine(self.client).start(graph).result()
+        return found
+
+
+def _without_files(sums: Divisible) -> Any:
+    """The sums with what the encoding says of the table, without its files: every worker is sent it."""
+    of_sums: Any = sums  # a dataclass
+    return replace(of_sums, table=replace(sums.table, parts=Parts((), (), [])))
+
+
+def _alone(table: Table, i: int) -> Table:
+    """One file of a table, as a table."""
+    parts = table.parts
+    return replace(table, parts=Parts((parts.sources[i],), (parts.stamps[i],), [parts.lengths[i]]))
+
+
+@of_partition
+def _of_file(sums: Any, task: Task) -> tuple[int, Summed]:
+    """What one file adds."""
+    own, row = deepcopy(sums), task.first_row
+    own.begin(task.first_row)
+    table: Any = task.reader
+    for X, y in table.batches():
+        own.take_part(X, y, row)
+        row += len(X)
+    own.end(task.first_row)
+    arrays: Arrays = {}
+    return row - task.first_row, (own.state(arrays), arrays)
+
+
+def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:
+    """What some files add, merged in their order; the parts stay as they are."""
+    whole = deepcopy(sums)
+    for state, arrays in parts:
+        one = deepcopy(sums)
+        one.restore(state, arrays)
+        whole.merge(one)
+    merged: Arrays = {}
+    return whole.state(merged), merged

@@ -1,0 +1,162 @@
+"""What the user passes, as a list of partitions that workers can read."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array
+from dask.base import is_dask_collection
+
+from sparsact.datasets.encoding import Encoding
+from sparsact.distributed.readers import ArrayReader, FileReader, FrameReader, Reader
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of the rows: how it is read, from what, and what messages call it."""
+
+    name: str
+    reader: Reader
+    pieces: tuple[Any, ...] = ()
+    n_rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a table are targets and weights, and how the others are encoded."""
+
+    targets: tuple[str, ...]
+    weight: str | None
+    encoding: Encoding | None
+
+    @classmethod
+    def of(cls, target: str | Sequence[str] | None, weight: str | None, encoding: Encoding | None) -> Roles:
+        """Checked."""
+        if encoding is not None:
+            if target is not None or weight is not None:
+                raise ValueError("an encoding says what the targets are; leave `target` and `sample_weight` out.")
+            return cls(encoding.target_names, None, encoding)
+        return cls((target,) if isinstance(target, str) else tuple(target or ()), weight, None)
+
+
+def partitions(data: Any, roles: Roles) -> list[Partition] | Iterator[Partition]:
+    """The partitions of a data set; an iterator where they come from one and can be had once only.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together, or there are none.
+    TypeError
+        If the data are of no known kind.
+    """
+    if isinstance(data, str | Path) or (isinstance(data, list) and data and _are_paths(data)):
+        return _of_files([data] if isinstance(data, str | Path) else data, roles)
+    if is_dask_collection(data):
+        return _of_frame(data, roles)
+    _refuse_roles(roles)
+    if isinstance(data, tuple) and any(is_dask_collection(part) for part in data):
+        return _of_arrays(data)
+    if isinstance(data, Iterable) and not hasattr(data, "shape"):
+        return (_of_batch(i, batch) for i, batch in enumerate(data))
+    raise TypeError(
+        f"`data` is a {type(data).__name__}; pass (X, y) Dask arrays, a Dask DataFrame, paths, or batches (X, y)."
+    )
+
+
+def _are_paths(items: list[Any]) -> bool:
+    return all(isinstance(item, str | Path) for item in items)
+
+
+def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition]:
+    _need_target(roles)
+    found: list[Path] = []
+    for path in paths:
+        text = str(path)
+        pattern = glob.has_magic(text) and not Path(path).exists()
+        matches = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - may be absolute
+        if not matches:
+            raise FileNotFoundError(f"no file matches {text!r}; check the pattern.")
+        found += [Path(match) for match in matches]
+    return [Partition(p.name, FileReader(p, roles.targets, roles.weight, roles.encoding)) for p in found]
+
+
+def _of_frame(frame: Any, roles: Roles) -> list[Partition]:
+    if not hasattr(frame, "columns") or not hasattr(frame, "npartitions"):
+        raise TypeError(f"a {type(frame).__name__} alone has no targets; pass (X, y).")
+    _need_target(roles)
+    if roles.encoding is not None:
+        raise ValueError("an encoding is of files; a data frame's columns are numbers already.")
+    for name in [*roles.targets, *([] if roles.weight is None else [roles.weight])]:
+        if name not in frame.columns:
+            raise ValueError(f"the data frame has no column {name!r}; its columns are {list(frame.columns)[:12]}.")
+    reader = FrameReader(roles.targets, roles.weight)
+    return [Partition(f"partition {i}", reader, (part,)) for i, part in enumerate(frame.to_delayed())]
+
+
+def _of_arrays(data: tuple[Any, ...]) -> list[Partition]:
+    if len(data) not in (2, 3):
+        raise ValueError(f"`data` is a tuple of {len(data)}; pass (X, y) or (X, y, sample_weight).")
+    X, *others = (part if is_dask_collection(part) else dask.array.asarray(part) for part in data)  # type: ignore[no-untyped-call]
+    if not hasattr(X, "npartitions"):
+        raise TypeError(f"X is a {type(X).__name__}, which has no partitions; pass a Dask array or DataFrame.")
+    rows = _rows(X)
+    if getattr(X, "ndim", 2) == 2 and hasattr(X, "chunks"):
+        X = X.rechunk({1: -1})
+    parts = [X, *(_cut_like(other, rows, name) for other, name in zip(others, ("y", "sample_weight"), strict=False))]
+    blocks = [_delayed(part) for part in parts]
+    return [
+        Partition(f"partition {i}", ArrayReader(), pieces, None if isnan(n) else int(n))
+        for i, (n, *pieces_) in enumerate(zip(rows, *blocks, strict=True))
+        for pieces in [tuple(pieces_)]
+    ]
+
+
+def _rows(part: Any) -> tuple[float, ...]:
+    """Rows of each block; NaN where they are not known."""
+    return tuple(map(float, part.chunks[0])) if hasattr(part, "chunks") else (float("nan"),) * part.npartitions
+
+
+def _cut_like(part: Any, rows: tuple[float, ...], name: str) -> Any:
+    """Targets or weights in blocks of the rows of X."""
+    own = _rows(part)
+    known = not any(map(isnan, (*own, *rows)))
+    if known and sum(own) != sum(rows):
+        raise ValueError(f"X has {int(sum(rows))} rows and {name} {int(sum(own))}; they must be as many.")
+    if hasattr(part, "chunks"):
+        if known and own != rows:
+            part = part.rechunk({0: tuple(map(int, rows))})
+        if part.ndim == 2:
+            part = part.rechunk({1: -1})
+    if len(_rows(part)) != len(rows):
+        raise ValueError(
+            f"X has {len(rows)} blocks and {name} {len(own)}, of unknown sizes; call compute_chunk_sizes() on both, or "
+            "make them from one collection."
+        )
+    return part
+
+
+def _delayed(part: Any) -> list[Any]:
+    blocks = part.to_delayed()
+    return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
+
+
+def _of_batch(i: int, batch: Any) -> Partition:
+    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3) or not all(hasattr(b, "__len__") for b in batch):
+        raise ValueError(f"batch {i} is no (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
+    return Partition(f"batch {i}", ArrayReader(), tuple(batch), len(batch[1]))
+
+
+def _need_target(roles: Roles) -> None:
+    if not roles.targets:
+        raise ValueError("tables need the name of a column to learn; pass target=.")
+
+
+def _refuse_roles(roles: Roles) -> None:
+    if roles.targets or roles.weight is not None:
+        raise ValueError("`target` and `sample_weight` name columns of a table; pass arrays as (X, y, sample_weight).")

@@ -1,0 +1,133 @@
+"""Workers that die or dawdle, partitions that are bounded, and what is told meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from partitioned import EXACT, ROUNDED, saved, table
+from sklearn.base import clone
+
+from sparsact import distributed
+from sparsact.distributed.engine import ARITY
+from sparsact.distributed.work import Part
+
+
+def logged(block, log, seconds, slow_worker=None, block_info=None):
+    """The block, after a while; the log names the worker and the block."""
+    from distributed import get_worker
+
+    worker = get_worker().name
+    time.sleep(seconds if slow_worker in (None, worker) else 0.001)
+    with open(log, "a") as file:  # noqa: PTH123 - one short line is written at once
+        file.write(f"{worker} {block_info[0]['chunk-location'][0]}\n")
+    return block
+
+
+def observed(data, rows, **options):
+    """Dask arrays of the data; reading a block of X takes a while and is logged."""
+    X, *others = (da.from_array(part, chunks=(rows, *part.shape[1:])) for part in data)
+    return X.map_blocks(logged, dtype=X.dtype, meta=X._meta, **options), *others
+
+
+@pytest.mark.parametrize("name", ["folds", pytest.param("lsh", marks=pytest.mark.slow)])
+def test_a_worker_that_is_killed(name, client, tmp_path):
+    """SIGKILL in mid-fit: what it had is learned again by the other, and the model is the same to the bit."""
+    estimator = (EXACT | ROUNDED)[name]
+    data = table(estimator)
+    expected = saved(
+        distributed.fit(estimator, tuple(da.from_array(part, chunks=(20, *part.shape[1:])) for part in data)), tmp_path
+    )
+    victims = client.run(os.getpid)
+    log, killed = tmp_path / "log", []
+
+    def kill(progress):
+        if progress.stage == "learning" and progress.partitions == 5:
+            killed.append(next(iter(victims.values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = distributed.fit(estimator, observed(data, 20, log=str(log), seconds=0.05), client, on_progress=kill)
+    assert len(killed) == 1
+    assert saved(model, tmp_path) == expected
+    reads = [line.split()[1] for line in log.read_text().splitlines()]
+    assert len(reads) > len(set(reads)) * (2 if name == "lsh" else 1), "nothing was lost, so nothing was tried"
+    client.wait_for_workers(2)
+    assert killed[0] not in client.run(os.getpid).values()
+
+
+def test_a_worker_that_is_killed_amid_batches(client, tmp_path):
+    """Batches of a generator exist once: those of a lost worker are still in the graph."""
+    estimator = EXACT["folds"]
+    X, y, weights = table(estimator)
+    victim = list(client.run(os.getpid).values())[1]
+    killed = []
+
+    def kill(progress):
+        if progress.partitions == 9 and not killed:
+            killed.append(victim)
+            os.kill(victim, signal.SIGKILL)
+
+    batches = ((X[i : i + 8], y[i : i + 8], weights[i : i + 8]) for i in range(0, len(X), 8))
+    model = distributed.fit(estimator, batches, client, on_progress=kill)
+    assert killed
+    assert saved(model, tmp_path) == saved(clone(estimator).fit(X, y, weights), tmp_path)
+    client.wait_for_workers(2)
+
+
+def test_a_worker_that_is_slow(client, tmp_path):
+    """The other one does most of the work, and the model is the same."""
+    estimator = ROUNDED["dsm"]
+    data = table(estimator)
+    log = tmp_path / "log"
+    slow, quick = client.run(lambda dask_worker: dask_worker.name).values()
+    model = distributed.fit(estimator, observed(data, 10, log=str(log), seconds=0.2, slow_worker=slow), client)
+    plain = tuple(da.from_array(part, chunks=(10, *part.shape[1:])) for part in data)
+    assert saved(model, tmp_path) == saved(distributed.fit(estimator, plain), tmp_path)
+    workers = [line.split()[0] for line in log.read_text().splitlines()]
+    assert workers.count(str(quick)) > workers.count(str(slow))
+
+
+def test_progress_counts_every_partition_once(somewhere):
+    X, y, _ = table(EXACT["rows"])
+    seen = []
+    parts = da.from_array(X, chunks=(40, 6)), da.from_array(y, chunks=40)
+    distributed.fit(EXACT["rows"], parts, somewhere, on_progress=seen.append)
+    assert [p.partitions for p in seen] == list(range(1, 9))
+    assert [p.n_rows for p in seen] == sorted(p.n_rows for p in seen)
+    assert seen[-1] == distributed.Progress("learning", 8, 8, 317)
+
+
+def test_few_partitions_and_statistics_are_held_at_once():
+    """Of 40 partitions, each of 2 threads reads one; statistics are dropped as soon as they are merged."""
+    threads, held, statistics, waiting = 2, [], [], []
+
+    def read(block):
+        waiting.append(1)
+        held.append(len(waiting))
+        return block
+
+    def done(progress):
+        waiting.pop()
+        if progress.partitions % 7 == 0:
+            statistics.append(sum(isinstance(thing, Part) for thing in gc.get_objects()))
+
+    X = da.from_array(np.eye(40, dtype=np.int8), chunks=(1, 40)).map_blocks(read, dtype=np.int8, meta=np.empty((0, 0)))
+    with dask.config.set(num_workers=threads):
+        distributed.fit(EXACT["rows"], (X, da.arange(40, chunks=1)), on_progress=done)
+    assert max(held) <= 2 * threads
+    assert 2 <= max(statistics) <= 2 * ARITY + 2 * threads
+
+
+def test_only_statistics_come_home(client):
+    """The client is sent far fewer bytes than the rows have, whatever the worker sums."""
+    X = da.random.default_rng(0).integers(0, 2, (400_000, 8), chunks=(50_000, 8), dtype=np.int64)
+    model = distributed.fit(EXACT["cells"], (X, X[:, 0] * 1.0), client)
+    arrays = distributed.additive.seen_out(model)[1]
+    assert model.n_samples_seen_ == 400_000
+    assert sum(array.nbytes for array in arrays.values()) < X.nbytes / 100
