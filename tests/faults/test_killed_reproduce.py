@@ -49,6 +49,12 @@ def wait_for_a_row(process, store):
         time.sleep(0.002)
 
 
+def ended(process):
+    """Status, and what was said on stderr."""
+    told = process.communicate()[1].decode()
+    return process.returncode, told
+
+
 def workers(process):
     with suppress(psutil.NoSuchProcess):
         return psutil.Process(process.pid).children(recursive=True)
@@ -75,7 +81,7 @@ def kill(process, whom, rng):
 @pytest.mark.timeout(1500)
 def test_a_killed_reproduction_loses_nothing(tmp_path):
     expected_store, report = tmp_path / "never killed", tmp_path / "report.html"
-    assert begun(expected_store, report).wait() == 0
+    assert ended(begun(expected_store, report)) == (0, "")
     expected, n_rows = lines(expected_store)
     assert len(expected) == n_rows > 50
     rng, kills, rounds = random.Random(23), 0, 0
@@ -88,15 +94,14 @@ def test_a_killed_reproduction_loses_nothing(tmp_path):
                 wait_for_a_row(process, store)
             time.sleep(rng.uniform(0, 0.1))
             if process.poll() is not None:
+                assert ended(process) == (0, "")
                 break
             kill(process, rng.choice(["all", "the command", "a worker"]), rng)
             kills += 1
             before, (found, count) = found, lines(store)
             assert len(found) == count
             assert before.items() <= found.items() <= expected.items()
-        process = begun(store, report)
-        told = process.communicate()[1].decode()
-        assert (process.returncode, told) == (0, "")
+        assert ended(begun(store, report)) == (0, "")
         assert lines(store) == (expected, n_rows)
         assert Store(store).n_unreadable == 0
     left = [path.name for path in tmp_path.iterdir() if path.name.endswith(SUFFIX)]
