@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sparsact.kernels.threads import threads
+from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.moments import Moments
@@ -199,6 +200,13 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
         if not count_rows(statistic):
             raise ValueError("no row of positive weight has been seen; fit some.")
+        place = statistic.place()
+        unit = 2.0 ** (LIMB_BITS * place)
+        found = self._in_unit(statistic.in_unit(place), request, penalty.over(unit))
+        return found.of_targets_over(unit, penalty)
+
+    def _in_unit(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
+        """The solution of a statistic whose targets are of size one."""
         if isinstance(statistic, RealStatistic):
             if penalty.kind == "correlation":
                 raise ValueError(

@@ -211,11 +211,11 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     @property
     def residual_variance_(self) -> Any:
-        """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left."""
-        freedom = self._fitted.residual_degrees_of_freedom
-        return self._squeezed(
-            self._fitted.squared_error / freedom if freedom > 0 else self._fitted.squared_error * np.nan
-        )
+        """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left, inf beyond float64."""
+        freedom, unit = self._fitted.residual_degrees_of_freedom, self._fitted.unit
+        with np.errstate(over="ignore"):  # of targets beyond 1e154
+            variance = unit * (unit * (self._fitted.squared_error / (freedom if freedom > 0 else np.nan)))
+        return self._squeezed(variance)
 
     @property
     def r2_(self) -> Any:
