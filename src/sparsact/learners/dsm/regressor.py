@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sparsact.checks import check_row_weights
 from sparsact.learners.dsm.bottom import Bottom
 from sparsact.learners.dsm.choice import NAMES, router_of
 from sparsact.learners.dsm.fitted import FittedDSM, check_size
@@ -228,6 +229,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
             self, X, y, reset=first, dtype=np.float64, multi_output=True, y_numeric=True, order="C"
         )
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        check_row_weights(weights)
         targets = np.asarray(targets, dtype=np.float64)
         columns = targets.reshape(len(targets), -1)
         layer = self._draw(rows, weights) if first else self._drawn

@@ -202,9 +202,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         results = summary(degrees, alphas, squared, variance)
         best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])
         degree, alpha = int(results["degree"][best]), float(results["alpha"][best])
-        solution = self._solve_for(
-            everything, request.of_degree(degree), Penalty("ridge", alpha, self.fit_intercept)
-        )
+        solution = self._solve_for(everything, request.of_degree(degree), Penalty("ridge", alpha, self.fit_intercept))
         solution.encoding = stream.encoding
         with np.errstate(over="ignore"):
             for name in ("mean_mse", "std_mse", "fold_mse"):

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sparsact.checks import check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import threads
 from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
@@ -280,15 +281,14 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
 _NUMBERS = ("n_hashes", "width", "alpha")
-MOST, LEAST_WEIGHT = 1e305, 1e-100
+MOST, LEAST = 1e305, 1e-300  # of columns and targets; of the largest target
 
 
 def _check_sizes(X: Array, weights: Array) -> None:
-    """Differences of rows, and inverses of weights, must be floats."""
+    """Differences of rows, and inverses of weights and products with them, must be floats."""
     if np.abs(X).max() > MOST:
         raise ValueError(f"`X` holds numbers beyond {MOST:g}, whose differences may be none; scale its columns down.")
-    if ((weights > 0) & (weights < LEAST_WEIGHT)).any():
-        raise ValueError(f"a weight is below {LEAST_WEIGHT:g}, but not 0; scale the weights up, or set it to 0.")
+    check_row_weights(weights)
 
 
 def _without(rows: list[tuple[Array, Array, Array]], X: Array, Y: Array, weights: Array) -> tuple[Array, Array, Array]:
