@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import check_row_weights
 from sparsact.kernels.threads import threads
+from sparsact.learners.door import row_weights, validated
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
@@ -93,9 +94,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             raise ValueError(_NO_STATISTIC)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=streamed
-            )
+            weights = row_weights(sample_weight, X, allow_all_zero_weights=streamed)
             check_row_weights(weights)
             _check_products(weights, y)
         if "stream_" not in self.__dict__:
@@ -123,7 +122,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         """Parameters, X and y as scikit-learn checks them."""
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
+        rows, targets = validated(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
         return kernel_dtype(rows), targets
 
     def _request(self, degree: int | None = None) -> Request:

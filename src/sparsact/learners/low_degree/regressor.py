@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.door import row_weights
 from sparsact.learners.low_degree.automatic import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.solve import Penalty
@@ -168,7 +169,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         if self.heredity is not None or self.solver in ("lasso", "correlation"):
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
-        weights = None if weight is None else _check_sample_weight(weight, X, dtype=np.float64)
+        weights = None if weight is None else row_weights(weight, X)
         penalty = Penalty("ridge", float(self.alpha), self.fit_intercept)
         return automatic_degree(X, Batch(y, weights), self._request(degree=0), penalty)
 

@@ -89,7 +89,7 @@ class Solution:
     unit: float = 1.0
 
     def of_targets_over(self, unit: float, penalty: Penalty) -> Solution:
-        """This solution, found for targets over a unit, for the targets themselves."""
+        """The solution for the targets themselves, where it was found for targets over a unit."""
         self.polynomial, self.unit, self.penalty = self.polynomial.times(unit), unit, penalty
         return self
 

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import threads
+from sparsact.learners.door import row_weights, validated
 from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
 from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
@@ -133,8 +134,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
+        weights = row_weights(sample_weight, X)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         _check_sizes(X, weights)
@@ -218,7 +219,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             numbers = np.ascontiguousarray(X, dtype=np.float64)
             if np.isfinite(numbers.sum()):
                 return numbers
-        rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")
         return rows
 
     def _values(self, X: Any) -> Array:
