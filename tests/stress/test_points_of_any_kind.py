@@ -162,7 +162,9 @@ def test_one_row_is_too_few_for_folds_and_classes():
     assert LSHClassifier(random_state=0).fit(SIGNS, np.full(m, 7)).predict(SIGNS[:2]).tolist() == [7, 7]
 
 
-@pytest.mark.parametrize(("solver", "degree"), [("kernel", 1), pytest.param("kernel", 2, marks=pytest.mark.slow), ("correlation", 1)])
+@pytest.mark.parametrize(
+    ("solver", "degree"), [("kernel", 1), pytest.param("kernel", 2, marks=pytest.mark.slow), ("correlation", 1)]
+)
 def test_1024_columns(solver, degree):
     X = rng.integers(0, 2, (101, 1024))
     y = rng.normal(size=101)

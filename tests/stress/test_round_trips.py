@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsact import LowDegreeClassifier, LowDegreeRegressor, LSHRegressor, kernels
+from sparsact import LowDegreeClassifier, LowDegreeRegressor, LSHClassifier, LSHRegressor, kernels
 from sparsact.kernels import dispatch
 
 rng = np.random.default_rng(0)
@@ -78,6 +78,15 @@ def test_classes_forgotten():
     weights = np.full(9, 2.0**300)
     model.partial_fit(SIGNS[:9], labels[:9], sample_weight=weights).forget(SIGNS[:9], labels[:9], weights)
     np.testing.assert_array_equal(model.predict_proba(SIGNS), never.predict_proba(SIGNS))
+
+
+@pytest.mark.parametrize("make", [LowDegreeClassifier, lambda: LSHClassifier(2, random_state=0)])
+def test_weights_that_stand_where_classes_do(make):
+    labels = rng.integers(0, 3, m)
+    model = make().fit(SIGNS, labels)
+    with pytest.raises(ValueError, match=r"`classes` must be \[0, 1, 2\].*sample_weight="):
+        model.partial_fit(SIGNS[:9], labels[:9], np.full(9, 2.0))
+    assert model.partial_fit(SIGNS[:9], labels[:9], [2, 1, 0]).n_samples_seen_ == m + 9
 
 
 def test_rows_of_buckets_taken_away():

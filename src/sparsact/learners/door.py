@@ -23,6 +23,15 @@ def row_weights(weights: Any, X: NDArray[Any], **checks: Any) -> NDArray[np.floa
         return np.asarray(_check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True, **checks))
 
 
+def check_classes(named: Any, known: NDArray[Any]) -> None:
+    """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
+    if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):
+        raise ValueError(
+            f"`classes` must be {known.tolist()}, as in the first call, or be left out; weights of rows are passed as "
+            "sample_weight=."
+        )
+
+
 @contextmanager
 def _telling_where(**tables: Any) -> Iterator[None]:
     try:
