@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from commands import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,3 +168,15 @@ def test_networks_scale_with_the_targets(scale):
         return SparselyActivatedRegressor(8, n_restarts=1, random_state=0).fit(SIGNS, y).predict(SIGNS)
 
     np.testing.assert_allclose(predictions(Y * scale) / scale, predictions(Y), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e200])
+def test_the_command_refuses_what_its_report_cannot_hold(scale, tmp_path, capsys):
+    rows = np.column_stack([(1 - SIGNS) // 2, Y * scale]).tolist()
+    lines = [",".join(f"{value!r}" if i == n else f"{value:.0f}" for i, value in enumerate(row)) for row in rows]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["a,b,c,d,e,y", *lines]))
+    status, out, err = run(capsys, "fit", table, "--target", "y")
+    assert (status, out) == (2, "")
+    assert "the target 'y' is of size" in err
+    assert err.count("\n") == 1
