@@ -4,16 +4,24 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "forks.hpp"
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 namespace sparsact::SPARSACT_ISA {
 
-// `wanted` threads; 0 or less asks OpenMP, and so obeys OMP_NUM_THREADS and threadpoolctl.
+constexpr int MOST_THREADS = 1024;  // more than OpenMP can make end the process
+
+// `wanted` threads; 0 or less asks OpenMP, and so obeys OMP_NUM_THREADS and threadpoolctl. One in a process
+// whose parent had threads: those of OpenMP do not survive a fork.
 inline int available_threads(int wanted) {
 #ifdef _OPENMP
-    return wanted > 0 ? wanted : omp_get_max_threads();
+    const int number =
+        lost_threads() ? 1 : std::min(wanted > 0 ? wanted : omp_get_max_threads(), MOST_THREADS);
+    if (number > 1) remember_threads();
+    return number;
 #else
     (void)wanted;
     return 1;

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.hypercube import Masks, Subset, masks_of, n_words
 
+MOST_WEIGHT = 1e100  # of a row
+
 
 def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:
     """``values`` as a float64 table of length 2**n; the input itself when it is one already."""
@@ -83,6 +85,17 @@ def checked_size(value: int, what: str, least: int = 1) -> int:
     if number < least:
         raise ValueError(f"{what} must be {least} or more; got {number}.")
     return number
+
+
+def check_row_weights(weights: NDArray[np.float64]) -> None:
+    """Refuse weights of rows so small or large, zeros apart, that inverses and products with squares may be none."""
+    strange = (weights != 0) & ~((weights >= 1 / MOST_WEIGHT) & (weights <= MOST_WEIGHT))
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise ValueError(
+            f"the weight of row {row} is {weights[row]:g}; weights must be 0 or lie between {1 / MOST_WEIGHT:g} and "
+            f"{MOST_WEIGHT:g}: scale them all, or set it to 0."
+        )
 
 
 def checked_positive(value: Any, what: str) -> float:

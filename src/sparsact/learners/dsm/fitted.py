@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.door import validated
 from sparsact.learners.dsm.bottom import Bottom
 from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import TopLayer
@@ -113,7 +114,7 @@ class FittedDSM:
         return self._solution
 
     def _rows(self, X: ArrayLike) -> Array:
-        rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")
         check_size(rows, self.layer_.bottom)
         return rows
 

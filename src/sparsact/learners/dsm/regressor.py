@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from sparsact.checks import check_row_weights
+from sparsact.learners.door import row_weights, validated
 from sparsact.learners.dsm.bottom import Bottom
 from sparsact.learners.dsm.choice import NAMES, router_of
 from sparsact.learners.dsm.fitted import FittedDSM, check_size
@@ -241,10 +243,11 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, epochs: int) -> Self:
         self._validate_params()
         first = not self.__sklearn_is_fitted__()
-        rows, targets = validate_data(
+        rows, targets = validated(
             self, X, y, reset=first, dtype=np.float64, multi_output=True, y_numeric=True, order="C"
         )
-        weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        weights = row_weights(sample_weight, rows)
+        check_row_weights(weights)
         targets = np.asarray(targets, dtype=np.float64)
         columns = targets.reshape(len(targets), -1)
         layer = self._draw(rows, weights) if first else self._drawn

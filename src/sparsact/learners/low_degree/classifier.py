@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.door import check_classes
 from sparsact.learners.low_degree.estimator import LowDegree
 
 
@@ -89,6 +90,8 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
                     f"classification needs at least 2 classes; `y` holds 1 class, {self.classes_.tolist()[0]!r}. "
                     "Pass rows of another class, or name all of them in partial_fit(classes=)."
                 )
+        else:
+            check_classes(classes, self.classes_)
         place = np.searchsorted(self.classes_, labels)
         unknown = self.classes_[np.minimum(place, len(self.classes_) - 1)] != labels
         if unknown.any():

@@ -49,7 +49,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         Mean over folds of the held-out R2 of the choice.
     cv_results_ : dict of ndarrays
         ``degree``, ``alpha``, ``mean_mse``, ``std_mse``, ``mean_r2``, ``std_r2`` (n_candidates,) and ``fold_mse``,
-        ``fold_r2`` (n_candidates, n_folds); several targets are averaged.
+        ``fold_r2`` (n_candidates, n_folds); several targets are averaged. Squared errors beyond float64 are inf.
     coef_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
         Of the choice, fitted to all rows.
 
@@ -207,14 +207,17 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         for fold, statistic in enumerate(stream.statistics):
             if not count_rows(statistic):
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
-        squared, variance = fold_scores(stream, request, degrees, alphas, fit_intercept=self.fit_intercept)
+        everything = stream.total()
+        of_size_one = stream.in_unit(everything.place())
+        squared, variance = fold_scores(of_size_one, request, degrees, alphas, fit_intercept=self.fit_intercept)
         results = summary(degrees, alphas, squared, variance)
         best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])
         degree, alpha = int(results["degree"][best]), float(results["alpha"][best])
-        solution = self._solve_for(
-            stream.total(), request.of_degree(degree), Penalty("ridge", alpha, self.fit_intercept)
-        )
+        solution = self._solve_for(everything, request.of_degree(degree), Penalty("ridge", alpha, self.fit_intercept))
         solution.encoding = stream.encoding
+        with np.errstate(over="ignore"):
+            for name in ("mean_mse", "std_mse", "fold_mse"):
+                results[name] = solution.unit * (solution.unit * results[name])
         solution.choice = Choice(degree, alpha, float(results["mean_r2"][best]), results)
         return solution
 

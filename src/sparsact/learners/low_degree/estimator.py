@@ -10,19 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from sparsact.checks import check_row_weights
 from sparsact.kernels.threads import threads
+from sparsact.learners.door import row_weights, validated
+from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
 from sparsact.learners.points import kernel_dtype
 
+MOST_TOTAL = 1e200  # weight of all rows
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
@@ -89,9 +94,9 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             raise ValueError(_NO_STATISTIC)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=streamed
-            )
+            weights = row_weights(sample_weight, X, allow_all_zero_weights=streamed)
+            check_row_weights(weights)
+            _check_products(weights, y)
         if "stream_" not in self.__dict__:
             self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
         batch = Batch(y, weights, self._folds_of(len(y), sign) if self._n_folds() > 1 else None, sign)
@@ -117,7 +122,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         """Parameters, X and y as scikit-learn checks them."""
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, targets = validate_data(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
+        rows, targets = validated(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
         return kernel_dtype(rows), targets
 
     def _request(self, degree: int | None = None) -> Request:
@@ -199,6 +204,19 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
         if not count_rows(statistic):
             raise ValueError("no row of positive weight has been seen; fit some.")
+        weight = statistic.weight if isinstance(statistic, RealStatistic) else statistic.totals.total_weight()
+        if not weight < MOST_TOTAL:
+            raise ValueError(
+                f"the total weight, {weight:.1e} over {count_rows(statistic):.1e} rows, leaves no room for sums of "
+                f"squares; keep it below {MOST_TOTAL:.0e}: scale the weights down."
+            )
+        place = statistic.place()
+        unit = 2.0 ** (LIMB_BITS * place)
+        found = self._in_unit(statistic.in_unit(place), request, penalty.over(unit))
+        return found.of_targets_over(unit, penalty)
+
+    def _in_unit(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
+        """The solution of a statistic whose targets are of size one."""
         if isinstance(statistic, RealStatistic):
             if penalty.kind == "correlation":
                 raise ValueError(
@@ -210,7 +228,10 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             family = statistic.family.leading(request.family(size.n))
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
         else:
-            size = request.size(statistic.n, statistic.totals.n_rows, statistic.n_targets)
+            n_rows = statistic.totals.n_rows
+            if request.solver == "kernel" and isinstance(statistic, Rows):
+                n_rows = statistic.n_points  # distinct ones: the statistic is joined, as it is in a unit
+            size = request.size(statistic.n, n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"
             kept = not isinstance(statistic, Moments)
             route = plan(size, request.solver, request.max_memory, written=written, rows_kept=kept)
@@ -224,3 +245,18 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             chosen = select(equations, family, self.heredity)
             family, equations = family.part(chosen), equations.part(chosen)
         return from_equations(equations, family, route, penalty)
+
+
+def _check_products(weights: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """Refuse rows whose target times weight overflows, or loses digits near the smallest floats."""
+    with np.errstate(over="ignore", under="ignore"):
+        products = weights[:, None] * y
+    normal = np.abs(products) >= np.finfo(float).tiny
+    back = np.divide(products, weights[:, None], where=weights[:, None] > 0, out=y.copy())
+    lost = ~np.isfinite(products) | (~normal & (back != y))
+    if lost.any():
+        row, target = (int(i) for i in np.argwhere(lost)[0])
+        raise ValueError(
+            f"row {row} has weight {weights[row]:g} and target {y[row, target]:g}, whose product is beyond float64; "
+            "scale the weights or the targets."
+        )

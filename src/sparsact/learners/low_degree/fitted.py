@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import threads
+from sparsact.learners.door import validated
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.solve import Solution
@@ -132,7 +133,7 @@ class FittedLowDegree(ABC):
         check_is_fitted(self)
         encoding = self.encoding_
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
-        rows = kernel_dtype(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        rows = kernel_dtype(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
         if encoding is None:
             return self._polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))

@@ -19,7 +19,10 @@ from sparsact.learners.low_degree.stream import Request, Stream
 def fold_scores(
     stream: Stream, request: Request, degrees: list[int], alphas: list[float], *, fit_intercept: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Held-out mean squared errors (degrees, alphas, folds, T), and each fold's variance about its mean (folds, T)."""
+    """Held-out mean squared errors (degrees, alphas, folds, T), and each fold's variance about its mean (folds, T).
+
+    Of targets of size one, as :meth:`Stream.in_unit` gives them: else squares may overflow or vanish.
+    """
     shape = (len(degrees), len(alphas), stream.n_folds, stream.n_targets)
     squared, variance = np.empty(shape), np.empty(shape[2:])
     everything = stream.total()
@@ -91,7 +94,7 @@ def _weight(statistic: Any) -> float:
 
 def _variance(statistic: Any) -> NDArray[np.float64]:
     if isinstance(statistic, RealStatistic):
-        return np.asarray(statistic.target_squares / statistic.weight)
+        return np.asarray(statistic.normal_equations(fit_intercept=True).target_squares / statistic.weight)
     totals, weight = statistic.totals, statistic.totals.total_weight()
     return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)
 

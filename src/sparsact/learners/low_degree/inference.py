@@ -38,15 +38,16 @@ def standard_errors(solution: Solution, places: NDArray[np.intp] | None) -> NDAr
         )
     variance = solution.squared_error / freedom
     unscaled = np.maximum(solution.unscaled_variances(places), 0.0)
-    return np.asarray(np.sqrt(variance[:, None] * unscaled))
+    return np.asarray(solution.unit * np.sqrt(variance[:, None] * unscaled))
 
 
 def _of_averages(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.float64]:
     """Standard error of a mean of ``y chi_S``, whose square is ``y**2``."""
     polynomial = solution.polynomial
-    coef = np.concatenate([polynomial.intercept[None], polynomial.coef])[places].T
-    second_moment = solution.target_squares / solution.total_weight + polynomial.intercept**2
-    return np.asarray(np.sqrt(np.maximum(second_moment[:, None] - coef**2, 0.0) / solution.n_rows))
+    coef = np.concatenate([polynomial.intercept[None], polynomial.coef])[places].T / solution.unit
+    second_moment = solution.target_squares / solution.total_weight + (polynomial.intercept / solution.unit) ** 2
+    variance = np.maximum(second_moment[:, None] - coef**2, 0.0) / solution.n_rows
+    return np.asarray(solution.unit * np.sqrt(variance))
 
 
 def confidence_intervals(solution: Solution, places: NDArray[np.intp] | None, confidence: float) -> NDArray[np.float64]:

@@ -68,6 +68,11 @@ class Moments(Statistic):
         self._waiting.merge(rows)
         self.digest()
 
+    def in_unit(self, place: int) -> Self:
+        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+        self.digest()
+        return super().in_unit(place)
+
     def digest(self) -> None:
         """Turn the waiting rows into moments."""
         points, waiting = self._waiting.points, self._waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -54,6 +55,12 @@ class Polynomial:
         coef = np.empty((len(self.family), len(self.intercept)))
         coef[order] = correlations(self.dual.points, weights, self.family.masks[order]).to_float().T
         return coef
+
+    def times(self, factor: float) -> Polynomial:
+        """The polynomial times a number."""
+        dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * factor)
+        coef = self.coef * factor if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
+        return Polynomial(self.family, coef, self.intercept * factor, dual)
 
     def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Values (m, T) at packed points: by a table, a walk over the monomials, or the dual if there are very many.

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
+from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.totals import check_alike
 
 _VALUES_AT_ONCE = 1 << 22
+NO_TARGET = -(1 << 20)
+MOST_PRODUCT = 1e100
 
 
 class RealStatistic:
@@ -27,6 +33,9 @@ class RealStatistic:
         Weighted means.
     gram, rhs, target_squares : ndarray of shape (D, D), (D, T), (T,)
         Centred inner products.
+    exponents : ndarray of shape (T,), int64
+        Of the largest number among the targets seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
+        is kept over ``2**(32 * place())``, so that squares neither overflow nor vanish.
     """
 
     def __init__(self, family: Family, n_targets: int) -> None:
@@ -37,6 +46,7 @@ class RealStatistic:
         self.gram = np.zeros((len(family), len(family)))
         self.rhs = np.zeros((len(family), n_targets))
         self.target_squares = np.zeros(n_targets)
+        self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -72,10 +82,30 @@ class RealStatistic:
         twin.merge(self)
         return twin
 
+    def place(self) -> int:
+        """Place on the grid of limbs of the unit of the targets: near the largest of them.
+
+        Raises
+        ------
+        ValueError
+            If targets differ so much in size that no unit serves all.
+        """
+        return place_of(self.exponents)
+
+    def in_unit(self, place: int) -> RealStatistic:
+        """The same rows with targets over ``2**(32 * place)``; to read from, as it shares the sums."""
+        view = copy(self)
+        view.exponents = np.where(self.exponents == NO_TARGET, NO_TARGET, self.exponents - LIMB_BITS * place)
+        return view
+
     def _block(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> RealStatistic:
         block = RealStatistic(self.family, self.n_targets)
         block.n_rows, block.weight = len(y), float(weights.sum())
         features = monomials(X, self.family)
+        check_products(features, self.family)
+        block.exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
+        block.exponents[~y.any(axis=0)] = NO_TARGET
+        y = np.ldexp(y, -LIMB_BITS * block.place())
         block.feature_mean, block.target_mean = weights @ features / block.weight, weights @ y / block.weight
         features -= block.feature_mean
         targets = y - block.target_mean
@@ -86,34 +116,70 @@ class RealStatistic:
         return block
 
     def _join(self, other: RealStatistic, sign: int) -> None:
+        exponents = np.maximum(self.exponents, other.exponents)
+        mine, theirs = (_over(statistic, place_of(exponents)) for statistic in (self, other))
         weight = self.weight + sign * other.weight
         share = sign * other.weight / weight if weight else 0.0
-        features, targets = other.feature_mean - self.feature_mean, other.target_mean - self.target_mean
+        features, targets = other.feature_mean - self.feature_mean, theirs.target_mean - mine.target_mean
         between = share * self.weight
         self.gram += sign * other.gram + between * np.outer(features, features)
-        self.rhs += sign * other.rhs + between * np.outer(features, targets)
-        self.target_squares += sign * other.target_squares + between * targets**2
+        self.rhs = mine.rhs + sign * theirs.rhs + between * np.outer(features, targets)
+        self.target_squares = mine.target_squares + sign * theirs.target_squares + between * targets**2
         self.feature_mean = self.feature_mean + share * features
-        self.target_mean = self.target_mean + share * targets
+        self.target_mean = mine.target_mean + share * targets
         self.weight, self.n_rows = weight, self.n_rows + sign * other.n_rows
+        self.exponents = exponents
 
     def normal_equations(self, *, fit_intercept: bool) -> NormalEquations:
         """The equations of the family."""
+        its = _over(self, 0)
         if fit_intercept:
             return NormalEquations(
-                self.gram,
-                self.rhs,
-                self.feature_mean,
-                self.target_mean,
-                self.target_squares,
-                self.weight,
-                self.n_rows,
+                self.gram, its.rhs, self.feature_mean, its.target_mean, its.target_squares, self.weight, self.n_rows
             )
         gram = self.gram + self.weight * np.outer(self.feature_mean, self.feature_mean)
-        rhs = self.rhs + self.weight * np.outer(self.feature_mean, self.target_mean)
-        squares = self.target_squares + self.weight * self.target_mean**2
+        rhs = its.rhs + self.weight * np.outer(self.feature_mean, its.target_mean)
+        squares = its.target_squares + self.weight * its.target_mean**2
         no_features, no_targets = np.zeros(len(self.family)), np.zeros(self.n_targets)
         return NormalEquations(gram, rhs, no_features, no_targets, squares, self.weight, self.n_rows)
+
+
+class _Targets(NamedTuple):
+    """What of a statistic depends on the targets."""
+
+    target_mean: NDArray[np.float64]
+    rhs: NDArray[np.float64]
+    target_squares: NDArray[np.float64]
+
+
+def _over(statistic: RealStatistic, place: int) -> _Targets:
+    """Means and products of targets over the unit of a place."""
+    shift = LIMB_BITS * (statistic.place() - place)
+    means, rhs, squares = statistic.target_mean, statistic.rhs, statistic.target_squares
+    if not shift:
+        return _Targets(means, rhs, squares)
+    return _Targets(np.ldexp(means, shift), np.ldexp(rhs, shift), np.ldexp(squares, 2 * shift))
+
+
+def place_of(exponents: NDArray[np.int64]) -> int:
+    """Place on the grid of limbs of a unit for targets of these exponents."""
+    there = np.flatnonzero(exponents != NO_TARGET)
+    if not len(there):
+        return 0
+    small, large = (int(there[choose(exponents[there])]) for choose in (np.argmin, np.argmax))
+    check_alike(int(exponents[large] - exponents[small]), small, large)
+    return int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS
+
+
+def check_products(features: NDArray[np.float64], family: Family) -> None:
+    """Refuse rows whose products of columns are so large that sums of their squares overflow."""
+    largest = np.abs(features).max(axis=0, initial=0.0)
+    if not (largest < MOST_PRODUCT).all():
+        column = int(np.argmin(largest < MOST_PRODUCT))
+        raise ValueError(
+            f"columns {family.subsets[column]} of `X` have a product of {largest[column]:.0e} in some row, and squares "
+            f"of products beyond {MOST_PRODUCT:.0e} overflow; scale the columns."
+        )
 
 
 def monomials(X: NDArray[np.float64], family: Family) -> NDArray[np.float64]:

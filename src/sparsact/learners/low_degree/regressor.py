@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.door import row_weights
 from sparsact.learners.low_degree.automatic import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.solve import Penalty
@@ -168,7 +169,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         if self.heredity is not None or self.solver in ("lasso", "correlation"):
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
-        weights = None if weight is None else _check_sample_weight(weight, X, dtype=np.float64)
+        weights = None if weight is None else row_weights(weight, X)
         penalty = Penalty("ridge", float(self.alpha), self.fit_intercept)
         return automatic_degree(X, Batch(y, weights), self._request(degree=0), penalty)
 
@@ -211,11 +212,11 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     @property
     def residual_variance_(self) -> Any:
-        """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left."""
-        freedom = self._fitted.residual_degrees_of_freedom
-        return self._squeezed(
-            self._fitted.squared_error / freedom if freedom > 0 else self._fitted.squared_error * np.nan
-        )
+        """Squared residual per degree of freedom, a float or (T,); NaN when no freedom is left, inf beyond float64."""
+        freedom, unit = self._fitted.residual_degrees_of_freedom, self._fitted.unit
+        with np.errstate(over="ignore"):  # of targets beyond 1e154
+            variance = unit * (unit * (self._fitted.squared_error / (freedom if freedom > 0 else np.nan)))
+        return self._squeezed(variance)
 
     @property
     def r2_(self) -> Any:

@@ -62,6 +62,11 @@ class Rows(Statistic):
         self.totals.merge(other.totals, sign)
         self._append(other.codes, other.weights.times(sign), other.sums.times(sign))
 
+    def in_unit(self, place: int) -> Self:
+        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+        self.join()
+        return super().in_unit(place)
+
     def _append(self, codes: NDArray[np.uint64], weights: ExactSum, sums: ExactSum) -> None:
         self._appended.append((codes, weights, sums))
         if self.n_points > max(1 << 18, 3 * self._n_joined):  # amortised: each row is sorted a few times at the most

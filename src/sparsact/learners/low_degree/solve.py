@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from sparsact.learners.low_degree.statistic import Statistic
 from sparsact.learners.points import Encoding
 
 _MOST_VARIANCES = 100
+_ALL_ZERO = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 _AVERAGES = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
 
 
@@ -33,6 +34,13 @@ class Penalty:
     kind: str
     alpha: float
     fit_intercept: bool
+
+    def over(self, unit: float) -> Penalty:
+        """The same penalty for targets over a unit: that on a square is as it was, that on a size is in the unit."""
+        if self.kind != "lasso":
+            return self
+        with np.errstate(over="ignore"):
+            return replace(self, alpha=min(float(np.float64(self.alpha) / unit), _ALL_ZERO))
 
 
 @dataclass(frozen=True)
@@ -56,9 +64,11 @@ class Solution:
     solver, reason : str
         The route, and one sentence on why.
     squared_error, target_squares : ndarray of shape (T,)
-        Weighted squares of the residuals, and of the targets about their mean.
+        Weighted squares of the residuals, and of the targets about their mean, both over ``unit**2``.
     n_rows, total_weight : int, float
         Rows of non-zero weight, and the sum of the weights.
+    unit : float
+        A power of two near the size of the targets, over which squares are float64 whatever that size.
     """
 
     polynomial: Polynomial
@@ -76,6 +86,12 @@ class Solution:
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
     choice: Choice | None = None
+    unit: float = 1.0
+
+    def of_targets_over(self, unit: float, penalty: Penalty) -> Solution:
+        """The solution for the targets themselves, where it was found for targets over a unit."""
+        self.polynomial, self.unit, self.penalty = self.polynomial.times(unit), unit, penalty
+        return self
 
     @cached_property
     def factor(self) -> Factor | None:
@@ -242,9 +258,8 @@ def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: in
     mean = rows.totals.sums.to_float() / rows.totals.total_weight()  # about the mean: nothing large cancels
     about = rows.totals.squares_about(mean)
     values, sums = values - mean, sums - weights * mean
-    with np.errstate(over="ignore", invalid="ignore"):  # targets beyond 1e154 have no finite square
-        error = about + np.einsum("mt,mt->t", values, weights * values - 2 * sums)
-        return np.asarray(np.maximum(error, 0.0))
+    error = about + np.einsum("mt,mt->t", values, weights * values - 2 * sums)
+    return np.asarray(np.maximum(error, 0.0))
 
 
 def as_cells(statistic: Statistic) -> Cells:

@@ -11,6 +11,7 @@ Three forms hold the same exact sums; each can stand for any degree, so that the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -33,7 +34,11 @@ class Statistic(ABC):
         Number of targets T.
     totals : Totals
         Rows, weight, sums and squares of the targets.
+    sums : ExactSum of shape (T, ...)
+        Of weighted targets, in the form of the class.
     """
+
+    sums: ExactSum
 
     def __init__(self, n: int, n_targets: int) -> None:
         self.n = n
@@ -74,6 +79,16 @@ class Statistic(ABC):
         twin = self._empty()
         twin.merge(self)
         return twin
+
+    def place(self) -> int:
+        """Place of a unit of the targets, see :meth:`Totals.place`."""
+        return self.totals.place()
+
+    def in_unit(self, place: int) -> Self:
+        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+        view = copy(self)
+        view.totals, view.sums = self.totals.in_unit(place), self.sums.in_unit(place)
+        return view
 
     def _empty(self) -> Self:
         return type(self)(self.n, self.n_targets)

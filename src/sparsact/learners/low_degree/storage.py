@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsact import storage
+from sparsact.checks import checked_positive
 from sparsact.hypercube import WORD, n_words
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.polynomial import Polynomial
@@ -106,6 +107,7 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
         "reason": solution.reason,
         "n_rows": solution.n_rows,
         "total_weight": solution.total_weight,
+        "unit": solution.unit,
         "penalty": [penalty.kind, penalty.alpha, bool(penalty.fit_intercept)],
         "parameters": solution.parameters,
         "encoding": solution.encoding,
@@ -154,6 +156,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=_choice(state["choice"], arrays) if "choice" in state else None,
+        unit=checked_positive(state["unit"], "the unit of targets"),
     )
 
 

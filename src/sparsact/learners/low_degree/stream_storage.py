@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from sparsact.hypercube import n_words
-from sparsact.learners.exact_sum import MOST_DIGIT, MOST_PLACES, ExactSum
+from sparsact.learners.exact_sum import LIMB_BITS, MOST_DIGIT, MOST_PLACES, ExactSum
 from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.real import NO_TARGET, RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.stored import check_bits, listed, spanned
 from sparsact.learners.low_degree.stream import Batch, Stream
 from sparsact.learners.stored import Arrays, State, encoding_named, expect
+
+MOST_EXPONENT = LIMB_BITS * MOST_PLACES
 
 
 def stream_out(stream: Stream, arrays: Arrays) -> State:
@@ -73,6 +75,7 @@ def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
     if isinstance(statistic, RealStatistic):
         arrays |= {f"{name}.{part}": getattr(statistic, part) for part in _REAL}
         arrays[f"{name}.masks"] = statistic.family.masks
+        arrays[f"{name}.exponents"] = statistic.exponents
         return {"kind": "real", "weight": statistic.weight, "n_rows": statistic.n_rows}
     state: State = {"n_rows": statistic.totals.n_rows, "base": {}}
     if isinstance(statistic, Rows):
@@ -131,6 +134,10 @@ def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) ->
     real = RealStatistic(family, n_targets)
     for part in _REAL:
         setattr(real, part, expect(arrays, f"{name}.{part}", np.float64, getattr(real, part).shape))
+    real.exponents = expect(arrays, f"{name}.exponents", np.int64, (n_targets,))
+    outside = np.abs(real.exponents) > MOST_EXPONENT
+    if (outside & (real.exponents != NO_TARGET)).any():
+        raise ValueError("targets beyond any double")
     real.weight, real.n_rows = float(state["weight"]), int(state["n_rows"])
     return real
 

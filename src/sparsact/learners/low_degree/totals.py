@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
+from sparsact.learners.exact_sum import LIMB_BITS, ExactSum
+
+_MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish beside those of the larger
 
 
 class Totals:
@@ -52,12 +53,36 @@ class Totals:
         """Sum of the weights."""
         return float(self.weight.to_float()[0])
 
+    def place(self) -> int:
+        """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
+
+        Raises
+        ------
+        ValueError
+            If targets differ so much in size that no unit serves all.
+        """
+        (weight,) = self.weight.to_fractions()
+        sizes = [square / weight for square in self.squares.to_fractions()] if weight > 0 else []
+        some = [size for size in sizes if size > 0]
+        if not some:
+            return 0
+        powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
+        check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
+        return round(max(powers) / (2 * LIMB_BITS))
+
+    def in_unit(self, place: int) -> Totals:
+        """The totals of targets over ``2**(32 * place)``, to read from."""
+        view = Totals(self.sums.shape[0])
+        view.n_rows, view.weight = self.n_rows, self.weight
+        view.sums, view.squares = self.sums.in_unit(place), self.squares.in_unit(2 * place)
+        return view
+
     def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels; inf beyond float64."""
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels."""
         (weight,) = self.weight.to_fractions()
         return np.array(
             [
-                _rounded(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
+                float(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
                 for c, total, square in zip(
                     centre.tolist(), self.sums.to_fractions(), self.squares.to_fractions(), strict=True
                 )
@@ -65,8 +90,10 @@ class Totals:
         )
 
 
-def _rounded(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return inf  # squares of targets beyond 1e154
+def check_alike(powers_of_two: int, small: int, large: int) -> None:
+    """Refuse targets so far apart in size that squares of both are not float64 in one unit."""
+    if powers_of_two > _MOST_APART:
+        raise ValueError(
+            f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
+            "both; fit them in turns, or scale them."
+        )

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.learners.door import check_classes
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.layout import Array
 
@@ -92,6 +93,8 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
             self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
             if not len(self.classes_):
                 raise ValueError("`classes` is empty; list every label that will come.")
+        else:
+            check_classes(classes, self.classes_)
         Y = self._indicators(labels)
         self._receive(rows, Y, weights, anew=anew, streaming=streaming)
         return self

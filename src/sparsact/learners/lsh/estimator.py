@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from sparsact.checks import check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import threads
+from sparsact.learners.door import row_weights, validated
 from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
 from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
@@ -132,8 +134,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
+        weights = row_weights(sample_weight, X)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         _check_sizes(X, weights)
@@ -217,7 +219,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             numbers = np.ascontiguousarray(X, dtype=np.float64)
             if np.isfinite(numbers.sum()):
                 return numbers
-        rows: Array = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")
         return rows
 
     def _values(self, X: Any) -> Array:
@@ -280,15 +282,14 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
 _NUMBERS = ("n_hashes", "width", "alpha")
-MOST, LEAST_WEIGHT = 1e305, 1e-100
+MOST, LEAST = 1e305, 1e-300  # of columns and targets; of the largest target
 
 
 def _check_sizes(X: Array, weights: Array) -> None:
-    """Differences of rows, and inverses of weights, must be floats."""
+    """Differences of rows, and inverses of weights and products with them, must be floats."""
     if np.abs(X).max() > MOST:
         raise ValueError(f"`X` holds numbers beyond {MOST:g}, whose differences may be none; scale its columns down.")
-    if ((weights > 0) & (weights < LEAST_WEIGHT)).any():
-        raise ValueError(f"a weight is below {LEAST_WEIGHT:g}, but not 0; scale the weights up, or set it to 0.")
+    check_row_weights(weights)
 
 
 def _without(rows: list[tuple[Array, Array, Array]], X: Array, Y: Array, weights: Array) -> tuple[Array, Array, Array]:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.threads import threads
-from sparsact.learners.lsh.estimator import MOST, LSHModel
+from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
 
 
@@ -182,6 +182,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
         if np.abs(Y).max() > MOST:
             raise ValueError(f"`y` holds numbers beyond {MOST:g}, whose sums may be none; scale it down.")
+        largest = np.abs(Y).max(axis=0)
+        if reset and ((largest > 0) & (largest < LEAST)).any():
+            raise ValueError(f"`y` holds nothing beyond {LEAST:g} but zeros, too little to divide by; scale it up.")
         if reset:
             self._one_target: bool = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:

@@ -15,6 +15,7 @@ from sparsact.learners.lsh.layout import Array, Layout
 
 ROWS_AT_ONCE = 8192
 MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+MOST_COUNT = 2**62  # of rows, over all tables
 LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 
@@ -98,7 +99,19 @@ class BucketTable:
         self._drop_empty()
 
     def merge(self, other: BucketTable) -> None:
-        """Take in all rows of a table of the same layout."""
+        """Take in all rows of a table of the same layout.
+
+        Raises
+        ------
+        ValueError
+            If counts, or their sum over tables, would exceed int64.
+        """
+        n_rows = self.n_rows + other.n_rows
+        if n_rows * self.layout.n_tables > MOST_COUNT:
+            raise ValueError(
+                f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MOST_COUNT:,}; "
+                "merge fewer models."
+            )
         ids = self.index.insert(other.index.keys.copy())
         self._make_room()
         self._counts[ids] += other.counts

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
+from sparsact.learners.door import row_weights, validated
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
 from sparsact.learners.sparsely_activated.limits import Limits
@@ -149,10 +150,8 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         rng = _generator(self.random_state)
-        rows, targets = validate_data(
-            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
-        )
-        weights = _counts(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+        rows, targets = validated(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube")
+        weights = _counts(row_weights(sample_weight, rows))
         self.encoding_ = self._encoding(rows)
         inputs = self._inputs(rows)[weights > 0]
         sample = Sample.of(
@@ -181,9 +180,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Predicted targets, (m,)."""
         check_is_fitted(self)
         finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
-        return self.network_(
-            self._inputs(validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
-        )
+        return self.network_(self._inputs(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite)))
 
     @property
     def domain_(self) -> str:
