@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 
 def peak_memory() -> int:
@@ -16,6 +16,9 @@ def peak_memory() -> int:
         import psutil
 
         return int(psutil.Process().memory_info().peak_wset)
+    if sys.platform == "linux":  # where `getrusage` also counts the process that this one was started from
+        with Path("/proc/self/status").open() as status:
+            return 1024 * int(next(line for line in status if line.startswith("VmHWM:")).split()[1])
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
