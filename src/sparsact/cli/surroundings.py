@@ -12,17 +12,18 @@ from pathlib import Path, PurePath
 
 def peak_memory() -> int:
     """Most bytes that this process has held at once."""
-    if sys.platform == "win32":
+    if sys.platform == "linux":  # where `getrusage` also counts the process that this one was started from
+        with Path("/proc/self/status").open() as status:
+            return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+    elif sys.platform == "win32":
         import psutil
 
         return int(psutil.Process().memory_info().peak_wset)
-    if sys.platform == "linux":  # where `getrusage` also counts the process that this one was started from
-        with Path("/proc/self/status").open() as status:
-            return 1024 * int(next(line for line in status if line.startswith("VmHWM:")).split()[1])
-    import resource
+    else:
+        import resource
 
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def versions() -> tuple[tuple[str, str], ...]:
