@@ -3,6 +3,8 @@
 import functools
 import json
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -73,9 +75,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch, folder, tmp_path, small, case):
-    """Ctrl-C at every third batch, or at every seventh, in every pass over the rows."""
+EVERY = [pytest.param(case, 3, marks=pytest.mark.slow) for case in CASES]
+
+
+@pytest.mark.parametrize(("case", "every"), [("bits", 5), ("targets", 7), ("tables", 13), *EVERY])
+def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch, folder, tmp_path, small, case, every):
+    """Ctrl-C at every so many batches, in every pass over the rows."""
     pattern, *words = CASES[case]
     model, told = tmp_path / "m.sparsact", []
     signals = Interrupted(monkeypatch)
@@ -85,22 +90,144 @@ def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch
     told.append(json.loads(out))
     whole = model.read_bytes()
     statistic = tmp_path / "m.statistic"
-    for signals.every in (3, 7):
-        model.unlink()
-        stops = 0
-        while (answer := run(capsys, *arguments, "--json", "--resume", statistic))[0] == 130:
-            stops += 1
-            assert answer[1] == ""
-            assert answer[2].startswith("sparsact: stopped: ")
-            assert "go on with: sparsact fit" in answer[2]
-            assert statistic.is_file()
-            assert stops < 200
-        assert answer[0] == 0, answer[2]
-        assert stops > 3
-        assert model.read_bytes() == whole
-        assert not statistic.exists()
-        told.append(json.loads(answer[1]))
+    signals.every = every
+    model.unlink()
+    stops = 0
+    while (answer := run(capsys, *arguments, "--json", "--resume", statistic))[0] == 130:
+        stops += 1
+        assert answer[1] == ""
+        assert answer[2].startswith("sparsact: stopped: ")
+        assert "go on with: sparsact fit" in answer[2]
+        assert statistic.is_file()
+        assert stops < 200
+    assert answer[0] == 0, answer[2]
+    assert stops >= 3
+    assert model.read_bytes() == whole
+    assert not statistic.exists()
+    told.append(json.loads(answer[1]))
     for other in told[1:]:  # scores, terms and choices are the same too
         assert {k: v for k, v in other.items() if k not in ("seconds", "peak_memory_bytes")} == {
             k: v for k, v in told[0].items() if k not in ("seconds", "peak_memory_bytes")
         }
+
+
+@pytest.fixture
+def stopped(capsys, monkeypatch, folder, tmp_path, small):
+    """A statistic that Ctrl-C has left of a fit without --resume, its folder, and the words of the fit."""
+    for number in range(len(SIZES)):
+        (tmp_path / f"p{number}.csv").write_bytes((folder / f"bits-{number}.csv").read_bytes())
+    words = ("fit", tmp_path / "p*.csv", "-t", "y", "--ignore", "z", "--ignore", "kind", "--out", tmp_path / "m")
+    with monkeypatch.context() as patch:
+        Interrupted(patch).every = 14
+        status, _, err = run(capsys, *words)
+    statistic = tmp_path / "m.statistic"
+    assert (status, statistic.is_file(), (tmp_path / "m").exists()) == (130, True, False)
+    assert f"--resume {statistic}" in err
+    return statistic, tmp_path, words
+
+
+def test_ctrl_c_leaves_a_statistic_beside_the_model_that_resume_takes(capsys, stopped):
+    statistic, folder, words = stopped
+    kind, state, _ = storage.read(statistic)
+    assert kind == "FitStatistic"
+    assert list(state["passes"]) == ["choosing"]
+    assert run(capsys, *words, "--resume", statistic)[0] == 0
+    resumed = (folder / "m").read_bytes()
+    assert run(capsys, *words)[0] == 0
+    assert (folder / "m").read_bytes() == resumed
+
+
+def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, stopped):
+    statistic, folder, words = stopped
+    before = statistic.read_bytes()
+
+    def refusal(*given):
+        status, out, err = run(capsys, *given, "--resume", statistic)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert statistic.read_bytes() == before
+        return err
+
+    assert "--degree was auto, now it is 2" in refusal(*words, "--degree", "2")
+    assert "--report was not given, now it is given" in refusal(*words, "--report", folder / "r.html")
+    assert "--seed was 0, now it is 1" in refusal(*words, "--seed", "1")
+    assert "there are 3" in refusal("fit", *sorted(folder.glob("p[012].csv")), *words[2:])
+    os.utime(folder / "p2.csv", ns=(5, 5))
+    assert "p2.csv has changed since" in refusal(*words)
+    run(capsys, *words, "--quiet")
+    model = (folder / "m").read_bytes()
+    status, _, err = run(capsys, *words, "--resume", folder / "m")
+    assert (status, "holds a LowDegreeRegressor, not the statistic of a fit" in err) == (2, True)
+    assert (folder / "m").read_bytes() == model
+    statistic.write_bytes(before[: len(before) // 2])
+    before = statistic.read_bytes()
+    assert "m.statistic is not a readable sparsact model" in refusal(*words)
+
+
+@pytest.mark.parametrize("what", ["--out", "--resume"])
+def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped, what):
+    """The limit on the size of a file stands for the disk; what was there before stays as it was."""
+    statistic, folder, words = stopped
+    statistic.unlink()
+    model = folder / "m"
+    model.write_bytes(b"earlier")
+    here = sorted(folder.iterdir())
+    given = (*words, "--resume", statistic, "--keep-every", "0") if what == "--resume" else words
+    resource = pytest.importorskip("resource", reason="limits on files are of Unix")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        status, out, err = run(capsys, *given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, previous)
+    named = statistic if what == "--resume" else model
+    assert (status, out, err) == (2, "", f"sparsact: error: {named}: File too large.\n")
+    assert sorted(folder.iterdir()) == here
+    assert model.read_bytes() == b"earlier"
+
+
+KILLED = """
+import os, random, signal, sys, time
+import sparsact.cli.fitting.work, sparsact.cli.fitting.begin, sparsact.datasets.tables, pyarrow.csv
+from sparsact import LowDegreeRegressorCV
+from sparsact.cli import main
+
+sparsact.datasets.tables.BATCH_ROWS = 40
+kills, longest, words = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+random.seed(4)
+
+def begin():
+    child = os.fork()
+    if not child:
+        os._exit(main(words))
+    return child
+
+killed = 0
+while killed < kills:
+    child = begin()
+    time.sleep(random.uniform(0, longest))
+    os.kill(child, signal.SIGKILL)
+    killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    if os.path.exists(words[-1]):  # it was done before: the bytes so far are judged, and it begins anew
+        print(hash(open(words[-1], "rb").read()))
+        os.unlink(words[-1])
+os.waitpid(begin(), 0)
+print(hash(open(words[-1], "rb").read()))
+"""
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
+def test_kill_9_at_any_moment_changes_nothing(capsys, folder, tmp_path, kills):
+    words = ["fit", str(folder / "bits-*.csv"), "-t", "y", "--ignore", "z", "--ignore", "kind", "-q", "--degree", "2"]
+    assert run(capsys, *words, "--out", tmp_path / "whole")[0] == 0
+    statistic, model = tmp_path / "s", tmp_path / "m"
+    words += ["--resume", str(statistic), "--keep-every", "0", "--out", str(model)]
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(kills), "1.0", *words], capture_output=True, text=True, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(set(done.stdout.split())) == 1
+    assert model.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} == {"whole", "m"}

@@ -116,3 +116,18 @@ def test_a_file_that_changes_while_it_is_read_is_told(parts):
     (parts / "part-9.csv").unlink()
     with pytest.raises((FileNotFoundError, ValueError), match=r"part-9\.csv"):
         list(table.points())
+
+
+def test_a_parquet_file_of_one_row_group_is_not_held_in_memory(tmp_path):
+    """Arrow's own reading would hold all of it, and so would anything that grows with the rows."""
+    rng = np.random.default_rng(1)
+    n_rows = 600_000
+    table = pa.table({name: rng.normal(size=n_rows) for name in "abcdefgy"})
+    path = tmp_path / "t.parquet"
+    pa.parquet.write_table(table, path, row_group_size=n_rows, compression="none", use_dictionary=False)
+    del table
+    before, held = pa.total_allocated_bytes(), []
+    for _ in open_table(path, "y", batch_rows=10_000, domain="real").batches():
+        held.append(pa.total_allocated_bytes() - before)
+    assert len(held) == 60
+    assert max(held) < path.stat().st_size / 10

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from sparsact.experiments import provenance
+from sparsact.memory import peak_memory
 
 Result = TypeVar("Result")
 
@@ -50,20 +51,6 @@ def alone(function: Callable[..., Result], *arguments: Any) -> Result:
 def _on_one_thread(function: Callable[..., Result], *arguments: Any) -> Result:
     with threadpool_limits(1):
         return function(*arguments)
-
-
-def peak_memory() -> int:
-    """Most bytes of memory that this process has held.
-
-    Read from /proc where there is one: on Linux ``ru_maxrss`` of a child starts at what its parent held.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        fields = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
-        return int(fields["VmHWM"].split()[0]) * 1024
-    import resource  # not on Windows, which has no other door
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def memory_above(call: Callable[[], Result]) -> tuple[Result, int]:

@@ -49,7 +49,7 @@ class Bar:
         """So many more rows that an earlier run has read: they say nothing about the speed of this one."""
         (task,) = (task for task in self._bars.tasks if task.id == self._task)
         skipped, done = task.fields.get("already", 0) + count, task.completed + count
-        self._bars.reset(self._task, completed=int(done), already=skipped)
+        self._bars.reset(self._task, completed=int(done), **(task.fields | {"already": skipped}))
 
 
 class Stages:

@@ -109,6 +109,8 @@ class Parts:
         while True:
             try:
                 batch = next(batches, None)
+            except pa.ArrowMemoryError as error:
+                raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
             except (pa.ArrowException, OSError, EOFError) as error:
                 _check_unchanged(source.path, stamp)
                 raise ValueError(f"{self._in(source)}after row {row}: {one_line(error)}; correct the file.") from error

@@ -56,9 +56,11 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 
 def _spelled(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "not given"
-    return {None: "not given", True: "given", False: "not given"}.get(value, str(value))
+    if value is None:
+        return "auto"
+    if isinstance(value, bool):
+        return "given" if value else "not given"
+    return (", ".join(map(str, value)) or "not given") if isinstance(value, list) else str(value)
 
 
 def _ends(path: Path) -> str:
