@@ -19,7 +19,17 @@ from sparsact.constructions import parity
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = ("matplotlib", "jinja2", "markupsafe", "psutil", "torch", "array_api_compat", "dask", "transformers", "usearch")
+EXTRAS = (
+    "matplotlib",
+    "jinja2",
+    "markupsafe",
+    "psutil",
+    "torch",
+    "array_api_compat",
+    "dask",
+    "transformers",
+    "usearch",
+)
 IMPORTED_AS = {"scikit_learn": "sklearn"}
 BROUGHT_ALONG = {"joblib", "threadpoolctl"}  # by scikit-learn
 
@@ -40,7 +50,9 @@ def test_every_import_is_of_a_declared_package():
     extras = {extra: named(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
     for extra in ("all", "dev", "docs", "test"):
         del extras[extra]
-    declared = named(PROJECT["dependencies"]).union(BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact"}, *extras.values())
+    declared = named(PROJECT["dependencies"]).union(
+        BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact"}, *extras.values()
+    )
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):

@@ -28,7 +28,9 @@ def test_memory_equals_that_of_psutil(tmp_path):
 def told_by(code):
     """What a fresh interpreter prints, as numbers."""
     code = f"from sparsact.memory import peak_memory; {code}"
-    return [int(n) for n in subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split()]
+    return [
+        int(n) for n in subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split()
+    ]
 
 
 def test_the_peak_is_what_was_held_and_given_back():
