@@ -33,7 +33,7 @@ def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:
     if sys.platform == "win32":
         return int(_windows_memory().ullAvailPhys)
     if sys.platform == "darwin":
-        told = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout  # noqa: S603 - fixed words
+        told = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout
         return vm_stat_free(told)
     try:
         machine = _field(proc / "meminfo", "MemAvailable") * 1024
@@ -66,9 +66,9 @@ def peak_memory() -> int:
 
 
 def vm_stat_free(told: str) -> int:
-    """Bytes of free and inactive pages, from the words of macOS's ``vm_stat``.
+    r"""Bytes of free and inactive pages, from the words of macOS's ``vm_stat``.
 
-    >>> vm_stat_free("(page size of 16384 bytes)\\nPages free: 3.\\nPages active: 9.\\nPages inactive: 2.\\n")
+    >>> vm_stat_free("(page size of 16384 bytes)\nPages free: 3.\nPages active: 9.\nPages inactive: 2.\n")
     81920
     """
     page = re.search(r"page size of (\d+) bytes", told)

@@ -6,7 +6,6 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-
 REPORT_SUFFIXES = (".html", ".htm")
 REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
 
