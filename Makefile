@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow lint format bench reproduce docs clean
+.PHONY: help demo test test-slow lint format bench reproduce docs dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
 	@echo "make docs       the documentation into docs/_build/html"
+	@echo "make dist       sdist and wheel into dist/, the wheel tried in an environment of its own"
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -60,5 +61,13 @@ docs: .venv/docs
 	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+dist: .venv/dev
+	rm -rf dist build/smoke
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv build/smoke
+	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	cd build/smoke && bin/python ../../tests/smoke.py
+
 clean:
-	rm -rf .venv build demo docs/_build docs/api docs/gallery
+	rm -rf .venv build dist demo docs/_build docs/api docs/gallery

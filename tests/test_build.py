@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tarfile
+import venv
 import zipfile
 from os import environ
 from pathlib import Path
@@ -22,3 +24,40 @@ def test_the_package_builds_with_and_without_a_compiler(tmp_path, compiler):
     assert any("_native" in name for name in names) == compiler
     assert ((log.stdout + log.stderr).count("no C++ compiler found") == 1) == (not compiler)
     assert "sparsact/kernels/reference/packed.py" in names
+
+
+def check(*words, cwd=ROOT):
+    subprocess.run([str(word) for word in words], cwd=cwd, check=True, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)  # it compiles everything, and fills an environment from the registry
+def test_sdist_and_wheel_hold_what_they_should_and_the_wheel_works_in_an_empty_environment(tmp_path):
+    pytest.importorskip("build", reason="of the extra dev")
+    check(sys.executable, "-m", "build", "--outdir", tmp_path, ROOT)  # the wheel is built from the sdist
+    (sdist,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
+    with tarfile.open(sdist) as archive:
+        sources = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    top = {name.split("/")[0] for name in sources}
+    assert top == {"CHANGELOG.md", "CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "src"}
+    assert not [name for name in sources if name.endswith((".so", ".pyd", ".pyc"))]
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "sparsact/py.typed" in names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"sparsact"}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not [name for name in names if name.endswith((".cpp", ".hpp", ".a", ".txt")) and "dist-info" not in name]
+    expected = "cp311-cp311" if sys.version_info < (3, 12) else "cp312-abi3"
+    assert expected in wheel.name
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    check(python, "-m", "pip", "install", "--constraint", ROOT / "constraints.txt", wheel)
+    check(python, ROOT / "tests" / "smoke.py", cwd=tmp_path)
+
+
+@pytest.mark.slow
+def test_the_same_sources_give_the_same_sdist(tmp_path):
+    pytest.importorskip("build", reason="of the extra dev")
+    for folder in ("one", "two"):
+        check(sys.executable, "-m", "build", "--sdist", "--outdir", tmp_path / folder, ROOT)
+    one, two = (next((tmp_path / folder).glob("*.tar.gz")).read_bytes() for folder in ("one", "two"))
+    assert one == two

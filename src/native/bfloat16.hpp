@@ -54,8 +54,8 @@ SPARSACT_INLINE void narrow(float real, Bfloat16* to) {
 
 // A vector of numbers to add with.
 template <class T>
-SPARSACT_INLINE Vector<T> load_reals(const T* from) {
-    return load<Vector<T>>(from);
+SPARSACT_INLINE Vector<Real<T>> load_reals(const T* from) {
+    return load<Vector<Real<T>>>(from);
 }
 SPARSACT_INLINE Vector<float> load_reals(const Bfloat16* from) {
 #ifdef SPARSACT_VECTORS

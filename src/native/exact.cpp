@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "builtins.hpp"
+
 namespace sparsact {
 
 namespace {
@@ -27,8 +29,8 @@ inline Scaled scaled(double value) {
 }
 
 // Adds mantissa * 2^exponent, digit by digit; the caller's grid covers every non-zero digit.
-inline void add_scaled(std::int64_t* cell, std::size_t stride, int base, unsigned __int128 mantissa,
-                       int exponent, bool negative) {
+inline void add_scaled(std::int64_t* cell, std::size_t stride, int base, Wide mantissa, int exponent,
+                       bool negative) {
     if (mantissa == 0) return;
     int offset = exponent - kLimbBits * base;
     if (offset < 0) {  // the low bits are zeros: the grid starts at the lowest set bit of any value
@@ -39,7 +41,7 @@ inline void add_scaled(std::int64_t* cell, std::size_t stride, int base, unsigne
     const int shift = offset % kLimbBits;
     std::uint64_t carry = 0;
     for (; mantissa != 0 || carry != 0; mantissa >>= kLimbBits, limb += stride) {
-        const std::uint64_t digits = ((static_cast<std::uint64_t>(mantissa) & kLimbMask) << shift) + carry;
+        const std::uint64_t digits = ((low_word(mantissa) & kLimbMask) << shift) + carry;
         const auto digit = static_cast<std::int64_t>(digits & kLimbMask);
         *limb += negative ? -digit : digit;
         carry = digits >> kLimbBits;
@@ -53,8 +55,8 @@ Exponents exponent_range(const double* values, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         const Scaled s = scaled(values[i]);
         if (s.mantissa == 0) continue;
-        low = std::min(low, s.exponent + __builtin_ctzll(s.mantissa));
-        high = std::max(high, s.exponent + 64 - __builtin_clzll(s.mantissa));
+        low = std::min(low, s.exponent + trailing_zeros(s.mantissa));
+        high = std::max(high, s.exponent + 64 - leading_zeros(s.mantissa));
     }
     return low <= high ? Exponents{low, high} : Exponents{0, 0};
 }
@@ -65,7 +67,7 @@ void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, in
     for (std::size_t i = 0; i < count; ++i) {
         if (index && i + ahead < count)
             for (std::size_t place = 0; place < places; ++place)
-                __builtin_prefetch(limbs + place * cells + index[i + ahead], 1);
+                prefetch_write(limbs + place * cells + index[i + ahead]);
         const Scaled x = scaled(a[i]);
         std::int64_t* cell = limbs + (index ? index[i] : i);
         if (b == nullptr) {
@@ -74,7 +76,7 @@ void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, in
             const Scaled y = scaled(b[i]);
             // A power of two, most often a weight of 1, only shifts: the product stays short.
             const int zeros = y.mantissa == std::uint64_t{1} << 52 ? 52 : 0;
-            add_scaled(cell, cells, base, static_cast<unsigned __int128>(x.mantissa) * (y.mantissa >> zeros),
+            add_scaled(cell, cells, base, wide_product(x.mantissa, y.mantissa >> zeros),
                        x.exponent + y.exponent + zeros, x.negative != y.negative);
         }
     }

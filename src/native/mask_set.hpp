@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "builtins.hpp"
+
 namespace sparsact {
 
 // WORDS = 0 stands for a number known only at run time; the common small ones unroll.
@@ -24,7 +26,7 @@ class MaskSet {
         return h * 0xD6E8FEB86659FD93u;
     }
 
-    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[place(hash)]); }
+    void prefetch(std::uint64_t hash) const { prefetch_read(&slots_[place(hash)]); }
 
     // The number of a mask; a new one gets the next.
     std::uint32_t number(const std::uint64_t* mask, std::uint64_t hash) {
@@ -61,7 +63,7 @@ class MaskSet {
 
     void rehash(std::size_t capacity) {
         capacity_ = capacity;
-        shift_ = 64 - __builtin_ctzll(capacity);
+        shift_ = 64 - trailing_zeros(capacity);
         slots_.reset();  // before the larger ones: not both at a time
         slots_ = std::make_unique<Slot[]>(capacity);
         std::fill_n(slots_.get(), capacity, Slot{0, EMPTY});

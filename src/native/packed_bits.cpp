@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "builtins.hpp"
 #include "equal_lanes.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -62,7 +63,7 @@ std::int64_t pack_columns(Table<T> X, Value<T> zero, Value<T> one, std::uint64_t
                 const std::uint64_t zeros = equal_64(column, zero.value) & zero_exists;
                 columns[(first + j) * words + word] = ones;
                 if (const std::uint64_t neither = ~(ones | zeros) & present) {
-                    const std::size_t row = word * WORD + __builtin_ctzll(neither);
+                    const std::size_t row = word * WORD + trailing_zeros(neither);
                     const auto flat = static_cast<std::int64_t>(row * X.n + first + j);
                     if (bad < 0 || flat < bad) bad = flat;
                 }

@@ -101,10 +101,13 @@ void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size
     if (family.size == 0) return;
     const auto threads = static_cast<std::size_t>(available_threads(n_threads));
     const std::size_t chunk = std::min(MAX_CHUNK, family.size / (2 * threads) + 1);
-    const auto useful = static_cast<int>(std::min(threads, (family.size + chunk - 1) / chunk));
+    [[maybe_unused]] const auto useful =
+        static_cast<int>(std::min(threads, (family.size + chunk - 1) / chunk));
     std::atomic<std::size_t> next{0};
     // Counts are exact integers, and each belongs to one chunk: nothing depends on which thread takes it.
+#ifdef _OPENMP
 #pragma omp parallel num_threads(useful)
+#endif
     {
         Worker worker(columns, family);
         for (std::size_t start; (start = next.fetch_add(chunk)) < family.size;) {

@@ -178,14 +178,19 @@ void evaluate_points(const Points& points, const Polynomials& polynomials, doubl
     PrefixWalk walk(family.masks, family.words);
     const Order order = walk_order(points, walk, family);
     if (blocks == 0) return;
-    const auto useful = static_cast<int>(std::min<std::int64_t>(available_threads(n_threads), blocks));
+    [[maybe_unused]] const auto useful =
+        static_cast<int>(std::min<std::int64_t>(available_threads(n_threads), blocks));
     for (std::size_t first = 0, last; first < family.size; first = last) {
         last = walk.plan(first, family.size, order);
         const double* coefficients = polynomials.coefficients + first * count;
+#ifdef _OPENMP
 #pragma omp parallel num_threads(useful)
+#endif
         {
             Block block(points.n, count);
+#ifdef _OPENMP
 #pragma omp for schedule(static)
+#endif
             for (std::int64_t b = 0; b < blocks; ++b) {
                 const std::size_t row = static_cast<std::size_t>(b) * ROWS,
                                   rows = std::min(ROWS, points.m - row);

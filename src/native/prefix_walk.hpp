@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "builtins.hpp"
 #include "scratch.hpp"
 
 namespace sparsact::SPARSACT_ISA {
@@ -81,7 +82,7 @@ class PrefixWalk {
         for (std::size_t i = 0; i < words_; ++i) {
             const std::size_t w = order == Order::descending ? words_ - 1 - i : i;
             if (differs) {
-                d.fresh += __builtin_popcountll(mask[w]);
+                d.fresh += popcount(mask[w]);
                 continue;
             }
             const std::uint64_t difference = before ? mask[w] ^ before[w] : ~std::uint64_t{0};
@@ -89,15 +90,15 @@ class PrefixWalk {
             const std::uint64_t fresh = differs ? reached_from(difference, order) : 0;
             d.word = w;
             d.bits = mask[w] & fresh;
-            d.fresh += __builtin_popcountll(d.bits);
-            d.shared += __builtin_popcountll(mask[w] & ~fresh);
+            d.fresh += popcount(d.bits);
+            d.shared += popcount(mask[w] & ~fresh);
         }
         return d;
     }
 
     // All bits from the first set bit on, in the given order.
     static std::uint64_t reached_from(std::uint64_t bits, Order order) {
-        return order == Order::descending ? ~std::uint64_t{0} >> __builtin_clzll(bits) : bits | -bits;
+        return order == Order::descending ? ~std::uint64_t{0} >> leading_zeros(bits) : bits | -bits;
     }
 
     void append(const std::uint64_t* mask, const Difference& difference, std::int32_t index, Order order) {
@@ -109,7 +110,7 @@ class PrefixWalk {
         std::uint64_t bits = difference.bits;
         while (depth < last) {
             while (!bits) bits = mask[order == Order::descending ? --word : ++word];
-            const int bit = order == Order::descending ? 63 - __builtin_clzll(bits) : __builtin_ctzll(bits);
+            const int bit = order == Order::descending ? 63 - leading_zeros(bits) : trailing_zeros(bits);
             bits ^= std::uint64_t{1} << bit;
             ++depth;
             const auto coordinate = static_cast<std::uint32_t>(64 * word) + static_cast<std::uint32_t>(bit);

@@ -18,7 +18,7 @@ constexpr int DOTS_AT_ONCE = 2;  // whose partial sums stay in registers
 // Asks for the line of row[ahead], for the second cache: rows of a power of two bytes share the same few
 // places of the first, and would drive each other out of it.
 template <class T>
-SPARSACT_INLINE void prefetch_row(const T* row, std::size_t ahead) {
+SPARSACT_INLINE void prefetch_row([[maybe_unused]] const T* row, [[maybe_unused]] std::size_t ahead) {
 #ifdef SPARSACT_VECTORS
     __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::size_t>(row) + ahead * sizeof(T)),
                        0, 2);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "builtins.hpp"
 #include "threads.hpp"
 
 namespace sparsact {
@@ -54,7 +55,7 @@ class Ranks {
         std::uint64_t rank = 0;
         for (std::size_t w = words_; w-- > 0;)
             for (std::uint64_t bits = a[w] ^ b[w]; bits;) {
-                const int bit = 63 - __builtin_clzll(bits);
+                const int bit = 63 - leading_zeros(bits);
                 bits ^= std::uint64_t{1} << bit;
                 rank += count[WORD * w + static_cast<std::size_t>(bit)];
                 count += n_;

@@ -11,9 +11,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "builtins.hpp"
+
 #define SPARSACT_INLINE inline
 
-#ifdef __has_builtin
+#if defined(__has_builtin) && !defined(SPARSACT_PLAIN_CXX)
 #if __has_builtin(__builtin_shufflevector)
 #define SPARSACT_VECTORS
 #undef SPARSACT_INLINE
@@ -65,7 +67,7 @@ SPARSACT_INLINE void store(T* to, V v) {
 
 // A hint only: data[ahead] need not exist.
 template <class T>
-SPARSACT_INLINE void prefetch(const T* data, std::size_t ahead) {
+SPARSACT_INLINE void prefetch([[maybe_unused]] const T* data, [[maybe_unused]] std::size_t ahead) {
 #ifdef SPARSACT_VECTORS
     __builtin_prefetch(
         reinterpret_cast<const void*>(reinterpret_cast<std::size_t>(data) + ahead * sizeof(T)));

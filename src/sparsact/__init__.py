@@ -119,12 +119,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f"sparsact.{name}")
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'sparsact' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker reads the imports above, and tells a name that does not exist
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES:
+            return import_module(f"sparsact.{name}")
+        if name in _NAMES:
+            return getattr(import_module(_NAMES[name]), name)
+        raise AttributeError(f"module 'sparsact' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

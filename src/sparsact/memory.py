@@ -31,7 +31,7 @@ def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:
         Never negative. On macOS free and inactive pages; where a system does not tell, half of its memory.
     """
     if sys.platform == "win32":
-        return _windows_memory().ullAvailPhys
+        return int(_windows_memory().ullAvailPhys)
     if sys.platform == "darwin":
         told = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout
         return vm_stat_free(told)
@@ -45,7 +45,7 @@ def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:
 def total_memory() -> int:
     """Bytes of memory that the machine has."""
     if sys.platform == "win32":
-        return _windows_memory().ullTotalPhys
+        return int(_windows_memory().ullTotalPhys)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -66,9 +66,9 @@ def peak_memory() -> int:
 
 
 def vm_stat_free(told: str) -> int:
-    """Bytes of free and inactive pages, from the words of macOS's ``vm_stat``.
+    r"""Bytes of free and inactive pages, from the words of macOS's ``vm_stat``.
 
-    >>> vm_stat_free("(page size of 16384 bytes)\\nPages free: 3.\\nPages active: 9.\\nPages inactive: 2.\\n")
+    >>> vm_stat_free("(page size of 16384 bytes)\nPages free: 3.\nPages active: 9.\nPages inactive: 2.\n")
     81920
     """
     page = re.search(r"page size of (\d+) bytes", told)

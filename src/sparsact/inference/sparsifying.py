@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
@@ -20,9 +20,11 @@ from sparsact.inference.settings import restore
 from sparsact.inference.trace import find_blocks
 from sparsact.inference.verify import put_on, verified
 
+Model = TypeVar("Model", bound=nn.Module)
+
 
 def sparsify(
-    model: nn.Module,
+    model: Model,
     method: str = "auto",
     inputs: Inputs | None = None,
     *,
@@ -30,7 +32,7 @@ def sparsify(
     copy: bool = False,
     time_limit: float = 20.0,
     **options: Any,
-) -> nn.Module:
+) -> Model:
     r"""Let the feed-forward blocks of a model read only the weights of units that are on.
 
     A block :math:`V f(W x + b) + c` reads all of W and V, though f(z) = 0 for most units. The methods leave out
@@ -144,7 +146,7 @@ BATCHES = 64  # of the inputs, at most, that are looked at
 PLAN = "_sparsact_plan"
 
 
-def densify(model: nn.Module) -> nn.Module:
+def densify(model: Model) -> Model:
     """Undo :func:`sparsify`: layers are ``nn.Linear`` again, with the parameters that they have now.
 
     Parameters

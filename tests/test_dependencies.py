@@ -1,0 +1,142 @@
+"""What ``pip install sparsact`` brings, and that nothing else is needed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run
+
+import sparsact
+from sparsact.constructions import parity
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = (
+    "matplotlib",
+    "jinja2",
+    "markupsafe",
+    "psutil",
+    "torch",
+    "array_api_compat",
+    "dask",
+    "transformers",
+    "usearch",
+)
+IMPORTED_AS = {"scikit_learn": "sklearn"}
+BROUGHT_ALONG = {"joblib", "threadpoolctl"}  # by scikit-learn
+
+
+def named(requirements):
+    """Names that are imported, of a list of requirements."""
+    names = (re.match(r"[\w.-]+", requirement)[0].replace("-", "_") for requirement in requirements)
+    return {IMPORTED_AS.get(name, name) for name in names}
+
+
+def test_seven_packages_are_installed():
+    wanted = {"numpy", "scipy", "sklearn", "safetensors", "pyarrow", "rich", "typer"}
+    assert named(PROJECT["dependencies"]) == wanted
+
+
+def test_every_import_is_of_a_declared_package():
+    """Also of those inside functions; tools of developers do not count."""
+    extras = {extra: named(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
+    for extra in ("all", "dev", "docs", "test"):
+        del extras[extra]
+    declared = named(PROJECT["dependencies"]).union(
+        BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact"}, *extras.values()
+    )
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            for name in names:
+                assert name.split(".")[0] in declared, f"{path.relative_to(ROOT)}:{node.lineno} imports {name}"
+
+
+def test_every_package_is_pinned():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = named(line for line in lines if not line.startswith("#"))
+    unpinned = {"sparsact", "triton"}  # triton is pinned by torch
+    for lines in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
+        assert named(lines) - unpinned <= pins
+
+
+BLOCKED = f"""
+import sys
+from importlib.machinery import PathFinder
+class Present(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.split(".")[0] in {EXTRAS} else super().find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Present
+"""
+
+
+def without_extras(code, folder):
+    """Run a program in which no optional package can be imported."""
+    env = os.environ | {"PYTHONPATH": str(Path(sparsact.__file__).parents[1])}
+    words = [sys.executable, "-c", BLOCKED + code]
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_everything_but_reports_and_torch_works_without_extras(tmp_path):
+    X = 1 - 2 * np.random.default_rng(0).integers(0, 2, (97, 5))
+    np.savez(tmp_path / "t.npz", x=X, y=X[:, 0] * X[:, 3] + 0.5)
+    done = without_extras(
+        """
+import numpy as np
+import sparsact
+from sparsact import cli, constructions, routing
+assert cli.main(["fit", "t.npz", "--target", "y", "--out", "m.sparsact", "--quiet"]) == 0
+assert cli.main(["predict", "m.sparsact", "t.npz", "--out", "p.csv"]) == 0
+assert cli.main(["inspect", "m.sparsact"]) == 0
+model = sparsact.load("m.sparsact")
+table = np.load("t.npz")
+assert np.allclose(model.predict((1 - table["x"]) / 2), table["y"])
+constructions.parity([0, 2], 5).save("n.sparsact")
+assert cli.main(["certify", "n.sparsact"]) == 0
+assert cli.main(["inspect", "n.sparsact"]) == 0
+assert cli.main(["reproduce", "--list"]) == 0
+x = table["x"].astype(float)
+router = routing.Switch(n_experts=3)
+assert router(x).indices.shape == (97, 1)
+""",
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("missing", ["matplotlib", "jinja2", "markupsafe"])
+@pytest.mark.parametrize("command", ["fit", "inspect", "measure", "reproduce"])
+def test_a_report_without_its_libraries_is_refused_before_the_work(capsys, monkeypatch, tmp_path, command, missing):
+    """The work would fail otherwise: there is no table, model or network at all."""
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.chdir(tmp_path)
+    report = tmp_path / "report.html"
+    words = {
+        "fit": ["fit", "none.csv", "--target", "y"],
+        "inspect": ["inspect", "network.sparsact"],
+        "measure": ["measure", "nowhere:model", "--inputs", "none.npy"],
+        "reproduce": ["reproduce", "--smoke"],
+    }[command]
+    if command == "inspect":
+        parity([0, 2], 5).save(tmp_path / "network.sparsact")
+    status, out, error = run(capsys, *words, "--report", report)
+    assert status == 2
+    assert not out
+    assert error.count("\n") == 1
+    assert f"a report needs {missing}, not installed here; install sparsact[report]" in error
+    assert not report.exists()
+    assert not (tmp_path / "results").exists()
