@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pyarrow.parquet
 import pytest
 from commands import run
 
+from sparsact import storage
 from sparsact.cli.fitting import rows as sampled
 from sparsact.datasets.parts import Parts
 
