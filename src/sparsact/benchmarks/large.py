@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from sparsact import LowDegreeRegressor
 from sparsact.benchmarks.figures import Figure, judged, options, report
-from sparsact.benchmarks.harness import alone, peak_memory
+from sparsact.benchmarks.harness import alone
 from sparsact.benchmarks.opponents import noisy_polynomial, random_signs, read, write
+from sparsact.memory import peak_memory
 
 IN_MEMORY, STREAMED = (20, 10, 1_000_000), (100, 2, 1_000_000)
 QUICK_IN_MEMORY, QUICK_STREAMED = (13, 6, 40_000), (70, 1, 100_000)
