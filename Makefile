@@ -4,11 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow lint format bench reproduce docs clean
+.PHONY: help demo test test-slow sanitize fuzz lint format bench reproduce docs clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the test suite, in minutes; test-slow for the rest"
+	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
 	@echo "make lint       ruff, mypy, clang-format; make format mends what it can"
 	@echo "make bench      every benchmark, both sides in one run (about ten minutes)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
@@ -37,6 +38,21 @@ test: .venv/dev
 
 test-slow: .venv/dev
 	$(BIN)/python -m pytest --quiet -m slow
+
+# A copy of the package with kernels that check themselves; the sanitizers must be in the process before Python is.
+SANITIZED := build/sanitize/package
+SANITIZER := $(shell $${CXX:-g++} --print-file-name=libasan.so)
+SANITIZE_TESTS ?= tests/kernels tests/hostile
+
+sanitize: .venv/dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/sanitize -G Ninja -DSPARSACT_SANITIZE=ON -DCMAKE_BUILD_TYPE=None \
+	    -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/sanitize
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/sparsact $(SANITIZED) && rm -f $(SANITIZED)/sparsact/kernels/_native*
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install build/sanitize --prefix $(SANITIZED)
+	LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    PYTHONPATH=$(SANITIZED) SPARSACT_KERNELS=native OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest --quiet -p no:cacheprovider $(SANITIZE_TESTS)
 
 lint: .venv/dev
 	$(BIN)/ruff check

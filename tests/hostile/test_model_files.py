@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -27,8 +28,7 @@ def contents(tmp_path_factory):
 @contextmanager
 def little_memory():
     """Three GiB more of addresses than this process has now."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + 3 * GIBIBYTE, before[1]))
     try:

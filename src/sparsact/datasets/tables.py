@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Classes, Points, as_number
 from sparsact.datasets.encoding import Encoding
-from sparsact.datasets.sources import Source, one_line, open_source
+from sparsact.datasets.sources import DAMAGE, Source, one_line, open_source
 from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
 
 BATCH_ROWS = 65536
@@ -157,8 +157,11 @@ def _rows(source: Source, columns: Sequence[str], batch_rows: int) -> Iterator[t
     while True:
         try:
             batch = next(batches, None)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"after row {first_row}: {one_line(error)}; correct the file.") from error
+        except DAMAGE as error:
+            remedy = (
+                "; correct the file." if isinstance(error, pa.ArrowInvalid) or not isinstance(error, ValueError) else ""
+            )
+            raise ValueError(f"{source.path.name}, after row {first_row}: {one_line(error)}{remedy}") from error
         if batch is None:
             return
         yield batch, first_row

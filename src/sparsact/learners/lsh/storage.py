@@ -103,9 +103,9 @@ def _rows_kept(arrays: Arrays, layout: Layout) -> list[tuple[Any, ...]]:
 
 
 def _trial(directions: Any, n_hashes: Any, n_buckets: Any, **numbers: Any) -> Trial:
-    counts = {"n_hashes": whole(n_hashes, "n_hashes"), "n_buckets": whole(n_buckets, "n_buckets")}
-    sizes = {name: number(value, name) for name, value in numbers.items()}
-    return Trial(text(directions, "directions"), **counts, **sizes)
+    sizes: dict[str, Any] = {name: number(value, name) for name, value in numbers.items()}
+    n_hashes, n_buckets = whole(n_hashes, "n_hashes"), whole(n_buckets, "n_buckets")
+    return Trial(text(directions, "directions"), n_hashes=n_hashes, n_buckets=n_buckets, **sizes)
 
 
 def _layout(arrays: Arrays) -> Layout:
