@@ -25,7 +25,7 @@ DTYPES = ("f8", "f4", "f2", "i8", "i4", "i1", "u8", "u4", "u1", "?")
 FILLS = (0, 1, -1, 2**31, 2**62, -(2**62), np.nan, np.inf, -np.inf, 1e308, 1e-320, 0.5)
 
 
-@dataclass
+@dataclass(repr=False)  # which hypothesis prints
 class Content:
     """Kind, state and arrays of a model file."""
 

@@ -14,6 +14,7 @@ def main(args: Sequence[str] | None = None) -> int:
     from typer.main import get_command
 
     from sparsact.cli.app import app
+    from sparsact.cli.terminal import shown
 
     words = list(sys.argv[1:] if args is None else args)
     try:
@@ -21,7 +22,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("SPARSACT_DEBUG") or not _is_for_the_user(error):
             raise
-        print(f"sparsact: error: {_line(error)}", file=sys.stderr)
+        print(f"sparsact: error: {shown(_line(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("sparsact: stopped.", file=sys.stderr)

@@ -229,12 +229,16 @@ def column_of(description: dict[str, Any]) -> Column:
     return column
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 LONGEST_BIT_STRING = 2**20
 
 # What the fields of a column hold, in a description that may come from anyone.
 _FIELDS: dict[str, Callable[[Any], bool]] = {
-    "name": lambda value: isinstance(value, str),
-    "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(isinstance(v, str) for v in value),
+    "name": _is_text,
+    "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),
     "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
     "scale": lambda value: type(value) in (int, float) and isfinite(value) and value != 0,

@@ -73,6 +73,7 @@ def text(value: Any, name: str) -> str:
     """A text of a file."""
     if not isinstance(value, str):
         raise ValueError(f"{name} is a {type(value).__name__}, not a text")
+    value.encode()  # a half of a character, which JSON can spell, is an error
     return value
 
 

@@ -76,6 +76,9 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     n = learner.n_features_in_
     if learner.subsets is not None:
         Family.listed(n, learner.subsets)
+    for name, check in (("degrees", whole), ("alphas", number)):
+        for value in getattr(learner, name, []):
+            check(value, name)
     for name, value in state["learned"].items():
         setattr(learner, name, _LEARNED[name](value, name))
     learner._solution = solution = _solution_in(state["solution"], arrays)

@@ -70,6 +70,8 @@ def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
     outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
     if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
         raise ValueError("rows of no known kind")
+    if not np.isfinite(y).all() or (weights is not None and not (np.isfinite(weights) & (weights >= 0)).all()):
+        raise ValueError("a target or a weight of waiting rows is not finite, or a weight negative")
     return Batch(y, weights, folds, sign)
 
 
