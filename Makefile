@@ -41,7 +41,8 @@ test-slow: .venv/dev
 
 # A copy of the package with kernels that check themselves; the sanitizers must be in the process before Python is.
 SANITIZED := build/sanitize/package
-SANITIZER := $(shell $${CXX:-g++} --print-file-name=libasan.so)
+# AddressSanitizer looks for the C++ library's throw once, when the process begins.
+SANITIZER = $(shell for library in libasan.so libstdc++.so.6; do $${CXX:-g++} --print-file-name=$$library; done)
 SANITIZE_TESTS ?= tests/kernels tests/hostile
 
 sanitize: .venv/dev
@@ -52,7 +53,7 @@ sanitize: .venv/dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install build/sanitize --prefix $(SANITIZED)
 	LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    PYTHONPATH=$(SANITIZED) SPARSACT_KERNELS=native OMP_NUM_THREADS=1 \
-	    $(BIN)/python -m pytest --quiet -p no:cacheprovider $(SANITIZE_TESTS)
+	    $(BIN)/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
 
 lint: .venv/dev
 	$(BIN)/ruff check

@@ -34,12 +34,20 @@ def unaligned(array):
     return twin
 
 
+def field(array):
+    """The same numbers as a field of records of an odd number of bytes."""
+    records = np.zeros(len(array), dtype=[("flag", "i1"), ("x", array.dtype, array.shape[1:])])
+    records["x"] = array
+    return records["x"]
+
+
 LAYOUTS = {
     "plain": np.asarray,
     "by columns": np.asfortranarray,
     "every other": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
     "backwards": lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
     "unaligned": unaligned,
+    "a field of records": field,
     "far apart": lambda X: np.lib.stride_tricks.as_strided(
         np.pad(X, ((0, 0), (0, 4099)))[:, :5], X.shape, ((5 + 4099) * X.itemsize, X.itemsize)
     ),
@@ -58,6 +66,23 @@ def test_any_layout_is_learned_and_predicted_alike(backend, layout, dtype):
     net = sa.SparselyActivatedNetwork(np.ones(9), sp.csr_array(W), np.zeros(9))
     signs = LAYOUTS[layout]((1.0 - 2.0 * BITS).astype(dtype if dtype[0] in "if" else "int8"))
     np.testing.assert_array_equal(net.n_active(signs), (signs.astype(float) @ W.T > 0).sum(axis=1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_layout_of_numbers_is_hashed_and_transformed_alike(backend, layout):
+    reals = rng.normal(size=(67, 5))
+    X, weights = LAYOUTS[layout](reals), LAYOUTS[layout](rng.random((67, 5)))[:, 0]
+    hashed = sa.LSHRegressor(2, random_state=0).fit(X, Y, weights)
+    np.testing.assert_array_equal(
+        hashed.predict(X), sa.LSHRegressor(2, random_state=0).fit(reals, Y, weights).predict(reals)
+    )
+    routed = sa.DSMRegressor(8, 2, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(routed.predict(X), routed.predict(reals), rtol=1e-12)
+    values = LAYOUTS[layout](rng.normal(size=(64, 5)))[:, 1]
+    spectrum = Spectrum.of(values)
+    np.testing.assert_array_equal(spectrum.coefficients, Spectrum.of(values.copy()).coefficients)
+    signs = rng.choice([-1.0, 1.0], (9, 6))
+    np.testing.assert_array_equal(spectrum(field(signs)), spectrum(signs))
 
 
 @pytest.mark.parametrize("m", [0, 1, 63, 64, 65])

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import resource
-from contextlib import contextmanager
-from pathlib import Path
 from random import Random
 
 import pytest
+from hostile.memory import little_memory
 from hostile.model_files import load_and_use, originals
 from hostile.mutations import damaged, mutated, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-GIBIBYTE = 2**30
 bounded = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 kinds = st.integers(0, 19)
 # Random numbers by a seed: examples are then spread evenly, and a failing one is named by two numbers.
@@ -23,18 +20,6 @@ seeds = st.integers(0, 2**40)
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory):
     return originals(tmp_path_factory.mktemp("originals"))
-
-
-@contextmanager
-def little_memory():
-    """Three GiB more of addresses than this process has now."""
-    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (used + 3 * GIBIBYTE, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def altered(contents, kind, seed):
