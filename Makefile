@@ -55,6 +55,18 @@ sanitize: .venv/dev
 	    PYTHONPATH=$(SANITIZED) SPARSACT_KERNELS=native OMP_NUM_THREADS=1 \
 	    $(BIN)/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
 
+# Coverage-guided search for files that do harm; what it finds is kept in build/fuzz-crash-*.
+FUZZ_SECONDS ?= 60
+
+.venv/fuzz: .venv/sparsact
+	$(PIP) --editable ".[fuzz]"
+	@touch $@
+
+fuzz: .venv/fuzz
+	mkdir -p build
+	OMP_NUM_THREADS=1 $(BIN)/python tests/hostile/atheris_files.py build/fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	    -rss_limit_mb=4096 -artifact_prefix=build/fuzz-
+
 lint: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

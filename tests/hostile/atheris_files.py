@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -21,8 +22,11 @@ with atheris.instrument_imports(include=["sparsact"]):
     from hostile.mutations import mutated, write
     from hostile.tables import ENDINGS, read_table, tables
 
-PLACE = Path(tempfile.mkdtemp(prefix="sparsact-fuzz-"))
-CONTENTS = originals(PLACE)
+
+@cache
+def place() -> Path:
+    """A folder for the files that are tried."""
+    return Path(tempfile.mkdtemp(prefix="sparsact-fuzz-"))
 
 
 class Bytes(Random):
@@ -41,27 +45,27 @@ def try_one(data: bytes) -> None:
     """One input: a signed file altered, a model's bytes, or a table's."""
     kind, rest = (data[0] if data else 0), data[1:]
     if kind < 128:
-        everything = list(CONTENTS.values())
+        everything = list(originals(place()).values())
         try:
             content = mutated(everything[kind % len(everything)], everything, Bytes(rest)).signed()
         except (UnicodeEncodeError, OverflowError):
             return
-        load_and_use(write(PLACE / "altered", content))
+        load_and_use(write(place() / "altered", content))
     elif kind < 160:
-        load_and_use(write(PLACE / "model", rest))
+        load_and_use(write(place() / "model", rest))
     else:
-        read_table(write(PLACE / f"table{ENDINGS[kind % len(ENDINGS)]}", rest))
+        read_table(write(place() / f"table{ENDINGS[kind % len(ENDINGS)]}", rest))
 
 
 def seed(folder: Path) -> None:
     """The files that a search begins with."""
     folder.mkdir(parents=True, exist_ok=True)
-    for place, content in enumerate(CONTENTS.values()):
-        write(folder / f"model-{place}", bytes([128]) + content.signed())
-        write(folder / f"altered-{place}", bytes([place]) + Random(place).randbytes(64))
-    for place, (ending, content) in enumerate(tables(PLACE)):
+    for i, content in enumerate(originals(place()).values()):
+        write(folder / f"model-{i}", bytes([128]) + content.signed())
+        write(folder / f"altered-{i}", bytes([i]) + Random(i).randbytes(64))
+    for i, (ending, content) in enumerate(tables(place())):
         kind = next(kind for kind in range(160, 256) if ENDINGS[kind % len(ENDINGS)] == ending)
-        write(folder / f"table-{place}", bytes([kind]) + content)
+        write(folder / f"table-{i}", bytes([kind]) + content)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def _array(path: Path) -> NDArray[Any]:
 
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(f"{str(path)!r} is not an array of numbers as numpy.save writes it: {error}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{str(path)!r} must hold integers or floats, got {array.dtype}.")

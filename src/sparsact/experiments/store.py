@@ -10,6 +10,8 @@ from pathlib import Path
 from sparsact.experiments.rows import Row
 from sparsact.experiments.task import Task
 
+MOST_SECONDS = 1e10  # three centuries: no task took longer
+
 
 class Store:
     """A folder of rows.
@@ -75,13 +77,27 @@ class Store:
             try:
                 row = Row(**json.loads(line))
                 name = Task(row.experiment, row.version, row.parameters).name
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, AttributeError, RecursionError):
                 self.n_unreadable += 1
                 continue
-            if name == row.task:  # a row whose definition was edited by hand is not what its name says
+            if name == row.task and _is_whole(
+                row
+            ):  # a row whose definition was edited by hand is not what its name says
                 self._rows[row.task] = row
             else:
                 self.n_unreadable += 1
+
+
+def _is_whole(row: Row) -> bool:
+    """Whether every field is of its type: a line may come from anyone."""
+    mappings = (row.parameters, row.values, row.machine, row.versions)
+    texts = (row.experiment, row.finished, row.commit)
+    return (
+        all(isinstance(part, dict) for part in mappings)
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(row.seconds, int | float)
+        and 0 <= row.seconds < MOST_SECONDS
+    )
 
 
 def _is_cut(file: int) -> bool:

@@ -85,7 +85,7 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     n_targets = len(solution.polynomial.intercept)
     if hasattr(learner, "_targets"):
         learner.classes_ = classes_in(state, arrays)
-    if n_targets != 1 and learner._single:
+    if learner._single and n_targets != 1:
         raise ValueError(f"{n_targets} functions where there is one")
     if "stream" in state:
         learner.stream_ = stream_in(state["stream"], arrays, n, n_targets)
