@@ -4,11 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow lint format bench reproduce docs dist clean
+.PHONY: help demo test test-slow sanitize fuzz lint format bench reproduce docs dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the test suite, in minutes; test-slow for the rest"
+	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
 	@echo "make lint       ruff, mypy, clang-format; make format mends what it can"
 	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
@@ -38,6 +39,34 @@ test: .venv/dev
 
 test-slow: .venv/dev .venv/docs
 	$(BIN)/python -m pytest --quiet -m slow
+
+# A copy of the package with kernels that check themselves; the sanitizers must be in the process before Python is.
+SANITIZED := build/sanitize/package
+# AddressSanitizer looks for the C++ library's throw once, when the process begins.
+SANITIZER = $(shell for library in libasan.so libstdc++.so.6; do $${CXX:-g++} --print-file-name=$$library; done)
+SANITIZE_TESTS ?= tests/kernels tests/hostile
+
+sanitize: .venv/dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/sanitize -G Ninja -DSPARSACT_SANITIZE=ON -DCMAKE_BUILD_TYPE=None \
+	    -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python"
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/sanitize
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/sparsact $(SANITIZED) && rm -f $(SANITIZED)/sparsact/kernels/_native*
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install build/sanitize --prefix $(SANITIZED)
+	LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    PYTHONPATH=$(SANITIZED) SPARSACT_KERNELS=native OMP_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
+
+# Coverage-guided search for files that do harm; what it finds is kept in build/fuzz-crash-*.
+FUZZ_SECONDS ?= 60
+
+.venv/fuzz: .venv/sparsact
+	$(PIP) --editable ".[fuzz]"
+	@touch $@
+
+fuzz: .venv/fuzz
+	mkdir -p build
+	OMP_NUM_THREADS=1 $(BIN)/python tests/hostile/atheris_files.py build/fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	    -rss_limit_mb=4096 -artifact_prefix=build/fuzz-
 
 lint: .venv/dev
 	$(BIN)/ruff check

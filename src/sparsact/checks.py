@@ -50,9 +50,17 @@ def _array(values: Any, what: str) -> NDArray[Any]:
     if np.ma.is_masked(values):
         raise ValueError(f"{what} has masked entries, which have no value: fill or drop them first.")
     try:
-        return np.asarray(values)
+        return aligned(np.asarray(values))
     except ValueError as error:
         raise ValueError(f"{what} must be a rectangular array of numbers: {error}") from error
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy where its numbers stand between the places of their type, as a field of records may.
+
+    To read such a number through a pointer is undefined in C++, and its strides may be no whole numbers of elements.
+    """
+    return array if array.flags.aligned else array.copy()
 
 
 def checked_weights(W: Any) -> Any:

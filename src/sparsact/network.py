@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sparsact.fourier import Spectrum
 
 PREACTIVATIONS_AT_ONCE = 2**20
+MOST_EMPTY_COLUMNS = 2**24  # of a sparse W in a file, beyond one a weight: so that a small file stays small in memory
 
 
 class Scale(NamedTuple):
@@ -246,8 +247,12 @@ def _load(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyAct
     if "W" in arrays:
         W: Weights = arrays["W"]
     else:
+        if not 0 < n <= MOST_EMPTY_COLUMNS + arrays["W.data"].size:
+            raise ValueError(f"{n} columns of {arrays['W.data'].size} weights")
         W = sp.csr_array((arrays["W.data"], arrays["W.indices"], arrays["W.indptr"]), shape=(s, n))
         W.check_format()
+        if (np.diff(W.indptr) < 0).any():  # SciPy does not look where the last entry is 0
+            raise ValueError("rows that end before they begin")
     if W.shape != (s, n):
         raise ValueError(f"weights of shape {W.shape} where {(s, n)} was promised")
     return SparselyActivatedNetwork(arrays["u"], W, arrays["b"])

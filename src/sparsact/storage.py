@@ -68,6 +68,8 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]
         If it cannot be read at all.
     """
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():  # a pipe or a device has no end
+        raise ModelFileError(f"{path} is no regular file; copy what it gives into one.")
     with path.open("rb"):  # a missing or unreadable file is an OSError that names it
         pass
     try:
@@ -76,13 +78,16 @@ def read(path: str | Path) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
         digest = header.pop("digest")
         schema, kind, state = header["schema"], header["kind"], header["state"]
+        if not isinstance(kind, str) or not isinstance(state, dict):
+            raise ValueError("its kind is no text, or its state no mapping")
+        whole = digest == _digest(header, arrays)
     except KeyError as error:
         raise ModelFileError(f"{path} is a safetensors file, but not a sparsact model; fit one and save it.") from error
     except (SafetensorError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ModelFileError(f"{path} is not a readable sparsact model ({error}); save it again.") from error
     if schema != SCHEMA:
         raise ModelFileError(f"{path} has schema {schema!r}, this version reads {SCHEMA}; install a matching sparsact.")
-    if digest != _digest(header, arrays):
+    if not whole:
         raise ModelFileError(f"{path} was altered or damaged: its digest does not match; save the model again.")
     return kind, state, arrays
 
@@ -130,5 +135,5 @@ def load(path: str | Path) -> Any:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
     try:
         return loaders[kind](state, arrays)
-    except (KeyError, TypeError, IndexError, ValueError, OverflowError, AttributeError, MemoryError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError, RecursionError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

@@ -17,6 +17,7 @@ INTERRUPTED = 130
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status. ``SPARSACT_DEBUG=1`` lets errors pass, with their traceback."""
     from sparsact.cli.stopped import Stopped
+    from sparsact.cli.terminal import shown
 
     words = list(sys.argv[1:] if args is None else args)
     try:
@@ -33,7 +34,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("SPARSACT_DEBUG") or not _is_for_the_user(error):
             raise
-        print(f"sparsact: error: {_line(error)}", file=sys.stderr)
+        print(f"sparsact: error: {shown(_line(error))}", file=sys.stderr)
         with suppress(OSError):
             _flush()
         return 2

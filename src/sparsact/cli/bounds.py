@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparsact.cli.terminal import terminal
+
 if TYPE_CHECKING:
     from sparsact.bounds import Entry
     from sparsact.network import SparselyActivatedNetwork
@@ -160,12 +162,11 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], s
 
 
 def _tell(told: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table as Grid
 
     from sparsact.bounds.registry import MEANING
 
-    console = Console(highlight=False)
+    console = terminal()
     console.print(", ".join(f"{name} = {value:.6g}" for name, value in told["parameters"].items()))
     grid = Grid("statement", "status", "gives")
     grid.add_column("value", justify="right")

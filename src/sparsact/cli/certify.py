@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparsact.cli.terminal import say
+
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.network import SparselyActivatedNetwork
@@ -87,14 +89,14 @@ def _certificate(
 
 def _tell(certificate: Certificate) -> None:
     verdict = str(certificate)
-    typer.echo(verdict[0].upper() + verdict[1:] + ".")
+    say(verdict[0].upper() + verdict[1:] + ".")
     if certificate.witness is not None:
         signs = "".join("+" if x > 0 else "-" for x in certificate.witness)
-        typer.echo(f"witness, {certificate.max_active} active: {signs}")
+        say(f"witness, {certificate.max_active} active: {signs}")
     if certificate.distribution is not None:
         counts = ", ".join(f"{k}: {count:,}" for k, count in enumerate(certificate.distribution) if count)
-        typer.echo(f"inputs by active units  {counts}")
-    typer.echo(f"took {certificate.seconds:.3g} s")
+        say(f"inputs by active units  {counts}")
+    say(f"took {certificate.seconds:.3g} s")
 
 
 @contextmanager

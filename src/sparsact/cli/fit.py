@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact.cli.outputs import check_report, check_writable, naming
+from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
     from sparsact.reports import Choice, FitSummary
@@ -257,23 +258,23 @@ def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     """The findings, for a person."""
     from sparsact.reports.amounts import duration, size
 
-    typer.echo(summary.verdict)
+    say(summary.verdict)
     of_bits = " of bits" if summary.domain == "cube" else ""
-    typer.echo(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
+    say(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
     for note in summary.notes:
-        typer.echo(f"  note: {note}")
-    typer.echo(f"  chosen: {summary.model}, because {summary.why}")
+        say(f"  note: {note}")
+    say(f"  chosen: {summary.model}, because {summary.why}")
     if (choice := summary.choice) is not None:
-        typer.echo(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
-        typer.echo(f"  solver {choice.solver}: {choice.reason}")
+        say(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
+        say(f"  solver {choice.solver}: {choice.reason}")
     if (tables := summary.lsh) is not None:
-        typer.echo(f"  {tables.layout}")
-        typer.echo(f"  {tables.fill}")
+        say(f"  {tables.layout}")
+        say(f"  {tables.fill}")
     if summary.learned and len(summary.targets) == 1:
         for term in summary.targets[0].terms[:TERMS_TOLD]:
             bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"
-            typer.echo(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
-    typer.echo(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
+            say(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
+    say(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
     for what, path in (("report", report), ("model", out)):
         if path is not None:
-            typer.echo(f"  {what}: {path}")
+            say(f"  {what}: {path}")

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sparsact.cli.terminal import shown, terminal
+
 
 def inspect_model(
     context: typer.Context,
@@ -120,42 +122,38 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
 
 
 def _tell_of_tables(told: dict[str, Any], top: int) -> None:
-    from rich.console import Console
     from rich.table import Table as Grid
-    from rich.text import Text
 
-    console = Console(highlight=False)
+    console = terminal()
     console.print(f"{told['kind']} learned from {told['rows']:,} rows of {len(told['columns'])} columns")
-    console.print(Text(told["layout"]))
-    console.print(Text(told["fill"]))
-    grid = Grid("column", title=Text(", ".join(told["targets"])), title_justify="left")
+    console.print(shown(told["layout"]))
+    console.print(shown(told["fill"]))
+    grid = Grid("column", title=shown(", ".join(told["targets"])), title_justify="left")
     for heading in ("slope of the trend", "share of the local distance"):
         grid.add_column(heading, justify="right")
     ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
     for column in ranked[:top]:
-        grid.add_row(Text(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
+        grid.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
     console.print(grid)
 
 
 def _tell(told: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table as Grid
-    from rich.text import Text
 
-    console = Console(highlight=False)
+    console = terminal()
     console.print(
         f"{told['kind']} of degree {told['degree']}, ridge penalty {told['alpha']:g}, "
         f"learned from {told['rows']:,} rows of {len(told['columns'])} columns"
     )
-    console.print(f"solver {told['solver']}: {told['solver_reason']}")
+    console.print(shown(f"solver {told['solver']}: {told['solver_reason']}"))
     for target in told["targets"]:
-        grid = Grid("columns", title=Text(target["name"]), title_justify="left")
+        grid = Grid("columns", title=shown(target["name"]), title_justify="left")
         for heading in ("coefficient", "low (95 %)", "high (95 %)"):
             grid.add_column(heading, justify="right")
         for subset, *numbers in target["terms"]:
-            grid.add_row(Text(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
+            grid.add_row(shown(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
         console.print(grid)
         weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
         console.print(f"weight by degree  {weights}")
         ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
-        console.print(Text("influence  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))
+        console.print(shown("influence  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))

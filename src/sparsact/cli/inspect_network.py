@@ -13,6 +13,7 @@ import typer
 from sparsact.cli.outputs import check_report
 from sparsact.cli.progress import stages
 from sparsact.cli.surroundings import command_line, versions
+from sparsact.cli.terminal import shown, terminal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,11 +137,12 @@ def _as_json(summary: NetworkSummary) -> dict[str, Any]:
 
 
 def _tell(summary: NetworkSummary, report: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table as Grid
 
-    console = Console(highlight=False)
-    console.print(f"{summary.name}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}")
+    console = terminal()
+    console.print(
+        f"{shown(summary.name)}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}"
+    )
     for name, fact in summary.facts:
         console.print(f"  {name}: {fact}", soft_wrap=True)
     console.print(f"  weight by degree, {summary.degrees.how}:")
@@ -153,4 +155,4 @@ def _tell(summary: NetworkSummary, report: Path | None) -> None:
         grid.add_row(str(degree), f"{weight:.5g}", *errors)
     console.print(grid)
     if report is not None:
-        console.print(f"report: {report}")
+        console.print(f"report: {shown(report)}", soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparsact.cli.model_inputs import INPUTS_HELP
+from sparsact.cli.terminal import say
 from sparsact.cli.torch_model import MODEL_HELP
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def measure(
         from sparsact.reports import measurement_page
 
         measurement_page.write(found, model, versions(), command_line(context.obj or ["measure"]), report)
-    typer.echo(found.to_json() if as_json else str(found))
+    say(found.to_json() if as_json else found)
     if report is not None and not as_json:
-        typer.echo(f"report: {report}")
+        say(f"report: {report}")
 
 
 def _measured(model: nn.Module, batches: Iterator[Batch]) -> Measurement:

@@ -77,4 +77,15 @@ def encoding_of(model: Any, path: Path) -> Encoding:
         raise ValueError(
             f"{path.name} was not made by sparsact fit, so it knows no columns; load it in Python instead."
         )
-    return Encoding.from_json(text)
+    try:
+        encoding = Encoding.from_json(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{path.name} does not tell how its table was encoded ({error}); fit and save it again."
+        ) from error
+    if len(encoding.feature_names) != model.n_features_in_:
+        raise ValueError(
+            f"{path.name} learned {model.n_features_in_} columns, and its table has {len(encoding.feature_names)}; "
+            "fit and save it again."
+        )
+    return encoding

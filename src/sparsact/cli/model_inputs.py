@@ -85,8 +85,9 @@ def _array(path: Path) -> NDArray[Any]:
     import numpy as np
 
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with np.errstate(over="raise"):  # in the product of the lengths
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, TypeError, ArithmeticError, MemoryError) as error:
         raise ValueError(f"{str(path)!r} is not an array of numbers as numpy.save writes it: {error}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{str(path)!r} must hold integers or floats, got {array.dtype}.")

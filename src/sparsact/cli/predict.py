@@ -42,6 +42,8 @@ def predict(
     Columns are found by name and become bits or numbers exactly as they did in the table that was learned from; other
     columns, the target among them, are not looked at.
 
+    CSV holds names of classes as they were learned: import them into a spreadsheet as text, where "=" begins a formula.
+
     Example: sparsact predict model.sparsact new.csv --out predicted.csv
     """
     import numpy as np

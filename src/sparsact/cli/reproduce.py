@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparsact.cli.terminal import terminal
+
 if TYPE_CHECKING:
     from sparsact.experiments import Experiment, Failure, Findings, Scale, Store, Task
 
@@ -123,7 +125,6 @@ def _write(found: list[Findings], report: Path, only: list[str] | None, scale: S
 def _list(experiments: list[Experiment], rows: Store, as_json: bool) -> None:
     import json
 
-    from rich.console import Console
     from rich.table import Table as Grid
 
     from sparsact.experiments import Scale
@@ -154,7 +155,7 @@ def _list(experiments: list[Experiment], rows: Store, as_json: bool) -> None:
     for line in told:
         counts = [f"{line[scale]['rows']}/{line[scale]['tasks']}" for scale in ("quick", "full")]  # type: ignore[index]
         grid.add_row(str(line["name"]), f"{line['title']} ({line['paper']}, {line['place']})", *counts)
-    Console(highlight=False).print(grid)
+    terminal().print(grid)
 
 
 def _tell(

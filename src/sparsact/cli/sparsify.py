@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact.cli.model_inputs import INPUTS_HELP
+from sparsact.cli.terminal import say
 from sparsact.cli.torch_model import MODEL_HELP
 
 if TYPE_CHECKING:
@@ -120,4 +121,4 @@ def _tell(model: nn.Module, found: Speed, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(plan.to_dict() | {"model": found.to_dict()}, allow_nan=False))
     else:
-        typer.echo(f"{plan}\n{found}")
+        say(f"{plan}\n{found}")

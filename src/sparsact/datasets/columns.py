@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar
@@ -222,4 +223,23 @@ def column_of(description: dict[str, Any]) -> Column:
     """A column from its JSON description (see :class:`~sparsact.datasets.encoding.Encoding`)."""
     fields = {key: tuple(v) if isinstance(v, list) else v for key, v in description.items() if key != "kind"}
     column: Column = KINDS[description["kind"]](**fields)
+    for name, value in fields.items():
+        if not _FIELDS[name](value):
+            raise ValueError(f"`{name}` of a column is {str(value)[:40]}, which it cannot be")
     return column
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+LONGEST_BIT_STRING = 2**20
+
+# What the fields of a column hold, in a description that may come from anyone.
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "name": _is_text,
+    "values": lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(_is_text, value)),
+    "length": lambda value: type(value) is int and 0 < value <= LONGEST_BIT_STRING,
+    "centre": lambda value: type(value) in (int, float) and isfinite(value),
+    "scale": lambda value: type(value) in (int, float) and isfinite(value) and value != 0,
+}

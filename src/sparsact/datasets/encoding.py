@@ -64,11 +64,18 @@ class Encoding:
 
     @classmethod
     def from_json(cls, text: str) -> Encoding:
-        """Inverse of :meth:`to_json`."""
-        described = json.loads(text)
-        columns = tuple(column_of(column) for column in described["columns"])
-        targets = tuple(column_of(target) for target in described["targets"])
-        return cls(columns, targets, tuple(described["notes"]))  # type: ignore[arg-type]  # targets hold targets only
+        """Inverse of :meth:`to_json`; a ValueError if the text is not what that wrote."""
+        try:
+            described = json.loads(text)
+            columns = tuple(column_of(column) for column in described["columns"])
+            targets = tuple(column_of(target) for target in described["targets"])
+            notes = tuple(str(note) for note in described["notes"])
+        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"an encoding lacks something: {error}") from error
+        one = [target for target in targets if isinstance(target, Real | Classes)]
+        if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
+            raise ValueError("an encoding has targets that are no targets")
+        return cls(columns, tuple(one), notes)
 
 
 def _part(column: Column, batch: pa.RecordBatch, first_row: int, *, signs: bool) -> Points:

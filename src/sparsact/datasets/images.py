@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +16,7 @@ from sparsact.datasets.landscapes import data_folder
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
+MOST_BYTES = 11_000 * (PIXELS + 8)  # of a compressed file: 10,000 images and labels, and some room
 AT_ONCE = 1000  # images decoded together: a row of them stays in the cache
 TRAIN = tuple(f"data_batch_{i}" for i in range(1, 6))
 TEST = "test_batch"
@@ -25,7 +24,7 @@ TEST = "test_batch"
 # What readers raise at bytes that are not what they should be.
 DAMAGED = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
-    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
+    *(MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
 )
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.uint8]]
@@ -61,9 +60,8 @@ def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None
     ----------
     folder : path, optional
         Folder with the six files ``data_batch_1`` to ``data_batch_5`` and ``test_batch``, or with these in a folder
-        ``cifar10``, ``cifar-10-batches-py`` or ``cifar-10-batches-bin``; default
-        :func:`~sparsact.datasets.data_folder`. The files are the original pickles (no ending), the original binary
-        version (``.bin``) or this project's compressed one (``.npz``).
+        ``cifar10`` or ``cifar-10-batches-bin``; default :func:`~sparsact.datasets.data_folder`. The files are the
+        original binary version (``.bin``) or this project's compressed one (``.npz``).
     n_train, n_test : int, optional
         The first so many images only, from the files that they need; None for all.
 
@@ -80,8 +78,7 @@ def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None
 
     Notes
     -----
-    A pickle can hold a program. These are read by an unpickler that makes arrays, texts, numbers, lists and
-    dictionaries, and refuses all else.
+    The set is also given out as pickles, for Python. These are not read: a pickle can hold a program.
 
     Examples
     --------
@@ -112,15 +109,15 @@ def cifar10_missing(folder: str | Path | None = None) -> str | None:
 
 def _found(home: Path) -> tuple[Path, str]:
     """Folder and ending of six files in one form."""
-    places = [home / name for name in ("cifar10", "cifar-10-batches-py", "cifar-10-batches-bin", ".")]
+    places = [home / name for name in ("cifar10", "cifar-10-batches-bin", ".")]
     for place in places:
         for ending in _READERS:
             if all((place / (name + ending)).is_file() for name in (*TRAIN, TEST)):
                 return place, ending
     raise FileNotFoundError(
-        f"no complete CIFAR-10 in {home}: need data_batch_1 to data_batch_5 and test_batch, as pickles, .bin or .npz, "
-        "there or in cifar10/, cifar-10-batches-py/ or cifar-10-batches-bin/; set SPARSACT_DATA to the folder that "
-        "holds it, or unpack https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz there."
+        f"no complete CIFAR-10 in {home}: need data_batch_1 to data_batch_5 and test_batch, as .bin or .npz (pickles "
+        "are not read), there or in cifar10/ or cifar-10-batches-bin/; set SPARSACT_DATA to the folder that "
+        "holds it, or unpack https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz there."
     )
 
 
@@ -158,36 +155,13 @@ def _read_bin(path: Path) -> Batch:
 
 def _read_npz(path: Path) -> Batch:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        unpacked = sum(member.file_size for member in archive.zip.infolist())
+        if unpacked > MOST_BYTES:
+            raise ValueError(f"{unpacked} bytes unpacked, where a batch has {MOST_BYTES} at most")
         return decoded(archive["residual"]), archive["labels"].astype(np.uint8)
 
 
-def _read_pickle(path: Path) -> Batch:
-    with path.open("rb") as file:
-        read = _Plain(file, encoding="bytes").load()  # texts of Python 2 become bytes, those of Python 3 stay texts
-    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in read.items()}
-    data = batch["data"]
-    if not isinstance(data, np.ndarray) or data.dtype != np.uint8:
-        raise TypeError(f"its data are of {type(data).__name__}, not an array of bytes")
-    return data.reshape(-1, *SHAPE), np.array(batch["labels"], dtype=np.uint8)
-
-
-_READERS: dict[str, Callable[[Path], Batch]] = {"": _read_pickle, ".bin": _read_bin, ".npz": _read_npz}
-
-
-class _Plain(pickle.Unpickler):
-    """Makes arrays and plain values, and calls nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """What builds an array, whichever version of NumPy wrote it."""
-        if (module, name) == ("numpy", "ndarray"):
-            return np.ndarray
-        if (module, name) == ("numpy", "dtype"):
-            return np.dtype
-        if name == "_reconstruct" and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-            return np.empty(0).__reduce__()[0]
-        if (module, name) == ("_codecs", "encode"):  # how the second protocol writes bytes of Python 3
-            return str.encode
-        raise pickle.UnpicklingError(f"it wants to call {module}.{name}, which no batch of CIFAR-10 needs")
+_READERS: dict[str, Callable[[Path], Batch]] = {".bin": _read_bin, ".npz": _read_npz}
 
 
 def decoded(residual: NDArray[np.uint8]) -> NDArray[np.uint8]:

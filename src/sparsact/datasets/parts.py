@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sparsact.datasets.sources import ParquetSource, Source, one_line, open_source
+from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_source
 
 Paths = str | Path | Sequence[str | Path]
+
+CORRECT = "; correct the file."
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,11 @@ class Parts:
                 batch = next(batches, None)
             except pa.ArrowMemoryError as error:
                 raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
-            except (pa.ArrowException, OSError, EOFError) as error:
+            except DAMAGE as error:
                 _check_unchanged(source.path, stamp)
-                raise ValueError(f"{self._in(source)}after row {row}: {one_line(error)}; correct the file.") from error
+                told = one_line(error)
+                remedy = "" if isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) else CORRECT
+                raise ValueError(f"{source.path.name}, after row {row}: {told}{remedy}") from error
             if batch is None:
                 return
             yield batch

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
 CSV_BLOCK_BYTES = 4 << 20
 PARQUET_BUFFER_BYTES = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
+MOST_DEFLATED = 1032  # times shorter than what it holds a deflated file can be
 
 
 class Source(Protocol):
@@ -56,18 +59,34 @@ def open_source(path: str | Path) -> Source:
         raise FileNotFoundError(f"no table {str(path)!r}; check the path.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".zst") else path.suffix.lower()
-    try:
+    with _told(path, kind[1:].upper()):
         if kind in (".csv", ".tsv", ".txt"):
             return CsvSource.open(path, "," if kind == ".csv" else "\t")
         if kind == ".parquet":
             return ParquetSource.open(path)
         if kind == ".npz":
             return ArraySource.open(path)
-    except (pa.ArrowInvalid, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(f"cannot read {path.name} as {kind[1:].upper()}: {one_line(error)}") from error
+    raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
+
+
+# What readers raise at bytes that are not what they should be; OSError is of PyArrow's decompression too.
+DAMAGE = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, EOFError, MemoryError, NotImplementedError, RuntimeError),
+    *(OSError, SyntaxError, pa.ArrowException, zipfile.BadZipFile, zlib.error),
+)
+
+
+@contextmanager
+def _told(path: Path, kind: str) -> Iterator[None]:
+    """What a reader says of a damaged file, as a ValueError with the file's name."""
+    try:
+        yield
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8 text ({one_line(error)}); save it as UTF-8.") from error
-    raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
+    except DAMAGE as error:
+        if path.name in str(error) and isinstance(error, ValueError | OSError):
+            raise
+        raise ValueError(f"cannot read {path.name} as {kind}: {one_line(error)}; check the file.") from error
 
 
 @dataclass(frozen=True)
@@ -151,6 +170,11 @@ class ArraySource:
                 name = member.removesuffix(".npy")
                 with archive.open(member) as file:
                     shape, _, dtype = _header(file)
+                    there = archive.getinfo(member).file_size - file.tell()
+                promised = dtype.itemsize * prod(shape)
+                if not 0 < promised <= there <= MOST_DEFLATED * path.stat().st_size:
+                    fact = f"array {name!r} claims {promised} bytes in shape {shape}"
+                    raise ValueError(f"{path.name}: {fact}, and holds {there}; save it again.")
                 if dtype.hasobject or len(shape) not in (1, 2):
                     fact = f"array {name!r} has shape {shape} and type {dtype}"
                     raise ValueError(f"{path.name}: {fact}; need numbers or texts along 1 or 2 axes.")
@@ -224,7 +248,7 @@ def _pieces(file: IO[bytes], batch_rows: int) -> Iterator[NDArray[Any]]:
     shape, column_major, dtype = _header(file)
     width = shape[1:]
     if column_major and len(shape) == 2:
-        whole = np.frombuffer(file.read(), dtype=dtype).reshape(shape[::-1]).T
+        whole = np.frombuffer(file.read(dtype.itemsize * prod(shape)), dtype=dtype).reshape(shape[::-1]).T
         yield from (whole[row : row + batch_rows] for row in range(0, shape[0], batch_rows))
         return
     row_bytes = dtype.itemsize * int(np.prod(width, dtype=int))

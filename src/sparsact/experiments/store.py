@@ -14,6 +14,8 @@ from sparsact.experiments.rows import Row
 from sparsact.experiments.task import Task
 from sparsact.files import flush_folder, naming
 
+MOST_SECONDS = 1e10  # three centuries: no task took longer
+
 
 class Store:
     """A folder of rows.
@@ -90,10 +92,11 @@ class Store:
             try:
                 row = Row(**json.loads(line))
                 name = Task(row.experiment, row.version, row.parameters).name
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, AttributeError, RecursionError):
                 self.n_unreadable += 1
                 continue
-            if name == row.task:  # a row whose definition was edited by hand is not what its name says
+            # A row whose definition was edited by hand is not what its name says.
+            if name == row.task and _is_whole(row):
                 self._rows[row.task] = row
             else:
                 self.n_unreadable += 1
@@ -115,6 +118,18 @@ def _is_still(file: FileIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
+
+
+def _is_whole(row: Row) -> bool:
+    """Whether every field is of its type: a line may come from anyone."""
+    mappings = (row.parameters, row.values, row.machine, row.versions)
+    texts = (row.experiment, row.finished, row.commit)
+    return (
+        all(isinstance(part, dict) for part in mappings)
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(row.seconds, int | float)
+        and 0 <= row.seconds < MOST_SECONDS
+    )
 
 
 def _is_cut(file: FileIO, end: int) -> bool:

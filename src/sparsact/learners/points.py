@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
+from sparsact.checks import aligned
 
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}
@@ -57,7 +58,7 @@ class Points:
 
 def kernel_dtype(X: Any) -> NDArray[Any]:
     """X in a type that the packing kernel reads."""
-    return np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64))
+    return aligned(np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)))
 
 
 def recognized(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from sparsact.learners.points import Encoding
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+MOST_COUNTED = 2**53  # rows, columns, units: beyond it they are no longer told apart as floats
 
 
 def plain(value: Any) -> Any:
@@ -41,6 +43,68 @@ def expect(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...])
     if array.dtype != dtype or not fits:
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
     return array
+
+
+def remade(make: Any, state: State) -> Any:
+    """An estimator with the parameters of a file, checked as its own ``fit`` checks them, and the columns it knows."""
+    learner = make(**state["params"])
+    learner._validate_params()
+    take_columns(learner, state["learned"]["n_features_in_"], state)
+    return learner
+
+
+def take_columns(learner: Any, n: Any, state: State) -> None:
+    """Let an estimator know its n columns, and their names if the state has them."""
+    learner.n_features_in_ = whole(n, "n_features_in_", least=1)
+    if "feature_names" in state:
+        names = texts(state["feature_names"], "feature_names")
+        if len(names) != learner.n_features_in_:
+            raise ValueError(f"{len(names)} names of {learner.n_features_in_} columns")
+        learner.feature_names_in_ = np.array(names, dtype=object)
+
+
+def whole(value: Any, name: str, *, least: int = 0) -> int:
+    """A whole number of a file that counts something."""
+    if type(value) is not int or not least <= value <= MOST_COUNTED:
+        raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from {least} on")
+    return value
+
+
+def number(value: Any, name: str) -> float:
+    """A finite number of a file, 0 or more."""
+    if type(value) not in (int, float) or not isfinite(value) or value < 0:
+        raise ValueError(f"{name} is {str(value)[:40]}, not a number from 0 on")
+    return float(value)
+
+
+def flag(value: Any, name: str) -> bool:
+    """Yes or no."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {str(value)[:40]}, neither true nor false")
+    return value
+
+
+def text(value: Any, name: str) -> str:
+    """A text of a file."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a text")
+    value.encode()  # a half of a character, which JSON can spell, is an error
+    return value
+
+
+def texts(value: Any, name: str) -> list[str]:
+    """A list of texts of a file."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a list of texts")
+    return [text(one, name) for one in value]
+
+
+def classes_in(state: State, arrays: Arrays) -> NDArray[Any]:
+    """The labels of a classifier: texts of the state, or an array of numbers; in ascending order."""
+    labels = np.array(texts(state["classes"], "classes")) if state.get("classes") is not None else arrays["classes"]
+    if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
+        raise ValueError(f"classes of shape {labels.shape} that are not two or more in ascending order")
+    return labels
 
 
 def encoding_named(name: Any) -> Encoding | None:

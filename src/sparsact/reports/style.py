@@ -17,6 +17,7 @@ BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
 PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
 LONGEST_LABEL = 60
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold, names in data may
 
 STYLE: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -74,7 +75,7 @@ def to_svg(drawing: Figure) -> str:
         # The table beside the figure shows names whose script the figure's font lacks.
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
         drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return text.getvalue()[text.getvalue().index("<svg") :].strip()
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue()[text.getvalue().index("<svg") :]).strip()
 
 
 def with_own_names(svg: str, prefix: str) -> str:

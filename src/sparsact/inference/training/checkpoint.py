@@ -90,13 +90,20 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: Training) ->
     kind, state, arrays = storage.read(path)
     if kind != KIND:
         raise ValueError(f"{path} holds a {kind!r}, not a checkpoint of a training; choose another folder.")
+    trained = state.get("settings")
+    if not isinstance(trained, dict) or not isinstance(state.get("rows"), list):
+        raise storage.ModelFileError(f"{path} tells no settings or no rows; pass resume=False to begin anew.")
     for name, wanted in settings.items():
-        if (found := state["settings"].get(name)) != wanted:
+        if (found := trained.get(name)) != wanted:
             raise ValueError(
                 f"the checkpoint in {folder} was trained with {name} = {found!r}, wanted {wanted!r}: "
                 "choose another folder, or pass resume=False to begin anew."
             )
-    training.restore(arrays)
+    try:
+        training.restore(arrays)
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        what = f"{path} lacks something that this training needs ({error})"
+        raise storage.ModelFileError(f"{what}; pass resume=False to begin anew.") from error
     rows: list[dict[str, Any]] = state["rows"]
     return rows
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsact import storage
 from sparsact.learners.dsm.bottom import Bottom
@@ -13,10 +16,15 @@ from sparsact.learners.dsm.choice import to_dict
 from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import TopLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.learners.stored import Arrays, State, expect, plain
+from sparsact.learners.stored import Arrays, State, expect, flag, number, plain, remade, take_columns, whole
 from sparsact.routing import Router, from_dict
 
-_LEARNED = ("n_features_in_", "n_rows_", "_n_targets", "_single_target")
+_LEARNED: dict[str, Callable[[Any, str], Any]] = {
+    "n_features_in_": whole,
+    "n_rows_": whole,
+    "_n_targets": partial(whole, least=1),
+    "_single_target": flag,
+}
 _SUMS = ("feature_mean", "target_mean", "gram", "cross")
 
 
@@ -52,17 +60,18 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
     params = state["params"]
     if isinstance(params["router"], dict):
         params["router"] = from_dict(params["router"])
-    learner = make(**params)
-    learner._validate_params()
-    for name in _LEARNED:
-        setattr(learner, name, state["learned"][name])
-    learner._seed = tuple(state["seed"])
-    _set_names(learner, state)
-    T, B = int(learner._n_targets), expect(arrays, "B", np.float64, (None, int(learner.n_features_in_)))
+    learner = remade(make, state)
+    for name, check in _LEARNED.items():
+        setattr(learner, name, check(state["learned"][name], name))
+    learner._seed = tuple(whole(word, "seed") for word in state["seed"])
+    T, B = learner._n_targets, expect(arrays, "B", np.float64, (None, learner.n_features_in_))
     t = len(B)
-    bottom = Bottom(B, expect(arrays, "c", np.float64, (t,)), str(state["activation"]))
-    of_router = {name.removeprefix("router."): a for name, a in arrays.items() if name.startswith("router.")}
-    learner.layer_ = SparseLayer(bottom, from_dict(state["router"]), of_router)
+    if learner._single_target and T != 1:
+        raise ValueError(f"{T} targets where there is one")
+    if state["activation"] not in ("identity", "relu"):
+        raise ValueError(f"unknown activation {state['activation']!r}")
+    bottom = Bottom(B, expect(arrays, "c", np.float64, (t,)), state["activation"])
+    learner.layer_ = _layer(bottom, from_dict(state["router"]), arrays)
     A, intercept = expect(arrays, "A", np.float64, (T, t)), expect(arrays, "intercept", np.float64, (T,))
     if state["trained"]:
         velocities = (
@@ -73,7 +82,7 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
         return learner
     learner._solution = A, intercept
     if "rows" in state:
-        learner.statistic_ = _sums_in(RidgeStatistic(t, T), int(state["rows"]), arrays)
+        learner.statistic_ = _sums_in(RidgeStatistic(t, T), whole(state["rows"], "rows"), arrays)
     return learner
 
 
@@ -87,18 +96,13 @@ def statistic_out(learner: Any, arrays: Arrays) -> State:
 
 def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
     """Give a learner what :func:`statistic_out` wrote; its layer is drawn, if it has none, from an integer seed."""
-    for name in _LEARNED:
-        setattr(learner, name, state["learned"][name])
-    _set_names(learner, state)
+    take_columns(learner, state["learned"]["n_features_in_"], state)
+    for name, check in _LEARNED.items():
+        setattr(learner, name, check(state["learned"][name], name))
     if "layer_" not in learner.__dict__:
-        learner.layer_ = learner._draw(np.zeros((1, int(learner.n_features_in_))), np.ones(1))
-    sums = RidgeStatistic(learner.layer_.bottom.t, int(learner._n_targets))
-    learner.statistic_ = _sums_in(sums, int(state["rows"]), arrays)
-
-
-def _set_names(learner: Any, state: State) -> None:
-    if "feature_names" in state:
-        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+        learner.layer_ = learner._draw(np.zeros((1, learner.n_features_in_)), np.ones(1))
+    sums = RidgeStatistic(learner.layer_.bottom.t, learner._n_targets)
+    learner.statistic_ = _sums_in(sums, whole(state["rows"], "rows"), arrays)
 
 
 def _sums_out(sums: RidgeStatistic, arrays: Arrays) -> int:
@@ -108,7 +112,29 @@ def _sums_out(sums: RidgeStatistic, arrays: Arrays) -> int:
 
 
 def _sums_in(sums: RidgeStatistic, n_rows: int, arrays: Arrays) -> RidgeStatistic:
-    sums.n_rows, sums.weight = n_rows, float(expect(arrays, "sums.weight", np.float64, (1,))[0])
+    weight = float(expect(arrays, "sums.weight", np.float64, (1,))[0])
+    sums.n_rows, sums.weight = n_rows, number(weight, "weight")
     for name in _SUMS:
         setattr(sums, name, expect(arrays, f"sums.{name}", np.float64, getattr(sums, name).shape))
     return sums
+
+
+class _NoNumbers:
+    """Stands for a generator where the shapes of what it would draw are wanted: zeros that take no memory."""
+
+    def normal(self, loc: float = 0.0, scale: float = 1.0, size: tuple[int, ...] = ()) -> NDArray[np.float64]:
+        return np.broadcast_to(0.0, size)
+
+    uniform = normal
+
+
+def _layer(bottom: Bottom, router: Router, arrays: Arrays) -> SparseLayer:
+    """The layer with what its router needs, which must be as the router would draw it."""
+    columns = bottom.t if router.routes_on != "inputs" else bottom.d
+    if router.width(columns) != bottom.t or router.n_active(columns) > bottom.t:
+        raise ValueError(f"{router!r} does not choose among {bottom.t} units")
+    due = router.initial_state(columns, rng=cast("np.random.Generator", _NoNumbers()))
+    state = {name: expect(arrays, f"router.{name}", np.float64, array.shape) for name, array in due.items()}
+    if not all(np.isfinite(array).all() for array in state.values()):
+        raise ValueError(f"the state of {router!r} is not finite")
+    return SparseLayer(bottom, router, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,41 @@ from sparsact import storage
 from sparsact.checks import checked_positive
 from sparsact.hypercube import WORD, n_words
 from sparsact.learners.low_degree.dual import Dual
+from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
 from sparsact.learners.low_degree.stored import listed, spanned
 from sparsact.learners.low_degree.stream_storage import stream_in, stream_out
 from sparsact.learners.points import Points
-from sparsact.learners.stored import Arrays, State, encoding_named, expect, plain
-
-_LEARNED = (
-    "n_features_in_",
-    "_single_target",
-    "_automatic",
-    "rows_dealt_",
-    "table_encoding_",  # how the command encoded the columns of a table
+from sparsact.learners.stored import (
+    Arrays,
+    State,
+    classes_in,
+    encoding_named,
+    expect,
+    flag,
+    number,
+    plain,
+    remade,
+    take_columns,
+    text,
+    whole,
 )
+
+
+def _degree_and_reason(value: Any, name: str) -> tuple[int, str]:
+    degree, reason = value
+    return whole(degree, name), text(reason, name)
+
+
+# What was learned beside the solution, and what each must be.
+_LEARNED: dict[str, Callable[[Any, str], Any]] = {
+    "n_features_in_": whole,
+    "_single_target": flag,
+    "_automatic": _degree_and_reason,
+    "rows_dealt_": whole,
+    "table_encoding_": text,  # how the command encoded the columns of a table
+}
 
 
 def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
@@ -52,8 +74,8 @@ def statistic_out(learner: Any, arrays: Arrays) -> State:
 def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
     """Let a new learner of the same parameters have seen what :func:`statistic_out` wrote."""
     if state:
-        learner.n_features_in_ = int(state["stream"]["n"])
-        _known_in(learner, state, arrays)
+        take_columns(learner, state["stream"]["n"], state)
+        _known_in(learner, state, arrays, whole(state["stream"]["n_targets"], "n_targets", least=1))
 
 
 def _known_out(learner: Any, arrays: Arrays) -> State:
@@ -72,23 +94,30 @@ def _known_out(learner: Any, arrays: Arrays) -> State:
 
 def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     """The estimator that :func:`save_learner` wrote; ``make`` is its class."""
-    learner = make(**state["params"])
-    _known_in(learner, state, arrays)
-    learner._solution = _solution_in(state["solution"], arrays)
+    learner = remade(make, state)
+    n = learner.n_features_in_
+    if learner.subsets is not None:
+        Family.listed(n, learner.subsets)
+    for name, check in (("degrees", whole), ("alphas", number)):
+        for value in getattr(learner, name, []):
+            check(value, name)
+    learner._solution = solution = _solution_in(state["solution"], arrays)
+    n_targets = len(solution.polynomial.intercept)
+    _known_in(learner, state, arrays, n_targets)
+    if learner._single and n_targets != 1:
+        raise ValueError(f"{n_targets} functions where there is one")
+    if solution.polynomial.family.n != n:
+        raise ValueError(f"a solution of {solution.polynomial.family.n} columns where there are {n}")
     return learner
 
 
-def _known_in(learner: Any, state: State, arrays: Arrays) -> None:
+def _known_in(learner: Any, state: State, arrays: Arrays, n_targets: int) -> None:
     for name, value in state["learned"].items():
-        if name not in _LEARNED:
-            raise ValueError(f"unknown attribute {name!r}")
-        setattr(learner, name, value)
-    if "feature_names" in state:
-        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    if "classes" in state or "classes" in arrays:
-        learner.classes_ = np.array(state["classes"]) if "classes" in state else arrays["classes"]
+        setattr(learner, name, _LEARNED[name](value, name))
+    if hasattr(learner, "_targets"):
+        learner.classes_ = classes_in(state, arrays)
     if "stream" in state:
-        learner.stream_ = stream_in(state["stream"], arrays)
+        learner.stream_ = stream_in(state["stream"], arrays, learner.n_features_in_, n_targets)
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:
@@ -140,7 +169,10 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         dual = Dual(Points(columns, rows), weights, expect(arrays, "dual.kernel", np.float64, (n + 1,)))
     else:
         coef = expect(arrays, "coef", np.float64, (None, *shape))
-    family = listed(n, expect(arrays, "masks", np.uint64, (None, n_words(n)))) if span is None else spanned(n, span)
+    if span is None:
+        family = listed(n, expect(arrays, "masks", np.uint64, (None, n_words(n))))
+    else:
+        family = spanned(n, span, None if coef is None else len(coef))
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
     return Solution(
@@ -149,15 +181,21 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         str(state["reason"]),
         expect(arrays, "squared_error", np.float64, shape),
         expect(arrays, "target_squares", np.float64, shape),
-        int(state["n_rows"]),
-        float(state["total_weight"]),
-        Penalty(*state["penalty"]),
+        whole(state["n_rows"], "n_rows"),
+        number(state["total_weight"], "total_weight"),
+        _penalty(*state["penalty"]),
         encoding=encoding_named(state["encoding"]),
         variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=_choice(state["choice"], arrays) if "choice" in state else None,
         unit=checked_positive(state["unit"], "the unit of targets"),
     )
+
+
+def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
+    if kind not in ("ridge", "lasso", "correlation"):
+        raise ValueError(f"unknown penalty {kind!r}")
+    return Penalty(kind, number(alpha, "alpha"), flag(fit_intercept, "fit_intercept"))
 
 
 def _choice(state: list[Any], arrays: Arrays) -> Choice:

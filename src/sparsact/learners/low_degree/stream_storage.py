@@ -12,11 +12,12 @@ from sparsact.learners.exact_sum import LIMB_BITS, MOST_DIGIT, MOST_PLACES, Exac
 from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.low_degree.real import NO_TARGET, RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.stored import check_bits, listed, spanned
 from sparsact.learners.low_degree.stream import Batch, Stream
-from sparsact.learners.stored import Arrays, State, encoding_named, expect
+from sparsact.learners.stored import Arrays, State, encoding_named, expect, number, whole
 
 MOST_EXPONENT = LIMB_BITS * MOST_PLACES
 
@@ -35,11 +36,18 @@ def stream_out(stream: Stream, arrays: Arrays) -> State:
     }
 
 
-def stream_in(state: State, arrays: Arrays) -> Stream:
-    """The stream that :func:`stream_out` wrote."""
-    n, n_targets, n_folds = int(state["n"]), int(state["n_targets"]), int(state["n_folds"])
-    if state["domain"] not in ("cube", "real", None) or len(state["statistics"]) not in (0, n_folds):
+def stream_in(state: State, arrays: Arrays, n: int, n_targets: int) -> Stream:
+    """The stream that :func:`stream_out` wrote, of n columns and so many targets."""
+    if (state["n"], state["n_targets"]) != (n, n_targets):
+        raise ValueError("the sums are of other columns or targets than the solution")
+    n_folds = whole(state["n_folds"], "n_folds", least=1)
+    kind = "real" if state["domain"] == "real" else "cube"
+    if state["domain"] not in ("cube", "real", None) or (state["encoding"] is None) == (state["domain"] == "cube"):
         raise ValueError("a statistic of no known kind")
+    if len(state["statistics"]) != (0 if state["domain"] is None else n_folds):
+        raise ValueError("a statistic is missing or too many")
+    if any((one["kind"] == "real") != (kind == "real") for one in state["statistics"]):
+        raise ValueError(f"a statistic is not of {kind} columns")
     statistics = [
         statistic_in(one, f"statistic.{fold}", n, n_targets, arrays) for fold, one in enumerate(state["statistics"])
     ]
@@ -64,6 +72,8 @@ def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
     outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
     if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
         raise ValueError("rows of no known kind")
+    if not np.isfinite(y).all() or (weights is not None and not (np.isfinite(weights) & (weights >= 0)).all()):
+        raise ValueError("a target or a weight of waiting rows is not finite, or a weight negative")
     return Batch(y, weights, folds, sign)
 
 
@@ -109,12 +119,16 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
         span = None if state["span"] is None else (int(state["span"][0]), int(state["span"][1]))
         if span is not None and not np.array_equal(spanned(n, span).masks, family.masks):
             raise ValueError(f"masks that are not all subsets of sizes {span}")
+        if 8.0 * len(family) ** 2 > available_memory():
+            raise ValueError(f"moments of {len(family)} subsets")
         statistic = Moments(Family(n, family.masks, span), n_targets)
+    elif state["kind"] != "cells":
+        raise ValueError("a statistic of no known kind")
     else:
-        if n > MAX_N:
+        if n > MAX_N or arrays[f"{name}.weights"].shape[-1:] != (2**n,):
             raise ValueError(f"cells of {n} coordinates")
         statistic = Cells(n, n_targets)
-    statistic.totals.n_rows = int(state["n_rows"])
+    statistic.totals.n_rows = whole(state["n_rows"], "n_rows")
     for part, sums in _sums(statistic).items():
         shape = (
             (*sums.shape[:-1], len(statistic.codes)) if isinstance(statistic, Rows) and "." not in part else sums.shape
@@ -138,7 +152,7 @@ def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) ->
     outside = np.abs(real.exponents) > MOST_EXPONENT
     if (outside & (real.exponents != NO_TARGET)).any():
         raise ValueError("targets beyond any double")
-    real.weight, real.n_rows = float(state["weight"]), int(state["n_rows"])
+    real.weight, real.n_rows = number(state["weight"], "weight"), whole(state["n_rows"], "n_rows")
     return real
 
 

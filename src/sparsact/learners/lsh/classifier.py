@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.learners.door import check_classes
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.layout import Array
+from sparsact.learners.stored import classes_in
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -118,6 +119,6 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         return {"classes": [str(label) for label in self.classes_]}
 
     def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self.classes_ = np.array(state["classes"]) if state["classes"] is not None else arrays["classes"]
+        self.classes_ = classes_in(state, arrays)
         if self.classes_.shape != (self.table_.layout.n_targets,):
             raise ValueError("classes and targets differ in number")

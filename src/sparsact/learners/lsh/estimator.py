@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.checks import check_row_weights
+from sparsact.checks import aligned, check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import threads
 from sparsact.learners.door import row_weights, validated
@@ -139,7 +139,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         _check_sizes(X, weights)
-        return X, y, weights
+        return aligned(X), y, aligned(weights)
 
     def _check_rows_known(self) -> None:
         if "table_" in self.__dict__ and self.table_.forgets_rows:
@@ -216,10 +216,10 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             check_is_fitted(self)
         plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
         if plain and "feature_names_in_" not in self.__dict__ and len(X) > 0 and X.shape[1] == self.n_features_in_:
-            numbers = np.ascontiguousarray(X, dtype=np.float64)
+            numbers = aligned(np.ascontiguousarray(X, dtype=np.float64))
             if np.isfinite(numbers.sum()):
                 return numbers
-        rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")
+        rows: Array = aligned(validated(self, X, reset=False, dtype=np.float64, order="C"))
         return rows
 
     def _values(self, X: Any) -> Array:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels.threads import threads
 from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
+from sparsact.learners.stored import flag
 
 
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -199,4 +200,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         return {}
 
     def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self._one_target = bool(state["single"])
+        self._one_target = flag(state["single"], "single")
+        if self._one_target and self.table_.layout.n_targets != 1:
+            raise ValueError(f"{self.table_.layout.n_targets} targets where there is one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,14 @@ from sparsact.kernels.buckets import BucketIndex, n_sums
 from sparsact.learners.lsh.choice import Trial
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.table import BucketTable
-from sparsact.learners.stored import Arrays, State, expect, plain
+from sparsact.learners.stored import Arrays, State, expect, number, plain, remade, text, under, whole
 
-_LEARNED = ("n_features_in_", "width_", "alpha_", "directions_")
+_LEARNED: dict[str, Callable[[Any, str], Any]] = {
+    "n_features_in_": whole,
+    "width_": number,
+    "alpha_": number,
+    "directions_": text,
+}
 _KEPT = ("X", "Y", "weights")
 
 
@@ -44,22 +50,17 @@ def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
 
 def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     """The estimator that :func:`save_learner` wrote; ``make`` is its class."""
-    learner = make(**state["params"])
-    learner._validate_params()
-    for name in _LEARNED:
-        setattr(learner, name, state["learned"][name])
-    learner.trials_ = tuple(Trial(**trial) for trial in state["trials"])
+    learner = remade(make, state)
+    for name, check in _LEARNED.items():
+        setattr(learner, name, check(state["learned"][name], name))
+    learner.trials_ = tuple(_trial(**trial) for trial in state["trials"])
     if "table_encoding" in state:
-        learner.table_encoding_ = str(state["table_encoding"])
-    if "feature_names" in state:
-        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    layout = _layout({name[7:]: array for name, array in arrays.items() if name.startswith("layout.")})
-    learner.table_ = table_in(layout, arrays)
+        learner.table_encoding_ = text(state["table_encoding"], "table_encoding")
+    learner.table_ = table_in(_layout(under("layout", arrays)), arrays)
     learner.column_shares_ = expect(arrays, "column_shares", np.float64, (learner.table_.layout.n_columns,))
     if learner.table_.layout.n_columns != learner.n_features_in_:
         raise ValueError("the layout has other columns")
-    kept = [arrays[f"kept.{name}"] for name in _KEPT if f"kept.{name}" in arrays]
-    learner._rows = [tuple(kept)] if kept else []
+    learner._rows = _rows_kept(arrays, learner.table_.layout)
     learner._first_rows = []
     learner._set_targets(state, arrays)
     learner._forget_solution()
@@ -93,14 +94,34 @@ def table_in(layout: Layout, arrays: Arrays) -> BucketTable:
     table._counts = expect(arrays, "counts", np.int64, (len(keys),))
     table._sums = expect(arrays, "sums", np.float64, (len(keys), layout.n_sums))
     table.totals = expect(arrays, "totals", np.float64, (1 + layout.n_targets,))
-    if (table._counts < 0).any() or not np.isfinite(table._sums).all():
+    if (table._counts < 0).any() or not np.isfinite(table._sums).all() or not np.isfinite(table.totals).all():
         raise ValueError("counts are negative or sums not finite")
     if "rows.keys" in arrays:
         table.rows = BucketIndex(expect(arrays, "rows.keys", np.uint64, (None,)))
         table.copies = expect(arrays, "rows.copies", np.int64, (len(table.rows),))
+        if (table.copies < 0).any() or len(np.unique(table.rows.keys)) != len(table.rows):
+            raise ValueError("copies of rows are negative, or two rows have one key")
     else:
         table.forgets_rows = True
     return table
+
+
+def _rows_kept(arrays: Arrays, layout: Layout) -> list[tuple[Any, ...]]:
+    """The rows that a file holds, all together: X (m, d), Y (m, targets) and weights (m,); none or one part."""
+    if "kept.X" not in arrays:
+        return []
+    X = expect(arrays, "kept.X", np.float64, (None, layout.n_columns))
+    parts = X, expect(arrays, "kept.Y", np.float64, (len(X), layout.n_targets))
+    kept = (*parts, expect(arrays, "kept.weights", np.float64, (len(X),)))
+    if not all(np.isfinite(part).all() for part in kept) or (kept[2] < 0).any():
+        raise ValueError("rows that are kept are not finite, or a weight is negative")
+    return [kept]
+
+
+def _trial(directions: Any, n_hashes: Any, n_buckets: Any, **numbers: Any) -> Trial:
+    sizes: dict[str, Any] = {name: number(value, name) for name, value in numbers.items()}
+    n_hashes, n_buckets = whole(n_hashes, "n_hashes"), whole(n_buckets, "n_buckets")
+    return Trial(text(directions, "directions"), n_hashes=n_hashes, n_buckets=n_buckets, **sizes)
 
 
 def _layout(arrays: Arrays) -> Layout:
@@ -119,7 +140,8 @@ def _layout(arrays: Arrays) -> Layout:
         "unit": (np.float64, (n_targets,)),
     }
     for name, (dtype, shape) in due.items():
-        expect(arrays, name, dtype, shape)
+        if not np.isfinite(expect(arrays, name, dtype, shape)).all():
+            raise ValueError(f"{name} is not finite")
     if not n_tables or codes % n_tables or not codes or (grid and codes != p * n_tables) or degree not in (0, 1, 2):
         raise ValueError("the hash functions do not fit together")
     if n_sums(p, degree, n_targets) > 2**24:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sparsact import storage
-from sparsact.learners.stored import encoding_named, expect, plain
+from sparsact.learners.stored import encoding_named, expect, plain, remade, text, whole
 from sparsact.network import SparselyActivatedNetwork
 
-_LEARNED = ("n_features_in_", "encoding_", "n_iter_", "origin_")
+_LEARNED: dict[str, Callable[[Any, str], Any]] = {
+    "n_features_in_": whole,
+    "encoding_": lambda value, _: encoding_named(value),
+    "n_iter_": whole,
+    "origin_": text,
+}
 
 
 def save_regressor(learner: Any, path: str | Path) -> None:
@@ -34,17 +40,16 @@ def save_regressor(learner: Any, path: str | Path) -> None:
 
 def load_regressor(make: Any, state: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """The regressor that :func:`save_regressor` wrote; ``make`` is its class."""
-    learner = make(**state["params"])
-    learner._validate_params()
-    learned = state["learned"]
-    for name in _LEARNED:
-        setattr(learner, name, learned[name])
-    learner.encoding_ = encoding_named(learner.encoding_)
-    if "feature_names" in state:
-        learner.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    n = int(learner.n_features_in_)
+    learner = remade(make, state)
+    for name, check in _LEARNED.items():
+        setattr(learner, name, check(state["learned"][name], name))
+    n = learner.n_features_in_
     learner.network_ = SparselyActivatedNetwork(arrays["u"], expect(arrays, "W", np.float64, (None, n)), arrays["b"])
     learner.loss_ = float(expect(arrays, "loss", np.float64, (1,))[0])
     learner._activity = expect(arrays, "activity", np.int64, (None,))
     learner._witness = expect(arrays, "witness", np.float64, (n,))
+    if not 0 < len(learner._activity) <= 1 + learner.network_.s or (learner._activity < 0).any():
+        raise ValueError("counts of active units that do not fit the network")
+    if not np.isfinite(learner._witness).all() or (learner.encoding_ and (abs(learner._witness) != 1).any()):
+        raise ValueError("a witness that is no point of the domain")
     return learner

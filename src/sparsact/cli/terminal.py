@@ -1,0 +1,34 @@
+"""What a person reads on a terminal: names from data are shown there, and never obeyed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Control characters but line feeds, which move and colour and erase; separators of lines; turns of the direction of
+# writing; halves of characters, which no encoding holds.
+_OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def shown(text: object) -> str:
+    r"""A text in which whatever a terminal would obey is spelled out.
+
+    >>> shown("\x1b[2Jred\u202e")
+    '\\x1b[2Jred\\u202e'
+    """
+    return _OBEYED.sub(lambda match: ascii(match[0])[1:-1], str(text))
+
+
+def say(text: object) -> None:
+    """Write a line, or several, for a person."""
+    print(shown(text))
+
+
+def terminal() -> Console:
+    """Where tables for a person go; brackets and colons in names are brackets and colons there."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)

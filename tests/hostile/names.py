@@ -1,0 +1,26 @@
+"""Names that a table may give its columns and classes, and that a page, a terminal or a spreadsheet could obey."""
+
+NASTY = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title><script>alert(1)</script>",
+    "</svg><script>alert(1)</script>",
+    "]]><script>alert(1)</script>",
+    "{{ 7 * 7 }} {% raw %}",
+    "a & b &amp; &#x3C;",
+    r"$\frac{1}{0}$ and $x_1",
+    "[red]x[/red] [/] [link=http://x.y]z[/link]",
+    "\x1b[2J\x1b]0;title\x07\x9b31m",
+    "a\u202eb\u2066c",
+    "line\u2028break\u0085",
+    "../../etc/passwd",
+    '=cmd|"/C calc"!A0',
+    "+1+1",
+    "@SUM(1)",
+    "-2+3",
+    "\tx",
+    "x" * 3000,
+    "שלום \U0001f600 \u0000"[:-1] + "é",
+)
