@@ -88,7 +88,10 @@ def change_array(content: Content, others: list[Content], random: Random) -> Non
             random.choice(((0,), (0, 2**40), (2**40, 0), (1,), (1, 1), (), (3, 0, 5))), array.dtype
         )
     elif act == 3 and array.ndim:
-        axis, places = random.randrange(array.ndim), random.choice(([], [0], [0, 0], list(range(array.shape[0]))[:-1]))
+        axis, places = (
+            random.randrange(array.ndim),
+            random.choice(([], [0], [0, 0], list(range(min(array.shape[0], 99)))[:-1])),
+        )
         content.arrays[name] = array.take([i for i in places if i < array.shape[axis]], axis=axis)
     elif act == 4:
         content.arrays[name] = random.choice(
