@@ -47,6 +47,9 @@ def expect(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...])
 
 def remade(make: Any, state: State) -> Any:
     """An estimator with the parameters of a file, checked as its own ``fit`` checks them, and the columns it knows."""
+    for name, value in state["params"].items():
+        if isinstance(value, int) and abs(value) > MOST_COUNTED:  # as a float it might overflow
+            raise ValueError(f"the parameter {name} is {str(value)[:40]}")
     learner = make(**state["params"])
     learner._validate_params()
     take_columns(learner, state["learned"]["n_features_in_"], state)
