@@ -210,9 +210,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
                 f"the total weight, {weight:.1e} over {count_rows(statistic):.1e} rows, leaves no room for sums of "
                 f"squares; keep it below {MOST_TOTAL:.0e}: scale the weights down."
             )
-        place = statistic.place()
-        unit = 2.0 ** (LIMB_BITS * place)
-        found = self._in_unit(statistic.in_unit(place), request, penalty.over(unit))
+        try:
+            place = statistic.place()
+            unit = 2.0 ** (LIMB_BITS * place)
+            found = self._in_unit(statistic.in_unit(place), request, penalty.over(unit))
+        except OverflowError as error:  # no rows can do that, but a file that was made up may say so
+            raise ValueError(f"the sums of targets are beyond any float ({error}); fit the rows again.") from error
         return found.of_targets_over(unit, penalty)
 
     def _in_unit(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:

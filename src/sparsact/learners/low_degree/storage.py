@@ -116,6 +116,8 @@ def _known_in(learner: Any, state: State, arrays: Arrays, n_targets: int) -> Non
         setattr(learner, name, _LEARNED[name](value, name))
     if hasattr(learner, "_targets"):
         learner.classes_ = classes_in(state, arrays)
+        if n_targets != (1 if learner._single else len(learner.classes_)):
+            raise ValueError(f"{n_targets} functions of {len(learner.classes_)} classes")
     if "stream" in state:
         learner.stream_ = stream_in(state["stream"], arrays, learner.n_features_in_, n_targets)
 

@@ -149,7 +149,7 @@ def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) ->
     for part in _REAL:
         setattr(real, part, expect(arrays, f"{name}.{part}", np.float64, getattr(real, part).shape))
     real.exponents = expect(arrays, f"{name}.exponents", np.int64, (n_targets,))
-    outside = np.abs(real.exponents) > MOST_EXPONENT
+    outside = (real.exponents > MOST_EXPONENT) | (real.exponents < -MOST_EXPONENT)
     if (outside & (real.exponents != NO_TARGET)).any():
         raise ValueError("targets beyond any double")
     real.weight, real.n_rows = number(state["weight"], "weight"), whole(state["n_rows"], "n_rows")
