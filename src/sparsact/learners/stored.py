@@ -12,6 +12,7 @@ from sparsact.learners.points import Encoding
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+LARGEST_PARAMETER = 2**63  # which the seeds of routers may reach
 MOST_COUNTED = 2**53  # rows, columns, units: beyond it they are no longer told apart as floats
 
 
@@ -38,6 +39,9 @@ def expect(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...])
 def remade(make: Any, state: State) -> Any:
     """An estimator with the parameters of a file, checked as its own ``fit`` checks them, and the columns it knows."""
     learner = make(**state["params"])
+    for name, value in state["params"].items():
+        if isinstance(value, int) and abs(value) > LARGEST_PARAMETER:
+            raise ValueError(f"{name} is a number of {len(str(value))} digits")
     learner._validate_params()
     learner.n_features_in_ = whole(state["learned"]["n_features_in_"], "n_features_in_", least=1)
     if "feature_names" in state:
