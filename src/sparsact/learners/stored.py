@@ -12,6 +12,7 @@ from sparsact.learners.points import Encoding
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+LARGEST_PARAMETER = 2**63  # which the seeds of routers may reach
 MOST_COUNTED = 2**53  # rows, columns, units: beyond it they are no longer told apart as floats
 
 
@@ -51,6 +52,9 @@ def remade(make: Any, state: State) -> Any:
         if isinstance(value, int) and abs(value) > MOST_COUNTED:  # as a float it might overflow
             raise ValueError(f"the parameter {name} is {str(value)[:40]}")
     learner = make(**state["params"])
+    for name, value in state["params"].items():
+        if isinstance(value, int) and abs(value) > LARGEST_PARAMETER:
+            raise ValueError(f"{name} is a number of {len(str(value))} digits")
     learner._validate_params()
     take_columns(learner, state["learned"]["n_features_in_"], state)
     return learner

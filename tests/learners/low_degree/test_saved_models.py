@@ -160,6 +160,17 @@ def test_feature_names(tmp_path):
         loaded.predict(frame[list("bacdeé")])
 
 
+@pytest.mark.parametrize("model", [LowDegreeRegressor(1), LowDegreeClassifier(1)])
+def test_rows_refused_for_want_of_a_statistic_change_nothing(tmp_path, model):
+    y = LABELS if isinstance(model, LowDegreeClassifier) else Y
+    model.fit(BITS, y).save(tmp_path / "m", statistic=False)
+    loaded = sparsact.load(tmp_path / "m")
+    for X, wrong in ((BITS, y[:1].repeat(83, axis=0)), (BITS[:, :3], y)):
+        with pytest.raises(ValueError, match="statistic"):
+            loaded.partial_fit(X, wrong)
+        assert_array_equal(loaded.predict(BITS), model.predict(BITS))
+
+
 def test_conjugate_gradients(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "_MAX_CHOLESKY", 3)
     model = LowDegreeRegressor(3, solver="cells").fit(BITS, Y)

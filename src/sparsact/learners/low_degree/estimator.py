@@ -90,8 +90,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
         A batch of a stream may be all weight zero, the rows of one fit may not.
         """
-        if "stream_" not in self.__dict__ and "_solution" in self.__dict__:
-            raise ValueError(_NO_STATISTIC)
         weights = None
         if sample_weight is not None:
             weights = row_weights(sample_weight, X, allow_all_zero_weights=streamed)
@@ -120,6 +118,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, **checks: bool
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Parameters, X and y as scikit-learn checks them."""
+        if "stream_" not in self.__dict__ and "_solution" in self.__dict__:
+            raise ValueError(_NO_STATISTIC)
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
         rows, targets = validated(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)

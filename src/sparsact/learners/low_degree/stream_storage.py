@@ -140,6 +140,9 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
         if abs(base) > MOST_PLACES or len(limbs) > MOST_PLACES:
             raise ValueError(f"{part} is beyond any double")
         sums.replace(base, limbs)
+    weight, means = statistic.totals.total_weight(), statistic.totals.sums.to_float()
+    if not np.isfinite([weight, *means]).all() or (weight <= 0 if statistic.totals.n_rows else weight != 0):
+        raise ValueError("a weight of rows that are there is none, or sums are beyond any double")
     return statistic
 
 

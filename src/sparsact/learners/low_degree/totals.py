@@ -78,7 +78,9 @@ class Totals:
         return view
 
     def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels."""
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels; inf beyond float64."""
+        if not np.isfinite(centre).all():
+            raise ValueError("the mean of a target is beyond any double; scale the targets down, or the weights up.")
         (weight,) = self.weight.to_fractions()
         return np.array(
             [
