@@ -70,6 +70,8 @@ def fit(
     ValueError
         If rows cannot be learned: the message begins with the name of the partition. If the parts of the data do not
         fit together, or hold no row.
+    MemoryError
+        If a worker has no room for the buckets of hash tables, with the name of the partition.
     ImportError
         Without Dask: install ``sparsact[dask]``.
 
@@ -81,6 +83,8 @@ def fit(
     bits for a seed and a partitioning, because the tree is fixed. *LSH* (and ``bottom="pca"``) choose a layout first,
     in a pass of its own, from the rows of smallest hash (131,072 at most), whatever the partitions: with no more rows
     than that, it is the layout of one ``fit``. Of an iterable, they take rows of the first 32 batches.
+
+    A fitted LSH model remembers no rows, so that it grows with the inhabited buckets alone; ``remove`` refuses then.
 
     Dask holds the graph, so what a lost worker had is done again by the others, to the same result; the batches of an
     iterable stay in the scheduler until the 32 that belong together are summed. Workers take a new partition for each
