@@ -177,7 +177,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         Parameters
         ----------
         remember_rows : bool, default=True
-            Whether rows will be remembered, at some 50 bytes each, so that :meth:`remove` can take them away. Without,
+            Whether rows will be remembered, at 50 to 90 bytes each, so that :meth:`remove` can take them away. Without,
             memory grows with the inhabited buckets alone.
 
         Returns
