@@ -20,6 +20,7 @@ from sparsact import files
 from sparsact._version import __version__
 
 SCHEMA = 1
+UNFINISHED_FIT = "FitStatistic"  # kind of the files that `sparsact fit --resume` keeps
 
 
 class ModelFileError(ValueError):
@@ -116,7 +117,8 @@ def load(path: str | Path) -> Any:
     Raises
     ------
     ModelFileError
-        A ``ValueError``: if the file is truncated, altered, or not a sparsact model.
+        A ``ValueError``: if the file is truncated, altered, or not a sparsact model; if it holds an unfinished fit of
+        the command, says how to go on.
 
     Examples
     --------
@@ -130,6 +132,11 @@ def load(path: str | Path) -> Any:
     kind, state, arrays = read(path)
     from sparsact import learners, network  # late: loading a file is the only reason to import the models here
 
+    if kind == UNFINISHED_FIT:
+        raise ModelFileError(
+            f"{path} holds no model but an unfinished fit; go on with the words that began it and this file: "
+            f"sparsact fit ... --resume {path}"
+        )
     loaders = network.LOADERS | learners.LOADERS
     if kind not in loaders:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")

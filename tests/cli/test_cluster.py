@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
 from commands import run
+from distributed import LocalCluster
+
+from sparsact import storage
+from sparsact.cli.fitting.cluster import Workers
+from sparsact.datasets.pieces import pieces
+from sparsact.datasets.sources import open_source
+from sparsact.datasets.table_survey import TableSurvey
 
 
 @pytest.fixture
@@ -19,27 +28,103 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def scheduler():
+    """Address of a scheduler that runs, with two workers."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def both(capsys, folder):
+    """Run a fit in one process and on a cluster; the bytes of both models and the first lines that were said."""
+
+    def fitted(table, address, *words):
+        found = []
+        for name, more in (("one", ()), ("two", ("--cluster", address))):
+            status, told, err = run(capsys, "fit", table, *words, "--out", folder / name, "--no-progress", *more)
+            assert (status, err) == (0, "")
+            found.append(((folder / name).read_bytes(), told.splitlines()[0]))
+        return found
+
+    return fitted
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("--target", "y", "--ignore", "kind"),
         ("--target", "y", "--ignore", "kind", "--degree", "2", "--alpha", "0.5"),
-        ("--target", "kind", "--ignore", "y"),
-        ("--target", "y", "--ignore", "kind", "--report"),
+        pytest.param(("--target", "kind", "--ignore", "y"), marks=pytest.mark.slow),
+        pytest.param(("--target", "y", "--ignore", "kind", "--report"), marks=pytest.mark.slow),
     ],
 )
-def test_the_same_model_file(words, folder, capsys):
+def test_the_same_model_file_by_a_scheduler_that_runs(words, both, folder, scheduler):
     if words[-1] == "--report":
         words = (*words, folder / "report.html")
-    told = {}
-    for name, more in (("one", ()), ("two", ("--cluster", "local:2"))):
-        status, told[name], err = run(
-            capsys, "fit", folder / "part-*.parquet", *words, "--out", folder / name, "--no-progress", *more
-        )
-        assert (status, err) == (0, "")
-    assert (folder / "one").read_bytes() == (folder / "two").read_bytes()
-    assert told["one"].splitlines()[0] == told["two"].splitlines()[0]
+    one, two = both(folder / "part-*.parquet", scheduler, *words)
+    assert one == two
+
+
+def test_one_large_file_is_in_pieces(both, folder, scheduler):
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (530_000, 4), dtype=np.int8)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=X[:, 0] * X[:, 3] + rng.integers(0, 9, len(X)))
+    frame.to_parquet(folder / "large.parquet", row_group_size=90_000)
+    assert [len(of_file) for of_file in pieces([open_source(folder / "large.parquet")])] == [2]
+    one, two = both(folder / "large.parquet", scheduler, "--target", "y", "--degree", "2")
+    assert one == two
+
+
+@pytest.mark.slow
+def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch):
+    """A fit that Ctrl-C stopped on its first pass goes on by two processes to the model of one."""
+    words = ("fit", folder / "part-*.parquet", "-t", "y", "--ignore", "kind", "--degree", "2")
+    assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
+    words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
+    with monkeypatch.context() as patch:
+        patch.setattr("sparsact.cli.fitting.begin.TableSurvey.update", interrupted())
+        status, _, err = run(capsys, *words)
+    assert (status, (folder / "statistic").is_file()) == (130, True)
+    assert f"--resume {folder / 'statistic'}" in err
+    assert run(capsys, *words, "--cluster", "local:2", "--no-progress")[0] == 0
+    assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
+    assert not (folder / "statistic").exists()
+
+
+def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, scheduler):
+    """Ctrl-C after the workers' first pass: what they summed is kept, and one process goes on from it."""
+    words = ("fit", folder / "part-*.parquet", "-t", "y", "--ignore", "kind")
+    assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
+    words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
+    real, passes = Workers.summed, []
+
+    def summed(workers, sums, on_rows):
+        if passes:
+            signal.raise_signal(signal.SIGINT)
+        passes.append(type(sums).__name__)
+        return real(workers, sums, on_rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workers, "summed", summed)
+        assert run(capsys, *words, "--cluster", scheduler, "--no-progress")[0] == 130
+    assert passes == ["_Search"]
+    assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "choosing"}
+    assert run(capsys, *words)[0] == 0
+    assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
+
+
+def interrupted():
+    """Looking at rows, with Ctrl-C at the second batch."""
+    real, seen = TableSurvey.update, []
+
+    def update(survey, *given):
+        seen.append(1)
+        if len(seen) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return real(survey, *given)
+
+    return update
 
 
 def test_an_address_that_is_none(folder, capsys):

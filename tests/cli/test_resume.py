@@ -139,6 +139,19 @@ def test_ctrl_c_leaves_a_statistic_beside_the_model_that_resume_takes(capsys, st
     assert (folder / "m").read_bytes() == resumed
 
 
+def test_a_statistic_is_no_model_and_says_how_to_go_on(capsys, stopped):
+    statistic, folder, _ = stopped
+    remedy = f"holds no model but an unfinished fit; .*: sparsact fit ... --resume {statistic}$"
+    with pytest.raises(storage.ModelFileError, match=remedy):
+        storage.load(statistic)
+    for words in (("inspect", statistic), ("predict", statistic, folder / "p0.csv", "--out", folder / "answers.csv")):
+        status, out, err = run(capsys, *words)
+        assert (status, out) == (2, "")
+        assert err == f"sparsact: error: {statistic} " + err.partition(f"{statistic} ")[2]
+        assert err.endswith(f"sparsact fit ... --resume {statistic}\n")
+        assert "install" not in err
+
+
 def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, stopped):
     statistic, folder, words = stopped
     before = statistic.read_bytes()
@@ -184,7 +197,11 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, previous)
     named = statistic if what == "--resume" else model
-    assert (status, out, err) == (2, "", f"sparsact: error: {named}: File too large.\n")
+    assert (status, out, err) == (
+        2,
+        "",
+        f"sparsact: error: {named}: File too large; free some space and run this again.\n",
+    )
     assert sorted(folder.iterdir()) == here
     assert model.read_bytes() == b"earlier"
 
@@ -219,7 +236,7 @@ print(hash(open(words[-1], "rb").read()))
 """
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
 def test_kill_9_at_any_moment_changes_nothing(capsys, folder, tmp_path, kills):
     words = ["fit", str(folder / "bits-*.csv"), "-t", "y", "--ignore", "z", "--ignore", "kind", "-q", "--degree", "2"]
     assert run(capsys, *words, "--out", tmp_path / "whole")[0] == 0

@@ -21,7 +21,7 @@ def client(cluster):
         yield client
 
 
-@pytest.fixture(params=["threads", "processes"])
+@pytest.fixture(params=["threads", pytest.param("processes", marks=pytest.mark.slow)])
 def somewhere(request):
     """None, which is threads of this process, or a client of worker processes."""
     return None if request.param == "threads" else request.getfixturevalue("client")

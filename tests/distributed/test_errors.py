@@ -16,6 +16,9 @@ from sklearn.linear_model import Ridge
 
 from sparsact import DSMRegressor, LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor, SparselyActivatedRegressor
 from sparsact.distributed import fit
+from sparsact.distributed.readers import ArrayReader
+from sparsact.distributed.work import Lesson, Task, joined, learned
+from sparsact.learners.lsh import room
 
 X, Y, _ = table(EXACT["rows"], m=90)
 
@@ -150,3 +153,26 @@ def test_the_estimator_is_left_alone():
     before = vars(estimator).copy()
     fit(estimator, arrays(X, Y))
     assert vars(estimator) == before
+
+
+def test_hash_tables_that_outgrow_the_memory(monkeypatch):
+    points, targets, _ = table(ROUNDED["lsh"], m=90)
+    blank = clone(ROUNDED["lsh"]).fit(points, targets).blank()
+    task = Task(2, "partition 2", ArrayReader())
+    parts = [
+        learned(Lesson(blank), Task(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2]) for i in (0, 1)
+    ]
+    monkeypatch.setattr(room, "SMALL", 0)
+    monkeypatch.setattr(room, "free_memory", lambda: 14_000)
+    with pytest.raises(MemoryError, match=r"^partition 2: rows fall into .* buckets, which need"):
+        learned(Lesson(blank), task, points, targets)
+    with pytest.raises(MemoryError, match=r"^partition 0 to partition 1: rows fall into"):
+        joined(Lesson(blank), parts)
+
+
+def test_hash_tables_fitted_in_parts_remember_no_rows():
+    points, targets, _ = table(ROUNDED["lsh"], m=90)
+    model = fit(ROUNDED["lsh"], arrays(points, targets))
+    with pytest.raises(ValueError, match="remembers no rows"):
+        model.remove(points[:1], targets[:1])
+    assert model.n_samples_seen_ == 90

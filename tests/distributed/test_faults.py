@@ -61,6 +61,7 @@ def test_a_worker_that_is_killed(name, client, tmp_path):
     assert killed[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_amid_batches(client, tmp_path):
     """Batches of a generator exist once: those of a lost worker are still in the graph."""
     estimator = EXACT["folds"]
@@ -80,6 +81,7 @@ def test_a_worker_that_is_killed_amid_batches(client, tmp_path):
     client.wait_for_workers(2)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_slow(client, tmp_path):
     """The other one does most of the work, and the model is the same."""
     estimator = ROUNDED["dsm"]
@@ -124,6 +126,7 @@ def test_few_partitions_and_statistics_are_held_at_once():
     assert 2 <= max(statistics) <= 2 * ARITY + 2 * threads
 
 
+@pytest.mark.slow
 def test_only_statistics_come_home(client):
     """The client is sent far fewer bytes than the rows have, whatever the worker sums."""
     X = da.random.default_rng(0).integers(0, 2, (400_000, 8), chunks=(50_000, 8), dtype=np.int64)

@@ -30,6 +30,8 @@ COMMANDS = {  # by what is written, with FILE for its name
     "measure.html": ("measure", "sparsact_of_test_commands:model", "--inputs", "points.npy", "--report"),
     "reproduce.html": ("reproduce", "--smoke", "--only", LINE.name, "--store", "rows", "--report"),
 }
+DEAR = ("measure.html", "reproduce.html")  # they write in the same way, after seconds of work
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in DEAR else name for name in COMMANDS]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ def fails(capsys, name, file):
 
 
 @pytest.mark.parametrize("full", [small_files, small_disk])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_disk_without_room(here, tmp_path, capsys, name, full):
     earlier = full is small_files
     if earlier:
@@ -85,7 +87,7 @@ def test_a_disk_without_room(here, tmp_path, capsys, name, full):
         assert not earlier or (tmp_path / name).read_bytes() == EARLIER
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_folder_without_permission(here, tmp_path, capsys, name):
     with read_only(tmp_path, lambda: (tmp_path / name).write_bytes(EARLIER)):
         for file in (tmp_path / name, tmp_path / f"new-{name}"):
@@ -96,7 +98,7 @@ def test_a_folder_without_permission(here, tmp_path, capsys, name):
         assert (tmp_path / name).read_bytes() == EARLIER
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_folder_that_is_not_there_or_is_in_the_place_of_the_file(here, tmp_path, capsys, name):
     assert "make it first" in fails(capsys, name, tmp_path / "nowhere" / name)
     (tmp_path / name).mkdir()
@@ -104,7 +106,7 @@ def test_a_folder_that_is_not_there_or_is_in_the_place_of_the_file(here, tmp_pat
     assert list(tmp_path.rglob("*")) == [tmp_path / name]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_with_room_the_file_is_replaced(here, tmp_path, capsys, name):
     (tmp_path / name).write_bytes(EARLIER)
     status, _, err = run(capsys, *COMMANDS[name], tmp_path / name)
@@ -144,7 +146,9 @@ def said(words, folder, **files):
     return subprocess.run(command, cwd=folder, env=environment, stderr=subprocess.PIPE, check=False, **files)
 
 
-@pytest.mark.parametrize("words", [("bounds",), ("predict", "model.sparsact", "table.csv")])
+@pytest.mark.parametrize(
+    "words", [("bounds",), pytest.param(("predict", "model.sparsact", "table.csv"), marks=pytest.mark.slow)]
+)
 def test_an_answer_that_cannot_be_written_or_is_not_read_to_its_end(here, words):
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")

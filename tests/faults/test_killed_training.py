@@ -49,7 +49,12 @@ def step_of(folder):
 
 @pytest.mark.parametrize(
     ("kind", "kills"),
-    [("L1", 5), pytest.param("none", 25, marks=pytest.mark.slow), pytest.param("top-k", 25, marks=pytest.mark.slow)],
+    [
+        ("L1", 2),
+        pytest.param("L1", 15, marks=pytest.mark.slow),
+        pytest.param("none", 25, marks=pytest.mark.slow),
+        pytest.param("top-k", 25, marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_training_gives_the_same_bits(tmp_path, processes, kind, kills):
     assert trained(processes, kind, tmp_path / "never killed", tmp_path / "expected")

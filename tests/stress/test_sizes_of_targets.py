@@ -180,3 +180,10 @@ def test_the_command_refuses_what_its_report_cannot_hold(scale, tmp_path, capsys
     assert (status, out) == (2, "")
     assert "the target 'y' is of size" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("X", [SIGNS, COLUMNS])
+def test_networks_refuse_targets_whose_weights_are_no_floats(X):
+    for scale in (1e302, 1e307):
+        with pytest.raises(ValueError, match=r"`y` holds .*e\+30\d; targets go up to 1e\+301.*: scale `y` down"):
+            SparselyActivatedRegressor(8, n_restarts=1, random_state=0).fit(X, Y / np.abs(Y).max() * scale)

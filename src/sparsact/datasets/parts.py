@@ -99,14 +99,14 @@ class Parts:
             row = 0
             for batch in self._read(source, stamp, columns, batch_rows):
                 if before + row >= first_row:
-                    yield batch, Place(self._in(source), row, before + row)
+                    yield batch, Place(self._in(source), source.first_row + row, before + row)
                 row += batch.num_rows
             _check_unchanged(source.path, stamp)
             self.lengths[part] = row
             before += row
 
     def _read(self, source: Source, stamp: Stamp, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        row = 0
+        row = source.first_row
         batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
         while True:
             try:

@@ -38,6 +38,10 @@ class Source(Protocol):
     def n_rows(self) -> int | None:
         """Rows, where the file says it without being read."""
 
+    @property
+    def first_row(self) -> int:
+        """Row of the file that comes first: 0, unless this is a piece of it."""
+
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file, the named columns only."""
 
@@ -97,6 +101,7 @@ class CsvSource:
     delimiter: str
     names: tuple[str, ...]
     n_rows: None = None
+    first_row: int = 0
 
     @classmethod
     def open(cls, path: Path, delimiter: str) -> CsvSource:
@@ -121,11 +126,13 @@ class CsvSource:
 
 @dataclass(frozen=True)
 class ParquetSource:
-    """A Parquet file, read a batch at a time."""
+    """A Parquet file, or some consecutive row groups of it, read a batch at a time."""
 
     path: Path
     kinds: dict[str, str]
     n_rows: int
+    groups: tuple[int, ...] | None = None  # None: all
+    first_row: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,7 +150,7 @@ class ParquetSource:
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file."""
         with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=batch_rows, columns=list(columns)):
+            for batch in file.iter_batches(batch_size=batch_rows, row_groups=self.groups, columns=list(columns)):
                 yield pa.RecordBatch.from_pydict({name: _plain(batch.column(name), name) for name in columns})
 
 
@@ -154,6 +161,7 @@ class ArraySource:
     path: Path
     widths: dict[str, int | None]
     n_rows: int
+    first_row: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -83,9 +83,10 @@ def takes_row_numbers(estimator: Any) -> bool:
 
 
 def empty(learner: Any) -> Any:
-    """A learner of the same layout or layer, where there is one, that holds no rows."""
-    laid_out = "table_" in vars(learner) or "layer_" in vars(learner)
-    return learner.blank() if laid_out else clone(learner)
+    """A learner of the same layout or layer, where there is one, that holds no rows, and will remember none."""
+    if "table_" in vars(learner):
+        return learner.blank(remember_rows=False)
+    return learner.blank() if "layer_" in vars(learner) else clone(learner)
 
 
 def seen_out(learner: Any) -> tuple[State, Arrays]:

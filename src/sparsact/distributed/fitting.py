@@ -41,8 +41,9 @@ def fit(
     data : tuple of Dask arrays, Dask DataFrame, path, list of paths, or iterable
         ``(X, y)`` or ``(X, y, sample_weight)``: X (m, n) in blocks of rows, whose sizes need not be known. Or a
         DataFrame, all of whose columns but ``target`` and ``sample_weight`` are features. Or Parquet, CSV or NPZ
-        files, or a pattern such as ``"parts/*.parquet"``, which workers can read under the same names; numbers are used
-        as they are. Or batches ``(X, y)`` or ``(X, y, sample_weight)``, of which a bounded number is held.
+        files, or a pattern such as ``"parts/*.parquet"``, which workers can read under the same names, in the order
+        of :func:`sparsact.datasets.files`; a large Parquet file is cut between its row groups; numbers are used as
+        they are. Or batches ``(X, y)`` or ``(X, y, sample_weight)``, of which a bounded number is held.
     client : dask.distributed.Client, optional
         Where to compute. None: on the client that is in force, if there is one, else in threads of this process.
     target : str or sequence of str, optional
@@ -69,6 +70,8 @@ def fit(
     ValueError
         If rows cannot be learned: the message begins with the name of the partition. If the parts of the data do not
         fit together, or hold no row.
+    MemoryError
+        If a worker has no room for the buckets of hash tables, with the name of the partition.
     ImportError
         Without Dask: install ``sparsact[dask]``.
 
@@ -80,6 +83,8 @@ def fit(
     bits for a seed and a partitioning, because the tree is fixed. *LSH* (and ``bottom="pca"``) choose a layout first,
     in a pass of its own, from the rows of smallest hash (131,072 at most), whatever the partitions: with no more rows
     than that, it is the layout of one ``fit``. Of an iterable, they take rows of the first 32 batches.
+
+    A fitted LSH model remembers no rows, so that it grows with the inhabited buckets alone; ``remove`` refuses then.
 
     Dask holds the graph, so what a lost worker had is done again by the others, to the same result; the batches of an
     iterable stay in the scheduler until the 32 that belong together are summed. Workers take a new partition for each

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
+from sparsact.distributed.additive import empty
 from sparsact.distributed.work import PartitionError, Task, of_partition
 from sparsact.learners.lsh.choice import ROWS_FOR_WIDTH, distinct
 
@@ -101,4 +102,4 @@ def laid_out(estimator: Any, question: Question, sample: Sample | None) -> Any:
     options: dict[str, Any] = {}
     if question.classes is not None:
         y, options = question.classes[y.astype(np.intp)], {"classes": question.classes}
-    return estimator.partial_fit(X, y, sample_weight=sample.weights, **options).blank()
+    return empty(estimator.partial_fit(X, y, sample_weight=sample.weights, **options))

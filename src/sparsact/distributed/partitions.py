@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -14,6 +13,9 @@ import dask.array
 from dask.base import is_dask_collection
 
 from sparsact.datasets.encoding import Encoding
+from sparsact.datasets.parts import files
+from sparsact.datasets.pieces import MOST_PIECES, pieces
+from sparsact.datasets.sources import open_source
 from sparsact.distributed.readers import ArrayReader, FileReader, FrameReader, Reader
 
 
@@ -75,15 +77,20 @@ def _are_paths(items: list[Any]) -> bool:
 
 def _of_files(paths: Sequence[str | Path], roles: Roles) -> list[Partition]:
     _need_target(roles)
-    found: list[Path] = []
-    for path in paths:
-        text = str(path)
-        pattern = glob.has_magic(text) and not Path(path).exists()
-        matches = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - may be absolute
-        if not matches:
-            raise FileNotFoundError(f"no file matches {text!r}; check the pattern.")
-        found += [Path(match) for match in matches]
-    return [Partition(p.name, FileReader(p, roles.targets, roles.weight, roles.encoding)) for p in found]
+    found = files(paths)
+    parquet = [path for path in found if path.suffix.lower() == ".parquet" and path.is_file()]
+    # Of very many files each is a partition; those that only workers see, or must read to count, stay whole too.
+    cut = [] if len(found) > MOST_PIECES else pieces([open_source(path) for path in parquet])
+    by_path = {of_file[0].path: of_file for of_file in cut}
+    readers = [
+        FileReader(path, roles.targets, roles.weight, roles.encoding, piece)
+        for path in found
+        for piece in by_path.get(path, [None])
+    ]
+    return [
+        Partition(reader.name, reader, n_rows=None if reader.piece is None else reader.piece.n_rows)
+        for reader in readers
+    ]
 
 
 def _of_frame(frame: Any, roles: Roles) -> list[Partition]:

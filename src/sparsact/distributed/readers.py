@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from sparsact.datasets.columns import Classes, numbers
 from sparsact.datasets.encoding import Encoding
-from sparsact.datasets.sources import open_source
+from sparsact.datasets.parts import Parts
+from sparsact.datasets.pieces import piece_name
+from sparsact.datasets.sources import Source, open_source
 from sparsact.datasets.tables import BATCH_ROWS, encoded_table
 
 Batch = tuple[Any, Any, Any]  # rows, targets, and weights or None
@@ -65,12 +67,18 @@ class FrameReader:
 
 @dataclass(frozen=True)
 class FileReader:
-    """A file of numbers, read a batch at a time; by an encoding, where one is given."""
+    """A file of numbers, or a piece of it, read a batch at a time; by an encoding, where one is given."""
 
     path: Path
     targets: tuple[str, ...]
     weight: str | None
     encoding: Encoding | None = None
+    piece: Source | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.path.name if self.piece is None else piece_name(self.piece)
 
     def batches(self) -> Iterator[Batch]:
         """Batches in the order of the file."""
@@ -78,12 +86,15 @@ class FileReader:
             yield from self._numbers()
             return
         target = self.encoding.targets[0]
-        for X, y in encoded_table(self.path, self.encoding).batches():
+        table = encoded_table(self.path, self.encoding)
+        if self.piece is not None:
+            table = replace(table, parts=Parts((self.piece,), table.parts.stamps, [self.piece.n_rows]))
+        for X, y in table.batches():
             yield X, target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y, None
 
     def count(self) -> int:
         """Number of rows; the file is read only if it does not say."""
-        source = open_source(self.path)
+        source = self.piece or open_source(self.path)
         if source.n_rows is not None:
             return source.n_rows
         return sum(len(y) for _, y, _ in self.batches())
@@ -91,12 +102,12 @@ class FileReader:
     def _numbers(self) -> Iterator[Batch]:
         import pandas as pd  # comes with the extra `dask`
 
-        source = open_source(self.path)
+        source = self.piece or open_source(self.path)
         others = [*self.targets, *([] if self.weight is None else [self.weight])]
         missing = [name for name in others if name not in source.names]
         if missing:
             raise ValueError(f"there is no column {missing[0]!r}; the columns are {', '.join(source.names[:12])}.")
-        first_row = 0
+        first_row = source.first_row
         for batch in source.batches(source.names, BATCH_ROWS):
             columns = {name: numbers(batch.column(name), name, first_row) for name in source.names}
             first_row += batch.num_rows

@@ -58,6 +58,8 @@ def of_partition(work: Work) -> Callable[..., Any]:
             n_rows, result = work(shared, task, *pieces)
         except (ValueError, TypeError) as error:
             raise PartitionError(f"{task.name}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{task.name}: {error}") from error
         tell(task.topic, task.number, n_rows)
         return result
 
@@ -104,6 +106,8 @@ def joined(lesson: Lesson, parts: Sequence[Part]) -> Part:
             learner.merge(other)
         except ValueError as error:
             raise PartitionError(f"{some[0].first} and {part.name}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{some[0].first} to {part.name}: {error}") from error
     return Part(parts[0].first, parts[-1].last, n_rows, seen_out(learner))
 
 

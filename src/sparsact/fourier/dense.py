@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.fourier.ordering import strongest
 from sparsact.fourier.transform import walsh_hadamard
+from sparsact.fourier.weights import Weights
 from sparsact.hypercube import Masks, Subset
 
 BLOCK = 2**16  # coefficients looked at together: they and their sizes stay in the cache
@@ -38,17 +39,17 @@ class DenseCoefficients:
         """Coefficient of a sorted subset of valid coordinates."""
         return float(self.coefficients[sum(1 << i for i in subset)])
 
-    def weight_by_degree(self) -> NDArray[np.float64]:
-        """Sum of squared coefficients of each size, shape (n + 1,)."""
-        weights = np.zeros(self.n + 1)
-        for high, sizes, block in self._blocks(self.coefficients):
-            weights[high : high + sizes[-1] + 1] += np.bincount(sizes, weights=block * block)
-        return weights
+    def weights(self) -> Weights:
+        """Sums of squared coefficients of each size."""
+        return Weights.of(
+            lambda: ((high + sizes, block) for high, sizes, block in self._blocks(self.coefficients)), self.n
+        )
 
     def influences(self) -> NDArray[np.float64]:
         """Folds the squares, highest coordinate first: ``2**(n + 1)`` additions for all coordinates together."""
         influences = np.zeros(self.n)
-        squares = self.coefficients * self.coefficients
+        with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
+            squares = self.coefficients * self.coefficients
         for i in reversed(range(self.n)):
             without, holding = squares[: 2**i], squares[2**i :]
             influences[i] = holding.sum()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.fourier.dense import DenseCoefficients
 from sparsact.fourier.ordering import strongest, subset_order
+from sparsact.fourier.weights import Weights
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words, sizes
 from sparsact.kernels import evaluate
 
@@ -52,17 +53,15 @@ class SparseCoefficients:
         equal = (self.stored == masks_of([subset], self.n)).all(axis=1)
         return float(self.coefficients[equal].sum())
 
-    def weight_by_degree(self) -> NDArray[np.float64]:
-        """Sum of squared coefficients of each size, shape (n + 1,)."""
-        weights = np.zeros(self.n + 1)
-        counted = np.bincount(sizes(self.stored), weights=self.coefficients**2)
-        weights[: len(counted)] = counted
-        return weights
+    def weights(self) -> Weights:
+        """Sums of squared coefficients of each size."""
+        return Weights.of(lambda: [(sizes(self.stored).astype(np.intp), self.coefficients)], self.n)
 
     def influences(self) -> NDArray[np.float64]:
         """As many rounds as the largest subset has coordinates, whatever n."""
         influences = np.zeros(self.n)
-        squares = self.coefficients**2
+        with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
+            squares = self.coefficients**2
         for rows, coordinates in _members(self.stored):
             influences += np.bincount(coordinates, weights=squares[rows], minlength=self.n)
         return influences

@@ -45,6 +45,7 @@ class Spectrum:
     A value: nothing changes it, and two are equal when they are the same function. Make one with :meth:`of` or
     :meth:`from_coefficients`. It stores either a table of all ``2**n`` coefficients or, for any ``n``, the few that may
     differ from zero; every method answers alike, at a cost linear in what is stored unless it says otherwise.
+    Coefficients may be of any size: what is a float comes out right, even where squares on the way would be none.
 
     Examples
     --------
@@ -180,8 +181,11 @@ class Spectrum:
         ]
 
     def weight_by_degree(self) -> NDArray[np.float64]:
-        """Sums of squared coefficients :math:`W_k`, shape (n + 1,), whatever the degree of the function."""
-        return self.storage.weight_by_degree()
+        """Sums of squared coefficients :math:`W_k`, shape (n + 1,), whatever the degree of the function.
+
+        As every sum of squares here, infinite beyond the range of float64, and 0 below it.
+        """
+        return self.storage.weights().values()
 
     def degree(self, tolerance: float = 0.0) -> int:
         """Size of the largest subset whose coefficient exceeds ``tolerance`` in magnitude; 0 if there is none."""
@@ -193,7 +197,7 @@ class Spectrum:
 
     def norm(self) -> float:
         r"""Norm :math:`\|f\|_2 = \sqrt{\mathbb{E} f^2}`, by Parseval's identity."""
-        return float(np.sqrt(self.weight_by_degree().sum()))
+        return self.storage.weights().root()
 
     def variance(self) -> float:
         r"""Variance :math:`\sum_{S \ne \emptyset} \hat f(S)^2` over uniform points."""
@@ -204,7 +208,7 @@ class Spectrum:
 
         At most ``2 * noise_sensitivity(rho) / (1 - rho**d)`` for ``0 <= rho < 1`` and ``d >= 1`` ([A]_, Claim 2.1).
         """
-        return float(self.weight_by_degree()[max(0, index(degree) + 1) :].sum())
+        return self.storage.weights().dot(np.arange(self.n + 1) > index(degree))
 
     def influences(self) -> NDArray[np.float64]:
         r"""Influence :math:`\sum_{S \ni i} \hat f(S)^2` of every coordinate, shape (n,)."""
@@ -212,14 +216,14 @@ class Spectrum:
 
     def total_influence(self) -> float:
         r"""Sum of the influences, :math:`\sum_S |S| \hat f(S)^2`; the average sensitivity AS(f) of [A]_."""
-        return float(self.weight_by_degree() @ np.arange(self.n + 1))
+        return self.storage.weights().dot(np.arange(self.n + 1))
 
     def noise_stability(self, rho: float) -> float:
         r"""Correlation :math:`\mathbb{E}[f(x) f(y)] = \sum_S \rho^{|S|} \hat f(S)^2` of f with f under noise.
 
         ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``; ``-1 <= rho <= 1``.
         """
-        return float(self.weight_by_degree() @ self._retention(rho))
+        return self.storage.weights().dot(self._retention(rho))
 
     def noise_sensitivity(self, rho: float) -> float:
         r"""Noise sensitivity: the mean of :math:`\frac14 (f(x) - f(y))^2` when y is x under noise.
@@ -229,7 +233,7 @@ class Spectrum:
         The noise is that of :meth:`noise_stability`. Follows [A]_, Claim 2.1, with the 1/4 of its definition; for a
         function with values +-1 it is the probability that noise changes the value.
         """
-        return float(self.weight_by_degree() @ (1 - self._retention(rho)) / 2)
+        return self.storage.weights().dot((1 - self._retention(rho)) / 2)
 
     def noise(self, rho: float) -> Spectrum:
         r"""The function :math:`T_\rho f = \sum_S \rho^{|S|} \hat f(S) \chi_S`: the mean of f over noise at x."""

@@ -12,6 +12,7 @@ from sparsact.kernels.reference.bucket_index import NOWHERE
 from sparsact.kernels.reference.bucket_statistics import features as features  # small: NumPy alone serves it
 
 Array = NDArray[np.float64]
+MOST_KEYS = 1 << 31  # numbers of buckets are int32
 
 
 class Hashes(NamedTuple):
@@ -66,7 +67,8 @@ class BucketIndex:
     A key is 64 well-mixed bits: among B buckets two share one with probability below :math:`B^2 / 2^{65}`.
     """
 
-    def __init__(self, keys: NDArray[np.uint64] | None = None) -> None:
+    def __init__(self, keys: NDArray[np.uint64] | None = None, most: int = MOST_KEYS) -> None:
+        self.most = most
         n = 0 if keys is None else len(keys)
         self._keys = np.empty(max(16, n), dtype=np.uint64)
         self._n = n
@@ -94,8 +96,19 @@ class BucketIndex:
         return ids.reshape(keys.shape)
 
     def insert(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Number of each key's bucket; new keys get the next numbers, in order of appearance."""
+        """Number of each key's bucket; new keys get the next numbers, in order of appearance.
+
+        Raises
+        ------
+        ValueError
+            If there are more than ``most`` keys then; none of them is taken in.
+        """
         flat = keys.ravel()
+        if self._n + len(flat) > self.most and self._n + (n_new := self.n_new(flat)) > self.most:
+            raise ValueError(
+                f"{self._n:,} keys and {n_new:,} new ones are more than have numbers of 32 bits, {self.most:,}; hash "
+                "into fewer buckets."
+            )
         ids = np.empty(len(flat), dtype=np.int32)
         step = 1 << 16
         for start in range(0, len(flat), step):
@@ -103,6 +116,10 @@ class BucketIndex:
             self._make_room(len(flat[part]))
             self._n = dispatch.chosen().insert(self._slots, self._keys, self._n, flat[part], ids[part])
         return ids.reshape(keys.shape)
+
+    def n_new(self, keys: NDArray[np.uint64]) -> int:
+        """How many different keys there are that have no number."""
+        return len(np.unique(keys[self.find(keys) < 0]))
 
     def _make_room(self, n_new: int) -> None:
         needed = self._n + n_new

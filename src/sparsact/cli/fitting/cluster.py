@@ -1,4 +1,4 @@
-"""Passes over the files of a table by the workers of a Dask cluster, a file each."""
+"""Passes over the files of a table by the workers of a Dask cluster: a file each, or a piece of a large one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sparsact.cli.fitting.resumption import Divisible
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts
+from sparsact.datasets.pieces import piece_name, pieces
 from sparsact.distributed.engine import Engine, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, Tally, listening
@@ -66,12 +67,12 @@ class Workers:
 
     def summed(self, sums: Divisible, on_rows: OnRows) -> Summed:
         """State of the sums over every row; those given are left empty."""
-        parts = sums.table.parts
+        tables = _pieces(sums.table)
         files = [
-            Partition(source.path.name, _alone(sums.table, i))  # type: ignore[arg-type] # a table is its own reader
-            for i, source in enumerate(parts.sources)
+            Partition(piece_name(table.parts.sources[0]), table)  # type: ignore[arg-type] # a table is its own reader
+            for table in tables
         ]
-        first_rows = [0, *accumulate(length or 0 for length in parts.lengths)][:-1]
+        first_rows = [0, *accumulate(table.parts.n_rows or 0 for table in tables)][:-1]
         told = [0]
 
         def show(progress: Progress) -> None:
@@ -91,15 +92,19 @@ def _without_files(sums: Divisible) -> Any:
     return replace(of_sums, table=replace(sums.table, parts=Parts((), (), [])))
 
 
-def _alone(table: Table, i: int) -> Table:
-    """One file of a table, as a table."""
+def _pieces(table: Table) -> list[Table]:
+    """Every file of a table, or piece of a large one, as a table."""
     parts = table.parts
-    return replace(table, parts=Parts((parts.sources[i],), (parts.stamps[i],), [parts.lengths[i]]))
+    return [
+        replace(table, parts=Parts((piece,), (stamp,), [length if piece.n_rows is None else piece.n_rows]))
+        for of_file, stamp, length in zip(pieces(parts.sources), parts.stamps, parts.lengths, strict=True)
+        for piece in of_file
+    ]
 
 
 @of_partition
 def _of_file(sums: Any, task: Task) -> tuple[int, Summed]:
-    """What one file adds."""
+    """What one file, or piece of it, adds."""
     own, row = deepcopy(sums), task.first_row
     own.begin(task.first_row)
     table: Any = task.reader
@@ -112,7 +117,7 @@ def _of_file(sums: Any, task: Task) -> tuple[int, Summed]:
 
 
 def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:
-    """What some files add, merged in their order; the parts stay as they are."""
+    """What some of them add, merged in their order; the parts stay as they are."""
     whole = deepcopy(sums)
     for state, arrays in parts:
         one = deepcopy(sums)

@@ -15,7 +15,6 @@ from sparsact.cli.fitting.rows import RowSample
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.lsh.storage import table_in, table_out
 from sparsact.learners.stored import Arrays, State
 
@@ -51,10 +50,9 @@ def learned(table: Table, model: Any, sample: RowSample, on_rows: OnRows, kept: 
     """A model of every row with the hash functions of another."""
     if sample.is_whole:
         return model
-    whole = model.blank()
+    whole = model.blank(remember_rows=False)
     for X, y, _ in (kept or Resumption()).rows("learning", sample.batches, _Buckets(whole), on_rows):
         see(whole, table, X, y)
-        check_room(whole)
     return whole
 
 
@@ -79,10 +77,9 @@ def measured(
         of_others = _estimator(table, wish.seed, **asked)
         see(of_others, table, X[folds != fold], y[folds != fold])
         if not sample.is_whole:
-            of_others = of_others.blank()
+            of_others = of_others.blank(remember_rows=False)
             for X, y, folds in kept.rows("learning the others", sample.batches, _Buckets(of_others), on_rows):
                 see(of_others, table, X[folds != fold], y[folds != fold])
-                check_room(of_others)
         for X, y, folds in kept.rows("predicting a fold", sample.batches, tally, on_rows):
             tally.add(of_others, table, fold, X[folds == fold], y[folds == fold])
         arrays: Arrays = {}
@@ -94,23 +91,6 @@ def measured(
 def rows_of_fold(sample: RowSample) -> int:
     """Rows that pass by when a fold is measured: once to predict, and before it to learn, if they are read again."""
     return (sample.table.n_rows or 0) * (1 if sample.is_whole else 2)
-
-
-def check_room(model: Any) -> None:
-    """Raise where the tables outgrow the memory: they grow with the buckets that rows fall into, not with the rows.
-
-    Raises
-    ------
-    MemoryError
-        If what they need next (the double, when they grow) is more than is free.
-    """
-    table = model.table_
-    need = 2 * table.sums.nbytes
-    if need > available_memory():
-        raise MemoryError(
-            f"after {table.n_rows:,} rows the hash tables hold {len(table.index):,} buckets, {table.sums.nbytes:,} "
-            "bytes, and have no room to grow; choose --model low-degree, fewer columns, or a machine of more memory."
-        )
 
 
 def _estimator(table: Table, seed: int, **asked: Any) -> Any:

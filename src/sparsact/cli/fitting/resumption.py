@@ -25,7 +25,6 @@ from sparsact.learners.stored import Arrays, State, prefixed, under
 if TYPE_CHECKING:
     from sparsact.datasets import Table
 
-KIND = "FitStatistic"
 SHARE_OF_TIME = 20  # writing takes at most one part in so many
 Rows = TypeVar("Rows", bound=tuple[Any, ...])
 
@@ -188,7 +187,7 @@ class Resumption:
             state["passes"][name] = {"rows": rows, "sums": sums}
             everything |= prefixed(name, arrays)
         with naming(self.path):
-            storage.write(self.path, KIND, state, everything)
+            storage.write(self.path, storage.UNFINISHED_FIT, state, everything)
         self._written = perf_counter()
         self._cost = self._written - start
 
@@ -210,7 +209,7 @@ class Resumption:
         if self.path is None or not self.path.exists():
             return
         kind, state, arrays = storage.read(self.path)
-        if kind != KIND:
+        if kind != storage.UNFINISHED_FIT:
             raise ValueError(f"{self.path} holds a {kind}, not the statistic of a fit; name another file.")
         refuse_other_fit(self.path, state["asked"], self.asked)
         with self._reading():

@@ -86,8 +86,6 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         return labels
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool, streaming: bool) -> Self:
-        if not anew:
-            self._check_rows_known()
         rows, labels, weights = self._checked(X, y, sample_weight, reset=anew)
         check_classification_targets(labels)
         if anew:

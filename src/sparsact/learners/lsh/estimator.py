@@ -143,15 +143,16 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
     def _check_rows_known(self) -> None:
         if "table_" in self.__dict__ and self.table_.forgets_rows:
-            raise ValueError("a model saved without its statistic takes no more rows; save it with statistic=True.")
+            raise ValueError(
+                "the model remembers no rows, so none can be removed: it was saved with statistic=False, begun by "
+                "blank(remember_rows=False), or learned in parts; fit anew, and save with statistic=True."
+            )
 
     def _check_mergeable(self, other: Any) -> None:
         if type(other) is not type(self):
             raise TypeError(f"only another {type(self).__name__} can be merged; got {type(other).__name__}.")
         check_is_fitted(self)
         check_is_fitted(other)
-        self._check_rows_known()
-        other._check_rows_known()
         if other is self:
             raise ValueError("a model cannot be merged into itself: its rows would count twice.")
         names = [list(getattr(model, "feature_names_in_", ())) for model in (self, other)]
@@ -170,9 +171,22 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._first_rows = []  # the other's are not all here: the layout stands
         self._forget_solution()
 
-    def blank(self) -> Self:
+    def blank(self, *, remember_rows: bool = True) -> Self:
         """A model of the same hashes that holds no rows: for workers whose parts are merged later.
 
+        Parameters
+        ----------
+        remember_rows : bool, default=True
+            Whether rows will be remembered, at 50 to 90 bytes each, so that :meth:`remove` can take them away. Without,
+            memory grows with the inhabited buckets alone.
+
+        Returns
+        -------
+        blank : estimator
+            Of the same class.
+
+        Examples
+        --------
         >>> from sparsact import LSHRegressor
         >>> X = np.linspace(0, 1, 40)[:, None]
         >>> whole = LSHRegressor(random_state=0).fit(X, X[:, 0] ** 2)
@@ -182,7 +196,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         """
         check_is_fitted(self)
         empty = copy(self)
-        empty.table_ = BucketTable(self.table_.layout)
+        empty.table_ = BucketTable(self.table_.layout, forgets_rows=not remember_rows)
         empty._rows, empty._first_rows = [], []
         empty._forget_solution()
         return empty
@@ -274,7 +288,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         path : path-like
             The file; it is replaced whole or not at all.
         statistic : bool, default=True
-            Also keep what ``partial_fit``, ``remove`` and ``merge`` need; without it the file is smaller.
+            Also keep what ``remove`` needs, a key and a count for each row; without it the file is smaller.
         """
         check_is_fitted(self)
         save_learner(self, path, statistic=statistic)

@@ -172,8 +172,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     def _learn(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool, streaming: bool
     ) -> Self:
-        if not anew:
-            self._check_rows_known()
         rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
         self._receive(rows, Y, weights, anew=anew, streaming=streaming)
         return self

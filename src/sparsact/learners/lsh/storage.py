@@ -79,9 +79,11 @@ def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
 
 
 def table_out(table: BucketTable, *, rows: bool) -> Arrays:
-    """Arrays of a table; with the keys of its ``rows``, if they are to be taken away some day."""
+    """Arrays of a table; with the keys of its ``rows``, if it has them and they are to be taken away some day."""
     arrays: Arrays = {"keys": table.index.keys, "counts": table.counts, "sums": table.sums, "totals": table.totals}
-    return arrays | ({"rows.keys": table.rows.keys, "rows.copies": table.copies} if rows else {})
+    return arrays | (
+        {"rows.keys": table.rows.keys, "rows.copies": table.copies} if rows and not table.forgets_rows else {}
+    )
 
 
 def table_in(layout: Layout, arrays: Arrays) -> BucketTable:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparsact.kernels import buckets
 from sparsact.kernels.buckets import BucketIndex
 from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.learners.lsh.room import KEY_BYTES, check_room
 
 ROWS_AT_ONCE = 8192
 MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
@@ -33,15 +34,16 @@ class BucketTable:
     """Counts, positions, Gram statistics and targets of each bucket, under an open-addressing index.
 
     Buckets are numbered 0, 1, ... in the order of their first row, over all tables together. Rows are remembered by a
-    64-bit key each, so that only rows that were added can be taken away.
+    64-bit key each, so that only rows that were added can be taken away; a table that forgets them lets none be taken
+    away, and grows with the inhabited buckets alone.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, forgets_rows: bool = False) -> None:
         self.layout = layout
         self.index = BucketIndex()
         self.rows = BucketIndex()
         self.copies = np.zeros(0, dtype=np.int64)
-        self.forgets_rows = False  # a table read from a file without its rows
+        self.forgets_rows = forgets_rows
         self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets less level, in units
         self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
         self._counts = np.zeros(0, dtype=np.int64)
@@ -65,9 +67,9 @@ class BucketTable:
     def add(self, X: Array, Y: Array, weights: Array) -> None:
         """Take rows in; all of them or, on an error, none."""
         self._check_range(X, Y, weights)
-        ids = self.rows.insert(_row_keys(X, Y, weights))
-        self.copies = _padded(self.copies, len(self.rows))
-        np.add.at(self.copies, ids, 1)
+        check_room(self.index, len(X) * self.layout.n_tables, lambda: self._n_new(X), self._room_bytes)
+        if not self.forgets_rows:
+            self._remember(_row_keys(X, Y, weights), 1)
         self.totals += self._totals(Y, weights)
         for part in _parts(len(X)):
             found = buckets.places(X[part], self.layout.hashes)
@@ -99,12 +101,14 @@ class BucketTable:
         self._drop_empty()
 
     def merge(self, other: BucketTable) -> None:
-        """Take in all rows of a table of the same layout.
+        """Take in all rows of a table of the same layout; where one of the two forgets rows, so does the sum.
 
         Raises
         ------
         ValueError
-            If counts, or their sum over tables, would exceed int64.
+            If counts, or their sum over tables, would exceed int64, or buckets their numbers.
+        MemoryError
+            If there is no room for its buckets. Nothing is taken in then.
         """
         n_rows = self.n_rows + other.n_rows
         if n_rows * self.layout.n_tables > MOST_COUNT:
@@ -112,14 +116,17 @@ class BucketTable:
                 f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MOST_COUNT:,}; "
                 "merge fewer models."
             )
-        ids = self.index.insert(other.index.keys.copy())
+        keys = other.index.keys.copy()
+        check_room(self.index, len(keys), lambda: self.index.n_new(keys), self._room_bytes)
+        if self.forgets_rows or other.forgets_rows:
+            self.rows, self.copies, self.forgets_rows = BucketIndex(), np.zeros(0, dtype=np.int64), True
+        else:
+            self._remember(other.rows.keys.copy(), other.copies)
+        ids = self.index.insert(keys)
         self._make_room()
         self._counts[ids] += other.counts
         self._sums[ids] += other.sums
         self.totals += other.totals
-        ids = self.rows.insert(other.rows.keys.copy())
-        self.copies = _padded(self.copies, len(self.rows))
-        self.copies[ids] += other.copies
 
     def frozen(self) -> BucketTable:
         """A copy for prediction alone, which later updates leave as it is."""
@@ -154,6 +161,23 @@ class BucketTable:
         total = self.sums[:, self.layout.n_local]
         positions: Array = self.sums[:, : self.layout.n_local] / np.where(total > 0, total, 1.0)[:, None]
         return positions
+
+    def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int) -> None:
+        ids = self.rows.insert(keys)
+        self.copies = _padded(self.copies, len(self.rows))
+        np.add.at(self.copies, ids, copies)
+
+    def _n_new(self, X: Array) -> int:
+        """Buckets that these rows would be the first in."""
+        keys = (buckets.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
+        new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
+        return self.index.n_new(np.concatenate(new)) if new else 0
+
+    def _room_bytes(self, n_buckets: int) -> float:
+        """Bytes to ask for, at the most, so that there is room for so many buckets."""
+        if n_buckets <= len(self._counts):
+            return 0.0
+        return max(n_buckets, 2.0 * len(self._counts)) * (KEY_BYTES + 8 * (1 + self.layout.n_sums))
 
     def _totals(self, Y: Array, weights: Array) -> Array:
         return np.concatenate([[weights.sum()], weights @ ((Y - self.layout.level) / self.layout.unit)])

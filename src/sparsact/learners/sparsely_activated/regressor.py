@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
 
 LARGEST_SPECTRUM = 20  # coordinates
+LARGEST_TARGET = 1e301
 MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
 
 
@@ -151,6 +152,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self._validate_params()
         rng = _generator(self.random_state)
         rows, targets = validated(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube")
+        _check_targets(targets)
         weights = _counts(row_weights(sample_weight, rows))
         self.encoding_ = self._encoding(rows)
         inputs = self._inputs(rows)[weights > 0]
@@ -270,6 +272,15 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ge
     if random_state is None:
         return np.random.default_rng()
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+
+
+def _check_targets(y: Any) -> None:
+    """Refuse targets beside which usual columns would be too narrow: their weights would overflow."""
+    largest = float(np.abs(np.asarray(y, dtype=np.float64)).max())
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"`y` holds {largest:.4g}; targets go up to {LARGEST_TARGET:g}, so that weights are floats: scale `y` down."
+        )
 
 
 def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:
