@@ -181,3 +181,16 @@ def test_products_of_weights_and_targets_that_are_no_floats():
             LowDegreeRegressor(2).fit(SIGNS, Y * size, np.full(m, weight))
     exact = LowDegreeRegressor(2).fit(SIGNS, Y * 1e-300, np.full(m, 1.0))
     assert exact.r2_ == pytest.approx(LowDegreeRegressor(2).fit(SIGNS, Y).r2_, rel=1e-12)
+
+
+def test_a_query_beyond_every_row_is_a_number_or_refused():
+    """A square of 1e300 is no float: never NaN without a word."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 3))
+    far = np.full((2, 3), 1e300)
+    far[0] = 0.5
+    model = LSHRegressor(4, 2, 1.0, degree=2, family="hyperplane", directions="standard", random_state=0)
+    model.fit(X, X[:, 0] * X[:, 1])
+    assert np.isfinite(model.predict(far[:1])).all()
+    with pytest.raises(ValueError, match="row 1 lies so far"):
+        model.predict(far)

@@ -238,7 +238,15 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
     def _values(self, X: Any) -> Array:
         rows = self._queries(X)
-        return self._predictor.values(rows, threads(self.n_jobs))
+        values: Array = self._predictor.values(rows, threads(self.n_jobs))
+        finite = np.isfinite(values)
+        if self.fallback != "nan" and not finite.all():
+            row = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+            raise ValueError(
+                f"row {row} lies so far from the rows fitted that its value is beyond any float; scale it as they are, "
+                "or leave it out."
+            )
+        return values
 
     def apply(self, X: ArrayLike) -> NDArray[np.int64]:
         """Number of the bucket of each row in each table, (m, n_tables); -1 where there is none.
