@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 HOSTS = {
     "cdn.jsdelivr.net",  # MathJax
+    "docs.dask.org",
     "docs.python.org",
     "jfly.uni-koeln.de",
     "pydata-sphinx-theme.readthedocs.io",
