@@ -37,7 +37,7 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 3,
+    "header_links_before_dropdown": 6,  # the jobs, and which model
     "navigation_with_keys": False,
     "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,
@@ -46,7 +46,8 @@ html_theme_options = {
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_show_sourcelink = False
-html_sidebars = {"[!a]*": []}  # only the API and the gallery have pages below them
+html_sidebars = {"index": [], "[!ag]*": ["globaltoc.html"]}  # the API and the gallery list the pages below them
+smartquotes = False  # a command that is copied from a page keeps its dashes and quotes
 rst_epilog = substitutions()
 
 autosummary_generate = True
