@@ -37,7 +37,7 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 6,  # the jobs, and which model
+    "header_links_before_dropdown": 3,
     "navigation_with_keys": False,
     "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,

@@ -100,6 +100,7 @@ def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch
         assert answer[1] == ""
         assert answer[2].startswith("sparsact: stopped: ")
         assert "go on with: sparsact fit" in answer[2]
+        assert answer[2].endswith(f"--resume {statistic}\n")  # no full stop: the line is copied
         assert statistic.is_file()
         assert stops < 200
     assert answer[0] == 0, answer[2]
@@ -184,7 +185,11 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, previous)
     named = statistic if what == "--resume" else model
-    assert (status, out, err) == (2, "", f"sparsact: error: {named}: File too large.\n")
+    assert (status, out, err) == (
+        2,
+        "",
+        f"sparsact: error: {named}: File too large; free some space and run this again.\n",
+    )
     assert sorted(folder.iterdir()) == here
     assert model.read_bytes() == b"earlier"
 
