@@ -46,7 +46,8 @@ html_theme_options = {
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_show_sourcelink = False
-html_sidebars = {"[!a]*": []}  # only the API and the gallery have pages below them
+html_sidebars = {"index": [], "[!ag]*": ["globaltoc.html"]}  # the API and the gallery list the pages below them
+smartquotes = False  # a command that is copied from a page keeps its dashes and quotes
 rst_epilog = substitutions()
 
 autosummary_generate = True

@@ -280,6 +280,22 @@ def test_every_command_has_help_with_an_example(capsys, command):
     assert not command or f"Example: sparsact {command[0]}" in out
 
 
+def test_help_shows_no_value_after_a_flag(capsys):
+    """As no flag takes one; typer writes the type ``<bool>`` there."""
+    for words in (("--help",), ("fit", "--help"), ("bench", "--help")):
+        out = run(capsys, *words)[1]
+        assert "--help" in out
+        assert "bool" not in out
+
+
+def test_a_remedy_can_be_pasted(capsys, tmp_path):
+    """The name of a column may have spaces."""
+    (tmp_path / "t.csv").write_text("a,free text,y\n" + "".join(f"{i % 2},note {i},{i}\n" for i in range(70)))
+    status, _, err = run(capsys, "fit", tmp_path / "t.csv", "--target", "y")
+    assert status == 2
+    assert err.endswith("leave it out with --ignore 'free text'.\n")
+
+
 def test_help_loads_no_heavy_library():
     program = (
         "import sys; from sparsact.cli import main; main(['--help']); "

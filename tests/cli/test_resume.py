@@ -100,6 +100,7 @@ def test_a_fit_stopped_again_and_again_writes_the_same_bytes(capsys, monkeypatch
         assert answer[1] == ""
         assert answer[2].startswith("sparsact: stopped: ")
         assert "go on with: sparsact fit" in answer[2]
+        assert answer[2].endswith(f"--resume {statistic}\n")  # no full stop: the line is copied
         assert statistic.is_file()
         assert stops < 200
     assert answer[0] == 0, answer[2]

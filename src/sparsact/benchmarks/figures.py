@@ -87,7 +87,7 @@ def judged(limit: float, quick: bool) -> float | None:
 def report(benchmark: str, figures: Sequence[Figure], out: str | None) -> int:
     """Print the table, append the rows; the exit status: 1 when a bar is missed."""
     described = machine()
-    title = f"{benchmark}: {described['processor']}, {described['kernels']}, {described['commit']}"
+    title = f"{benchmark}: " + ", ".join(described[key] for key in ("processor", "kernels", "commit") if described[key])
     table = Table("work", "figure", "measured [least ... most; repeats]", "bar", "", title=title)
     for figure in figures:
         verdict = {True: "met", False: "MISSED", None: ""}[figure.met]

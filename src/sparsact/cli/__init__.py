@@ -12,6 +12,7 @@ from sparsact.files import FULL
 __all__ = ["main"]
 
 INTERRUPTED = 130
+EXTRAS = {"torch": "torch", "dask": "dask", "distributed": "dask"}  # of the packages that commands import as they go
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -61,7 +62,9 @@ def _flush() -> None:
 
 
 def _is_for_the_user(error: Exception) -> bool:
-    """Whether bad input explains it: Arrow's errors are ValueErrors or OSErrors, those of typer format themselves."""
+    """Whether bad input or a missing extra explains it: Arrow raises ValueErrors or OSErrors; typer formats its own."""
+    if isinstance(error, ImportError):
+        return error.name in EXTRAS or error.name is None  # None: raised by this library, with its own words
     return isinstance(error, ValueError | OSError | MemoryError) or hasattr(error, "format_message")
 
 
@@ -70,5 +73,7 @@ def _line(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}."
     if isinstance(error, OSError) and error.errno in FULL:
         return f"{error.strerror}; free some space and run this again."
+    if isinstance(error, ImportError) and error.name in EXTRAS:
+        return f"this needs {error.name}, not installed here: pip install 'sparsact[{EXTRAS[error.name]}]'."
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(message.replace("Value error, ", "").split()) or type(error).__name__

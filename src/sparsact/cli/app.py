@@ -12,13 +12,15 @@ from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect_model import inspect_model
 from sparsact.cli.measure import measure
+from sparsact.cli.plain_help import PlainCommand, PlainGroup
 from sparsact.cli.predict import predict
 from sparsact.cli.reproduce import reproduce
 from sparsact.cli.sparsify import sparsify
 
 app = typer.Typer(
     name="sparsact",
-    help="Learn functions of bits, exactly and fast; certify and inspect sparsely activated networks.",
+    cls=PlainGroup,
+    help="Learn from tables of bits or numbers; prove and measure which units a network switches on.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -43,15 +45,18 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Learn functions of bits, exactly and fast; certify and inspect sparsely activated networks."""
+    """Learn from tables of bits or numbers; prove and measure which units a network switches on."""
 
 
-app.command("fit")(fit)
-app.command("predict")(predict)
-app.command("inspect")(inspect_model)
-app.command("certify")(certify)
-app.command("measure")(measure)
-app.command("sparsify")(sparsify)
-app.command("bounds")(bounds)
-app.command("reproduce")(reproduce)
-app.command("bench")(bench)
+for name, command in (
+    ("fit", fit),
+    ("predict", predict),
+    ("inspect", inspect_model),
+    ("certify", certify),
+    ("measure", measure),
+    ("sparsify", sparsify),
+    ("bounds", bounds),
+    ("reproduce", reproduce),
+    ("bench", bench),
+):
+    app.command(name, cls=PlainCommand)(command)

@@ -26,7 +26,7 @@ def check_report(path: Path | None) -> None:
     missing = [name for name in REPORT_NEEDS if find_spec(name) is None]
     if missing:
         raise ValueError(
-            f"a report needs {' and '.join(missing)}, not installed here; install sparsact[report] "
+            f"a report needs {', '.join(missing)}, not installed here; install sparsact[report] "
             "(pip install 'sparsact[report]')."
         )
 

@@ -10,5 +10,5 @@ class Stopped(BaseException):
     """
 
     def __init__(self, signal: int, where: str = "") -> None:
-        super().__init__(f"stopped: {where}." if where else "stopped.")
+        super().__init__(f"stopped: {where}" if where else "stopped.")  # `where` may end with a command to be copied
         self.status = 128 + signal

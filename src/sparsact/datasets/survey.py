@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class ColumnSurvey:
 
     def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
         """Add the next piece of the column; ``file`` names its file in messages, where there are several."""
-        remedy = f"fill it in, drop the row, or leave the column out with --ignore {self.name}"
+        remedy = f"fill it in, drop the row, or leave the column out with --ignore {quote(self.name)}"
         refuse_missing(array, self.name, first_row, remedy)
         self._see_width(array)
         counts = self._see_values(array, first_row, file) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
@@ -129,7 +130,7 @@ class ColumnSurvey:
         raise UnfitError(
             self.name,
             f" holds more than {MAX_CATEGORIES} different texts, too many to be categories",
-            f"leave it out with --ignore {self.name}",
+            f"leave it out with --ignore {quote(self.name)}",
         )
 
     def _not_a_bit(self) -> UnfitError:
@@ -137,7 +138,7 @@ class ColumnSurvey:
         return UnfitError(
             self.name,
             f", {self.values[odd[0]]}: {odd[0]} is a value that is not a bit",
-            f"leave the column out with --ignore {self.name}, or let columns be numbers with --domain auto",
+            f"leave the column out with --ignore {quote(self.name)}, or let columns be numbers with --domain auto",
         )
 
     def note(self) -> str | None:

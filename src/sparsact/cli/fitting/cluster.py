@@ -32,13 +32,9 @@ def cluster(address: str) -> Iterator[Workers]:
     ------
     ValueError
         If the address is neither.
-    ImportError
-        Without Dask.
     """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ImportError("--cluster needs Dask; install sparsact[dask].") from error
+    from distributed import Client, LocalCluster
+
     kind, _, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest) > 0:
         with (
