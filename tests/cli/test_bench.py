@@ -104,6 +104,40 @@ def test_a_file_that_is_none(tmp_path, capsys):
     assert page.read_text() == "no place"
 
 
+WHOLE = {"work": "w", "quantity": "q", "unit": "x", "value": 2.0, "samples": [1.0, 3.0], "met": None}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"work": "\x1b[2J"},
+        {"work": "<script>"},
+        {"quantity": "a | b"},
+        {"unit": 3},
+        {"value": "2"},
+        {"value": float("nan")},
+        {"value": 10**400},
+        {"samples": [None]},
+        {"met": "yes"},
+    ],
+)
+def test_rows_that_anyone_may_have_written(tmp_path, capsys, odd):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(WHOLE) + "\n" + json.dumps(WHOLE | odd) + "\n")
+    status, out, err = run(capsys, "bench", "--no-measure", "--rows", rows)
+    assert (status, out, "line 2 is no row" in err) == (2, "", True)
+
+
+def test_a_table_of_any_of_the_rows():
+    """Each benchmark may be run alone; what the others have not measured is left out."""
+    every = newest(ROWS)
+    whole = set(lines(every))
+    for name in {row["benchmark"] for row in every.values()}:
+        some = {key: row for key, row in every.items() if row["benchmark"] == name}
+        assert set(lines(some)) <= whole, name
+    assert list(lines({("w", "q"): WHOLE})) == list(lines({}))
+
+
 def test_the_table_replaces_only_itself(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nTHE FORMER\n{END}\nafter\n")

@@ -171,12 +171,21 @@ def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, s
     assert "p2.csv has changed since" in refusal(*words)
     run(capsys, *words, "--quiet")
     model = (folder / "m").read_bytes()
-    status, _, err = run(capsys, *words, "--resume", folder / "m")
+    (folder / "other").write_bytes(model)
+    status, _, err = run(capsys, *words, "--resume", folder / "other")
     assert (status, "holds a LowDegreeRegressor, not the statistic of a fit" in err) == (2, True)
-    assert (folder / "m").read_bytes() == model
+    assert (folder / "other").read_bytes() == (folder / "m").read_bytes() == model
     statistic.write_bytes(before[: len(before) // 2])
     before = statistic.read_bytes()
     assert "m.statistic is not a readable sparsact model" in refusal(*words)
+
+
+def test_a_statistic_behind_a_link_is_removed_and_the_link_stays(capsys, stopped):
+    statistic, folder, words = stopped
+    link = folder / "link"
+    link.symlink_to(statistic)
+    assert run(capsys, *words, "--quiet", "--resume", link)[0] == 0
+    assert (link.is_symlink(), statistic.exists(), (folder / "m").is_file()) == (True, False, True)
 
 
 @pytest.mark.parametrize("what", ["--out", "--resume"])

@@ -98,6 +98,32 @@ def test_frames_files_and_batches_are_the_same_rows(client, tmp_path):
     assert saved(distributed.fit(estimator, batches, client), tmp_path) == whole
 
 
+@pytest.mark.parametrize("name", ["rows", "folds", "lsh"])
+def test_batches_that_lie_in_the_same_arrays(name, somewhere, tmp_path):
+    """A reader may fill its arrays anew for every batch."""
+    X, y, weights = table((EXACT | ROUNDED)[name], m=210)
+
+    def batches(anew):
+        rows = tuple(np.empty_like(part[:3]) for part in (X, y, weights))
+        for i in range(0, 210, 3):
+            for row, part in zip(rows, (X, y, weights), strict=True):
+                row[...] = part[i : i + 3]
+            yield copy.deepcopy(rows) if anew else rows
+
+    models = [distributed.fit((EXACT | ROUNDED)[name], batches(anew), somewhere) for anew in (True, False)]
+    assert saved(models[0], tmp_path) == saved(models[1], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["folds", "real", "lsh", "lsh classes", "dsm", "dsm pca"])
+def test_a_partition_whose_rows_have_no_weight(name):
+    estimator = (EXACT | ROUNDED)[name]
+    X, y, weights = table(estimator, m=90)
+    weights[30:60] = 0
+    model, whole = distributed.fit(estimator, cut((X, y, weights), (30, 30, 30))), clone(estimator).fit(X, y, weights)
+    values = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    assert_allclose(getattr(model, values)(X), getattr(whole, values)(X), rtol=1e-6, atol=1e-6)
+
+
 def test_unknown_sizes_of_blocks(client, tmp_path):
     """Folds need the number of a row in the whole: it is counted first."""
     estimator = EXACT["folds"]

@@ -115,6 +115,30 @@ def test_with_room_the_file_is_replaced(here, tmp_path, capsys, name):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (("fit", "few.csv", "-t", "y", "--out", "few.csv"), "--out: it is read"),
+        (("fit", "f*.csv", "-t", "y", "--out", "linked.csv"), "--out: it is read"),
+        (("fit", "few.csv", "-t", "y", "--resume", "few.csv"), "--resume: it is read"),
+        (("fit", "few.csv", "-t", "y", "--out", "new", "--resume", "./new"), "--resume: it is written by --out"),
+        (("fit", "few.csv", "-t", "y", "--out", "r.html", "--report", "r.html"), "--report: it is written by --out"),
+        (("predict", "model.sparsact", "few.csv", "--out", "few.csv"), "--out: it is read"),
+        (("predict", "model.csv", "few.csv", "--out", "model.csv"), "--out: it is read"),
+    ],
+)
+def test_what_is_read_is_not_written_over(here, tmp_path, monkeypatch, capsys, words, options):
+    for name in ("few.csv", "model.sparsact"):
+        (tmp_path / name).write_bytes((here / name).read_bytes())
+    (tmp_path / "linked.csv").symlink_to("few.csv")
+    (tmp_path / "model.csv").symlink_to("model.sparsact")
+    monkeypatch.chdir(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    status, out, err = run(capsys, *words, *["-q"] * (words[0] == "fit"))
+    assert (status, out, options in err) == (2, "", True), err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_store_that_takes_no_rows_is_told_before_the_work(here, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sparsact.cli.reproduce._collect", lambda *_: pytest.fail("it began to work"))
     words = ["reproduce", "--smoke", "--only", LINE.name, "--report", here / "page.html", "--store"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.outputs import check_report, check_writable, naming
+from sparsact.cli.outputs import check_apart, check_report, check_writable, naming
 from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def fit(
     """
     from sparsact.cli.fitting.choice import wish
     from sparsact.cli.progress import stages
-    from sparsact.datasets.parts import Parts
+    from sparsact.datasets.parts import Parts, files
     from sparsact.datasets.table_survey import TableSurvey
     from sparsact.datasets.tables import BATCH_ROWS
 
@@ -142,6 +142,7 @@ def fit(
     check_writable(resume)
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
+    check_apart({"--out": out, "--report": report, "--resume": resume}, files(tables))
     parts = Parts.open(tables)
     survey = TableSurvey.of(
         parts, target, columns, BATCH_ROWS, ignore=ignore or (), domain=domain.value, task=task.value

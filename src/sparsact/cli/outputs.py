@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +49,24 @@ def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
         raise ValueError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"cannot write {str(path)!r}: permission denied; choose another place.")
+
+
+def check_apart(written: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
+    """Raise if a file that is written, by the name of its option, is also read, or written by another option.
+
+    Raises
+    ------
+    ValueError
+        If so; names both. Devices and pipes may serve twice.
+    """
+    taken = {os.path.realpath(path): "is read" for path in read}
+    for option, path in written.items():
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        place = os.path.realpath(path)
+        if place in taken:
+            raise ValueError(f"cannot write {str(path)!r} by {option}: it {taken[place]} too; name another file.")
+        taken[place] = f"is written by {option}"
 
 
 @contextmanager

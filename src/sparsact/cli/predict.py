@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.outputs import check_writable
+from sparsact.cli.outputs import check_apart, check_writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +51,10 @@ def predict(
     from sparsact.cli.model_file import read_model
     from sparsact.cli.progress import stages
     from sparsact.datasets import encoded_table
+    from sparsact.datasets.parts import files
 
     check_writable(out, (".csv", ".parquet"))
+    check_apart({"--out": out}, [model, *files(tables)])
     learned, encoding = read_model(model)
     opened = encoded_table(tables, encoding)
     shown = False if out is None else progress

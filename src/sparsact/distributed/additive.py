@@ -82,6 +82,11 @@ def takes_row_numbers(estimator: Any) -> bool:
     return isinstance(estimator, LowDegreeRegressorCV)
 
 
+def takes_weightless(estimator: Any) -> bool:
+    """Whether it learns rows that have no weight, all of them; else they are passed over, as among others."""
+    return _STORAGES[type(estimator)] is low_degree
+
+
 def empty(learner: Any) -> Any:
     """A learner of the same layout or layer, where there is one, that holds no rows, and will remember none."""
     if "table_" in vars(learner):

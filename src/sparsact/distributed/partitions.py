@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -156,7 +157,8 @@ def _delayed(part: Any) -> list[Any]:
 def _of_batch(i: int, batch: Any) -> Partition:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3) or not all(hasattr(b, "__len__") for b in batch):
         raise ValueError(f"batch {i} is no (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
-    return Partition(f"batch {i}", ArrayReader(), tuple(batch), len(batch[1]))
+    pieces = deepcopy(tuple(batch))  # it waits for others, while its maker may fill the same arrays anew
+    return Partition(f"batch {i}", ArrayReader(), pieces, len(batch[1]))
 
 
 def _need_target(roles: Roles) -> None:

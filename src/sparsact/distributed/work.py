@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.distributed.additive import empty, seen_in, seen_out, takes_classes, takes_row_numbers
+from sparsact.distributed.additive import empty, seen_in, seen_out, takes_classes, takes_row_numbers, takes_weightless
 from sparsact.distributed.progress import tell
 from sparsact.distributed.readers import Reader
 from sparsact.learners.stored import Arrays, State
@@ -77,18 +77,19 @@ class Lesson:
 @of_partition
 def learned(lesson: Lesson, task: Task, *pieces: Any) -> tuple[int, Part]:
     """What a learner sees in one partition."""
-    learner, n_rows, options = empty(lesson.blank), 0, {}
+    learner, n_rows, seen, options = empty(lesson.blank), 0, False, {}
     if takes_classes(learner):
         options["classes"] = lesson.classes
     if takes_row_numbers(learner):
         learner.rows_dealt_ = task.first_row
     for X, y, weights in task.reader.batches(*pieces):
-        if len(y):
+        n_rows += len(y)
+        if len(y) and (takes_weightless(learner) or weights is None or np.any(weights)):
             learner.partial_fit(X, y, sample_weight=weights, **options)
-            n_rows += len(y)
+            seen = True
     if takes_row_numbers(learner):
         learner.rows_dealt_ -= task.first_row  # of this partition alone: `merge` adds them up
-    return n_rows, Part(task.name, task.name, n_rows, seen_out(learner) if n_rows else None)
+    return n_rows, Part(task.name, task.name, n_rows, seen_out(learner) if seen else None)
 
 
 def joined(lesson: Lesson, parts: Sequence[Part]) -> Part:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from sparsact.benchmarks.table import inference, networks, polynomials, routed
 from sparsact.benchmarks.table.cells import Rows
+from sparsact.files import write
 
 HEAD = ("| work | against | bar | measured |", "|---|---|---|---|")
 BEGIN, END = "<!-- measured by sparsact bench -->", "<!-- end of what was measured -->"
@@ -26,10 +29,22 @@ def newest(path: str | Path) -> Rows:
     for number, text in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(text)
+            if not _is_whole(row):
+                raise ValueError
             rows[row["work"], row["quantity"]] = row
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise ValueError(f"{path}, line {number} is no row of a benchmark; take it out, or measure anew.") from None
     return rows
+
+
+def _is_whole(row: Any) -> bool:
+    """Whether every field is of its type, and no text is more than text on a page: a row may come from anyone."""
+    texts, numbers = [row[name] for name in ("work", "quantity", "unit")], [row["value"], *row["samples"]]
+    return (
+        all(isinstance(text, str) and text.isprintable() and not set(text) & set("|<>") for text in texts)
+        and all(isinstance(number, int | float) and isfinite(number) for number in numbers)
+        and row["met"] in (True, False, None)
+    )
 
 
 def lines(rows: Rows) -> Iterator[str]:
@@ -56,4 +71,4 @@ def write_into(readme: str | Path, rows: Rows) -> None:
     if not (begin and end):
         raise ValueError(f"{readme} has no place for the table: put the lines {BEGIN} and {END} where it should stand.")
     table = "\n".join(lines(rows))
-    Path(readme).write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    write(readme, f"{before}{BEGIN}\n\n{table}\n\n{END}{after}")

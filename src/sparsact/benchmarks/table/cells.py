@@ -14,7 +14,8 @@ def spread(row: Row, unit: str = "s", factor: float = 1.0) -> str:
     >>> spread({"value": 2e-6, "samples": [1e-6, 3e-6]}, "us", 1e6)
     '2 us [1 to 3]'
     """
-    low, value, high = (factor * number for number in (min(row["samples"]), row["value"], max(row["samples"])))
+    samples = row["samples"] or [row["value"]]
+    low, value, high = (factor * number for number in (min(samples), row["value"], max(samples)))
     return f"{value:.3g} {unit} [{low:.3g} to {high:.3g}]"
 
 
@@ -28,6 +29,20 @@ def times(row: Row) -> str:
     if len(row["samples"]) > 1:
         told += f" [{min(row['samples']):.3g} to {max(row['samples']):.3g}]"
     return told + verdict(row)
+
+
+def starting(rows: Rows, words: str, work: str | None = None) -> dict[str, Row]:
+    """Rows, by their work, of the quantity that starts with these words; of one work, if it is named.
+
+    Raises
+    ------
+    KeyError
+        If there are none.
+    """
+    found = {w: row for (w, quantity), row in rows.items() if quantity.startswith(words) and work in (None, w)}
+    if not found:
+        raise KeyError(words)
+    return found
 
 
 def line(*cells: str) -> str:

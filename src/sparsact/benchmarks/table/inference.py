@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparsact.benchmarks.table.cells import Rows, line, times, verdict
+from sparsact.benchmarks.table.cells import Rows, line, starting, times, verdict
 
 SIZES = ((2048, 8192), (4096, 16384))
 GATHER = (("float32", 3, "0.75"), ("float32", 10, "0.75"), ("float32", 30, "0.80"), ("bfloat16", 3, "0.6"))
@@ -14,9 +14,7 @@ def blocks(rows: Rows) -> Iterator[str]:
     """Blocks with known units, and exact ones."""
     for dtype, density, bar in GATHER:
         work = [f"{d}-{s}-{d} {dtype} active={density}%" for d, s in SIZES]
-        shares = [
-            next(row for (w, q), row in rows.items() if w == one and q.startswith("gather, of its")) for one in work
-        ]
+        shares = [starting(rows, "gather, of its", one)[one] for one in work]
         told = " / ".join(
             f"{share['value']:.2f} of the bound: {times(rows[one, 'gather, times as fast'])}"
             for one, share in zip(work, shares, strict=True)
@@ -38,13 +36,13 @@ def screen(rows: Rows) -> Iterator[str]:
         told = " / ".join(map(times, found))
         name = f"certified block, bfloat16, 3 % active, {spread} weights and inputs"
         yield line(name, "dense PyTorch", "2.2x", f"{told} (not proved off: {survivors})")
-    difference = max(row["value"] for (_, quantity), row in rows.items() if quantity == "output, relative difference")
+    difference = max(row["value"] for row in starting(rows, "output, relative difference").values())
     yield line("the same, output against float64", "-", "2e-6", f"{difference:.1e} at most")
 
 
 def auto(rows: Rows) -> Iterator[str]:
     """Auto over all sizes and densities, and the cost of a call."""
-    autos = {work: row for (work, quantity), row in rows.items() if str(quantity).startswith("auto (")}
+    autos = starting(rows, "auto (")
     least = min(autos, key=lambda work: autos[work]["value"])
     most = max(autos, key=lambda work: autos[work]["value"])
     missed = sum(row["met"] is False for row in autos.values())

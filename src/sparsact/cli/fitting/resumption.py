@@ -219,9 +219,9 @@ class Resumption:
             }
 
     def remove(self) -> None:
-        """Remove the file: the fit is done."""
+        """Remove the file, to which the name may be a link: the fit is done."""
         if self.path is not None and self.every is not None:
-            self.path.unlink(missing_ok=True)
+            self.path.resolve().unlink(missing_ok=True)
 
     @contextmanager
     def listening(self) -> Iterator[None]:

@@ -237,7 +237,7 @@ class Stream:
         if (self.domain, self.encoding) != (other.domain, other.encoding):
             raise ValueError(
                 f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
-                f"{self.encoding or 'real columns'}; fit both on the same encoding."
+                f'{self.encoding or "real columns"}; write all rows alike or, if they are numbers, pass domain="real".'
             )
         self._adapt(request, self.n_rows + other.n_rows)
         for fold, theirs in enumerate(other.statistics):
