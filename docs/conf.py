@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
-from measured import missed_bars, substitutions
+from kept_figures import missed_bars, substitutions
 from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table

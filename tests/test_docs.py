@@ -148,11 +148,11 @@ def test_citations_agree():
 def test_figures_of_the_prose_are_those_of_the_rows(monkeypatch):
     """Every name between bars is a row that is kept, and none is left unused."""
     monkeypatch.syspath_prepend(ROOT / "docs")
-    measured = import_module("measured")
+    kept = import_module("kept_figures")
     text = (ROOT / "docs" / "which_model.rst").read_text(encoding="utf-8")
     named = {" ".join(name.split()) for name in re.findall(r"(?<![|\w`])\|([a-z][\w -]*\w)\|(?![|\w`])", text)}
-    assert named == set(measured.FIGURES)
-    assert measured.substitutions().count(" replace:: ") == len(measured.FIGURES)
+    assert named == set(kept.FIGURES)
+    assert kept.substitutions().count(" replace:: ") == len(kept.FIGURES)
 
 
 def shown(thing):

@@ -117,7 +117,7 @@ def test_few_partitions_and_statistics_are_held_at_once():
     def done(progress):
         waiting.pop()
         if progress.partitions % 7 == 0:
-            statistics.append(sum(isinstance(thing, Part) for thing in gc.get_objects()))
+            statistics.append(sum(type(thing) is Part for thing in gc.get_objects()))
 
     X = da.from_array(np.eye(40, dtype=np.int8), chunks=(1, 40)).map_blocks(read, dtype=np.int8, meta=np.empty((0, 0)))
     with dask.config.set(num_workers=threads):

@@ -13,7 +13,8 @@ from sparsact.learners.points import Encoding
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 LARGEST_PARAMETER = 2**63  # which the seeds of routers may reach
-MOST_COUNTED = 2**53  # rows, columns, units: beyond it they are no longer told apart as floats
+MOST_COUNTED = 2**53  # columns, units: beyond it they are no longer told apart as floats
+MOST_ROWS = 2**200  # models may be merged with themselves again and again
 
 
 def plain(value: Any) -> Any:
@@ -70,9 +71,14 @@ def take_columns(learner: Any, n: Any, state: State) -> None:
         learner.feature_names_in_ = np.array(names, dtype=object)
 
 
-def whole(value: Any, name: str, *, least: int = 0) -> int:
+def rows_in(value: Any, name: str) -> int:
+    """A number of rows of a file."""
+    return whole(value, name, most=MOST_ROWS)
+
+
+def whole(value: Any, name: str, *, least: int = 0, most: int = MOST_COUNTED) -> int:
     """A whole number of a file that counts something."""
-    if type(value) is not int or not least <= value <= MOST_COUNTED:
+    if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from {least} on")
     return value
 

@@ -16,12 +16,12 @@ from sparsact.learners.dsm.choice import to_dict
 from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import TopLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.learners.stored import Arrays, State, expect, flag, number, plain, remade, take_columns, whole
+from sparsact.learners.stored import Arrays, State, expect, flag, number, plain, remade, rows_in, take_columns, whole
 from sparsact.routing import Router, from_dict
 
 _LEARNED: dict[str, Callable[[Any, str], Any]] = {
     "n_features_in_": whole,
-    "n_rows_": whole,
+    "n_rows_": rows_in,
     "_n_targets": partial(whole, least=1),
     "_single_target": flag,
 }
@@ -82,7 +82,7 @@ def load_dsm(make: Any, state: State, arrays: Arrays) -> Any:
         return learner
     learner._solution = A, intercept
     if "rows" in state:
-        learner.statistic_ = _sums_in(RidgeStatistic(t, T), whole(state["rows"], "rows"), arrays)
+        learner.statistic_ = _sums_in(RidgeStatistic(t, T), rows_in(state["rows"], "rows"), arrays)
     return learner
 
 
@@ -102,7 +102,7 @@ def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
     if "layer_" not in learner.__dict__:
         learner.layer_ = learner._draw(np.zeros((1, learner.n_features_in_)), np.ones(1))
     sums = RidgeStatistic(learner.layer_.bottom.t, learner._n_targets)
-    learner.statistic_ = _sums_in(sums, whole(state["rows"], "rows"), arrays)
+    learner.statistic_ = _sums_in(sums, rows_in(state["rows"], "rows"), arrays)
 
 
 def _sums_out(sums: RidgeStatistic, arrays: Arrays) -> int:

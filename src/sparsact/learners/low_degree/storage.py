@@ -28,6 +28,7 @@ from sparsact.learners.stored import (
     number,
     plain,
     remade,
+    rows_in,
     take_columns,
     text,
     whole,
@@ -44,7 +45,7 @@ _LEARNED: dict[str, Callable[[Any, str], Any]] = {
     "n_features_in_": whole,
     "_single_target": flag,
     "_automatic": _degree_and_reason,
-    "rows_dealt_": whole,
+    "rows_dealt_": rows_in,
     "table_encoding_": text,  # how the command encoded the columns of a table
 }
 
@@ -183,7 +184,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         str(state["reason"]),
         expect(arrays, "squared_error", np.float64, shape),
         expect(arrays, "target_squares", np.float64, shape),
-        whole(state["n_rows"], "n_rows"),
+        rows_in(state["n_rows"], "n_rows"),
         number(state["total_weight"], "total_weight"),
         _penalty(*state["penalty"]),
         encoding=encoding_named(state["encoding"]),

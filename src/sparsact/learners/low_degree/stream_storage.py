@@ -17,7 +17,7 @@ from sparsact.learners.low_degree.real import NO_TARGET, RealStatistic
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.stored import check_bits, listed, spanned
 from sparsact.learners.low_degree.stream import Batch, Stream
-from sparsact.learners.stored import Arrays, State, encoding_named, expect, number, whole
+from sparsact.learners.stored import Arrays, State, encoding_named, expect, number, rows_in, whole
 
 MOST_EXPONENT = LIMB_BITS * MOST_PLACES
 
@@ -128,7 +128,7 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
         if n > MAX_N or arrays[f"{name}.weights"].shape[-1:] != (2**n,):
             raise ValueError(f"cells of {n} coordinates")
         statistic = Cells(n, n_targets)
-    statistic.totals.n_rows = whole(state["n_rows"], "n_rows")
+    statistic.totals.n_rows = rows_in(state["n_rows"], "n_rows")
     for part, sums in _sums(statistic).items():
         shape = (
             (*sums.shape[:-1], len(statistic.codes)) if isinstance(statistic, Rows) and "." not in part else sums.shape
@@ -155,7 +155,7 @@ def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) ->
     outside = (real.exponents > MOST_EXPONENT) | (real.exponents < -MOST_EXPONENT)
     if (outside & (real.exponents != NO_TARGET)).any():
         raise ValueError("targets beyond any double")
-    real.weight, real.n_rows = number(state["weight"], "weight"), whole(state["n_rows"], "n_rows")
+    real.weight, real.n_rows = number(state["weight"], "weight"), rows_in(state["n_rows"], "n_rows")
     return real
 
 
