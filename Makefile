@@ -34,8 +34,9 @@ help:
 demo: .venv/sparsact
 	$(BIN)/python examples/demo.py
 
+# On two processes, a file of tests at a time.
 test: .venv/dev
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
 
 test-slow: .venv/dev .venv/docs
 	$(BIN)/python -m pytest --quiet -m slow

@@ -248,3 +248,10 @@ def test_dates_are_refused(tmp_path):
     )
     with pytest.raises(ValueError, match="column 'a' holds timestamp"):
         open_table(tmp_path / "t.parquet", "y")
+
+
+def test_another_separator_is_seen(tmp_path):
+    path = tmp_path / "semicolons.csv"
+    path.write_text("a;b;y\n1;0;2\n0;1;3\n")
+    with pytest.raises(ValueError, match="its only column is 'a;b;y': separate columns by commas"):
+        open_table(path, "y")

@@ -32,7 +32,7 @@ class Benchmark:
     def goal(self) -> str:
         """The first line of its documentation; the module is read, not run."""
         text = Path(__file__).with_name(f"{self.name}.py").read_text(encoding="utf-8")
-        return (ast.get_docstring(ast.parse(text)) or "").split("\n", 1)[0]
+        return (ast.get_docstring(ast.parse(text)) or "").split("\n", 1)[0].replace("``", "")
 
     def missing(self) -> tuple[str, ...]:
         """What it needs and is not installed."""

@@ -141,6 +141,8 @@ def close(name: str, names: Sequence[str]) -> str:
     """The end of a message about a name that is not there: what may be meant."""
     if all(as_number(column) is not None for column in names):
         return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        return f"; its only column is {names[0]!r}: separate columns by commas, or by tabs in a file named .tsv."
     nearest = get_close_matches(name, names, n=3, cutoff=0.5)
     if nearest:
         return f"; did you mean {' or '.join(map(repr, nearest))}?"
