@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from sparsact.experiments import provenance
+from sparsact.experiments.lines import append_line
 from sparsact.memory import peak_memory
 
 Result = TypeVar("Result")
@@ -72,5 +73,4 @@ def machine() -> dict[str, Any]:
 
 def append_row(path: str | Path, row: dict[str, Any]) -> None:
     """Add one line of JSON to the file at ``path``."""
-    with Path(path).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    append_line(Path(path), (json.dumps(row) + "\n").encode())

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from io import FileIO
+from collections.abc import Iterable
 from pathlib import Path
 
+from sparsact.experiments.lines import append_line
 from sparsact.experiments.locks import locked
 from sparsact.experiments.rows import Row
 from sparsact.experiments.task import Task
-from sparsact.files import flush_folder, naming
 
 MOST_SECONDS = 1e10  # three centuries: no task took longer
 
@@ -63,20 +60,7 @@ class Store:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         line = (json.dumps(row.as_dict(), allow_nan=False, separators=(",", ":")) + "\n").encode()
-        path = self._path(row.experiment)
-        with naming(path), _open_at_end(path) as file:
-            end = file.seek(0, os.SEEK_END)
-            rest = memoryview(b"\n" + line if _is_cut(file, end) else line)
-            try:
-                while rest:
-                    rest = rest[file.write(rest) :]
-            except BaseException:
-                with suppress(OSError):
-                    file.truncate(end)  # of half a row nothing
-                raise
-            os.fsync(file.fileno())
-            if not end:
-                flush_folder(self.folder)
+        append_line(self._path(row.experiment), line)
         self._rows[row.task] = row
 
     def _path(self, experiment: str) -> Path:
@@ -102,24 +86,6 @@ class Store:
                 self.n_unreadable += 1
 
 
-@contextmanager
-def _open_at_end(path: Path) -> Iterator[FileIO]:
-    """The file, made if need be, for this process alone: not one that was put aside while it waited."""
-    while True:
-        with path.open("a+b", buffering=0) as file, locked(file):
-            if _is_still(file, path):
-                yield file
-                return
-
-
-def _is_still(file: FileIO, path: Path) -> bool:
-    """Whether a path leads to that open file."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
 def _is_whole(row: Row) -> bool:
     """Whether every field is of its type: a line may come from anyone."""
     mappings = (row.parameters, row.values, row.machine, row.versions)
@@ -130,11 +96,3 @@ def _is_whole(row: Row) -> bool:
         and isinstance(row.seconds, int | float)
         and 0 <= row.seconds < MOST_SECONDS
     )
-
-
-def _is_cut(file: FileIO, end: int) -> bool:
-    """Whether the last line of an open file has no end."""
-    if not end:
-        return False
-    file.seek(end - 1)
-    return file.read(1) != b"\n"
