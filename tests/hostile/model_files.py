@@ -60,9 +60,16 @@ def _fitted() -> dict[str, Any]:
 
 
 @cache
-def originals(folder: Path) -> dict[str, Content]:
+class Contents(dict[str, Content]):
+    """Contents by name; short where a failing example is told."""
+
+    def __repr__(self) -> str:
+        return f"{len(self)} contents"
+
+
+def originals(folder: Path) -> Contents:
     """What the file of every kind of model holds."""
-    contents = {}
+    contents = Contents()
     for name, model in _fitted().items():
         path = folder / "original.sparsact"
         options = {} if "network" in name or "sparsely" in name else {"statistic": True}

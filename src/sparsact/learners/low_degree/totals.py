@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,12 +85,20 @@ class Totals:
         (weight,) = self.weight.to_fractions()
         return np.array(
             [
-                float(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
+                _rounded(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
                 for c, total, square in zip(
                     centre.tolist(), self.sums.to_fractions(), self.squares.to_fractions(), strict=True
                 )
             ]
         )
+
+
+def _rounded(value: Fraction) -> float:
+    """The nearest float; of what none reaches, infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
 
 
 def check_alike(powers_of_two: int, small: int, large: int) -> None:
