@@ -315,3 +315,17 @@ def test_torch_draws_nothing():
 def test_complex_sparse_weights_are_refused():
     with pytest.raises(ValueError, match="`W` must hold real numbers; got a sparse matrix of complex128"):
         SparselyActivatedNetwork([1], sp.csr_array([[1j, 1]]), [0])
+
+
+@pytest.mark.parametrize("last", [0, -5, -(2**31)])
+def test_rows_of_a_file_that_end_before_they_begin(tmp_path, last):
+    """A difference of 32-bit numbers would overflow to one that looks right, and SciPy would read beyond its arrays."""
+    sparse = {
+        "W.data": np.ones(3),
+        "W.indices": np.array([0, 1, 0], dtype=np.int32),
+        "W.indptr": np.array([0, 2, 3, last], dtype=np.int32),
+    }
+    path = tmp_path / "net.sparsact"
+    sa.storage.write(path, "SparselyActivatedNetwork", {"shape": [3, 2]}, {"u": np.ones(3), "b": np.ones(3)} | sparse)
+    with pytest.raises(sa.storage.ModelFileError):
+        sa.load(path)

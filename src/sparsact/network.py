@@ -251,7 +251,7 @@ def _load(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyAct
             raise ValueError(f"{n} columns of {arrays['W.data'].size} weights")
         W = sp.csr_array((arrays["W.data"], arrays["W.indices"], arrays["W.indptr"]), shape=(s, n))
         W.check_format()
-        if (np.diff(W.indptr) < 0).any():  # SciPy does not look where the last entry is 0
+        if (W.indptr[1:] < W.indptr[:-1]).any():  # SciPy does not look where the last entry is 0 or less
             raise ValueError("rows that end before they begin")
     if W.shape != (s, n):
         raise ValueError(f"weights of shape {W.shape} where {(s, n)} was promised")
