@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from sparsact import LowDegreeClassifier
-from sparsact.cli.surroundings import peak_memory
 from sparsact.hypercube import bits_to_signs
+from sparsact.memory import peak_memory
 
 SIDES = {"sparsact": "sparsact", "scikit-learn": "scikit-learn's PolynomialFeatures + RidgeClassifier"}
 ALPHA = 1000.0
