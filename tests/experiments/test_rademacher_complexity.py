@@ -16,8 +16,7 @@ from sparsact.experiments.paper_a.rademacher_verdicts import (
 )
 from sparsact.hypercube import points
 from sparsact.rademacher import exact_complexity
-from sparsact.rademacher.dichotomies import dichotomies
-from sparsact.rademacher.units import Cone
+from sparsact.rademacher.units import Units
 
 SQUARE = {"sample": "cube", "n": 2, "s": 3, "k": 1, "bias": 0.7, "draws": 5, "seed": 3}
 
@@ -41,10 +40,10 @@ def test_maxima_are_those_of_all_disjoint_sets():
     found = measure(**SQUARE)
     signs = np.random.default_rng([3, 1]).choice([-1, 1], size=(5, 4))
     X = points(2).astype(float)
-    sets = dichotomies(X)
+    units = Units(X, 1.0, 0.7 * np.sqrt(2))
+    sets = units.sets
     for zeta, maxima in zip(signs, found["maxima"], strict=True):
-        cones = [Cone(X, inside, 1.0, 0.7 * np.sqrt(2)) for inside in sets]
-        values = [max(cone.largest(zeta.astype(float)), cone.largest(-zeta.astype(float))) for cone in cones]
+        values = units.best(np.stack([zeta, -zeta]).astype(float))[0].max(axis=0)
         best = [0.0]
         for size in (1, 2, 3):
             disjoint = (c for c in combinations(range(len(sets)), size) if sets[list(c)].sum(axis=0).max() <= 1)

@@ -115,7 +115,7 @@ EXPERIMENT = Experiment(
         "multiples of WR, the largest value that a unit can give to the product with its weights. On rows of a "
         "Hadamard matrix a network of two units, one active at each point, bounds the complexity from below."
     ),
-    version=1,
+    version=2,
     parameters=parameters,
     measure=measure,
     claims=(

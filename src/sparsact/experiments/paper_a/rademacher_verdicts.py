@@ -27,7 +27,7 @@ from sparsact.experiments.interval import CONFIDENCE
 MOST_GROWTH = 1.8
 MOST_POWER = 0.5
 ROUNDING = 1e-9  # units that are searched for together are made of the same convex problems
-ACCURACY = 1e-6  # of exact maxima
+ACCURACY = 1e-9  # rounding of exact maxima
 Case = tuple[int, int, float]  # n, k, B / (W R)
 Maxima = NDArray[np.float64]  # of every draw, for every number of units
 
