@@ -18,6 +18,7 @@ def dichotomies(points: NDArray[np.float64]) -> NDArray[np.bool_]:
     one side of such a hyperplane, and a dichotomy of the points on it. Points that are moved and scaled to lie within
     1 of 0 count as on a hyperplane up to a distance of 1e-9.
 
+    >>> from sparsact.hypercube import points
     >>> [len(dichotomies(points(n).astype(float))) for n in (1, 2, 3)]
     [4, 14, 104]
     """
