@@ -35,9 +35,9 @@ def test_the_planned_table_reaches_the_promised_error(intrinsic, epsilon, lipsch
         assert (learner.n_hashes_, learner.width_, learner.n_tables) == (plan.n_hashes, plan.width, 1)
 
 
-# With the distortion of each: pi / (2 sqrt(d)) and 2 / (2 sqrt(d)) by the share of an arc and of a cap; the torus has at
-# least 2/3 of its mean density anywhere, on a rectangle of which half the diagonal is 3.24; the roll is isometric to a
-# rectangle of diagonal 5.24.
+# With the distortion of each: pi / (2 sqrt(d)) and 2 / (2 sqrt(d)) by the share of an arc and of a cap; the torus has
+# at least 2/3 of its mean density anywhere, on a rectangle of which half the diagonal is 3.24; the roll is isometric to
+# a rectangle of diagonal 5.24.
 MANIFOLDS = [
     (Circle(2), 0.2, pi / sqrt(8)),
     (Circle(7), 0.1, pi / sqrt(28)),
@@ -59,7 +59,7 @@ def error_on_a_manifold(domain, plan, samples, seed):
 
 @pytest.mark.parametrize(("domain", "epsilon", "distortion"), MANIFOLDS)
 def test_a_plan_for_a_manifold_keeps_its_promise(domain, epsilon, distortion):
-    """At least 12 of 20 runs at confidence 0.9: fewer have a chance below 1e-4 if each keeps it with probability 0.9."""
+    """At least 12 of 20 runs at confidence 0.9: fewer have a chance below 1e-4 if each keeps it 9 times in 10."""
     plan = plan_table(
         domain.dimension, epsilon, ambient=domain.ambient, theorem="C.1", confidence=0.9, distortion=distortion
     )
