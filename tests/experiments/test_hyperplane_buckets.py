@@ -44,8 +44,9 @@ def test_cells_are_those_that_random_points_find(m, d):
 
 
 def test_cells_of_the_experiment():
-    assert [cells(m, 8, through_origin=True) for m in (5, 8, 9, 14)] == [32, 256, 510, 11624]
-    assert [cells(m, 8, through_origin=False) for m in (8, 9)] == [256, 511]
+    """All sign patterns of up to 8 hyperplanes; of 9, all but one pattern, and through the origin its opposite."""
+    assert [cells(m, 8, through_origin=True) for m in (5, 8, 9)] == [2**5, 2**8, 2**9 - 2]
+    assert [cells(m, 8, through_origin=False) for m in (8, 9)] == [2**8, 2**9 - 1]
 
 
 def test_measure_is_deterministic_and_consistent():
