@@ -8,6 +8,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.hypercube import points as cube
+
 MARGIN = 1e-9
 
 
@@ -27,8 +29,11 @@ def dichotomies(points: NDArray[np.float64]) -> NDArray[np.bool_]:
 
     def sets_of(chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
         if (key := chosen.tobytes()) not in known:
+            coordinates = spanned(affine[chosen])
+            if coordinates.shape[1] == len(chosen):  # no point depends on the others
+                return cube(len(chosen)) < 0
             found = []
-            for signs in boundaries(affine[chosen]):
+            for signs in boundaries(coordinates):
                 on = signs == 0
                 tilted = sets_of(chosen[on]) if on.any() else np.ones((1, 0), dtype=bool)
                 sides = np.repeat(signs[None] > 0, len(tilted), axis=0)
@@ -47,15 +52,20 @@ def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return np.hstack([(points - centre) / radius, -np.ones((len(points), 1))]), centre, radius
 
 
-def boundaries(affine: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Sides, -1, 0 or 1, of all points to each hyperplane that as many of them span as can; both orientations."""
+def spanned(affine: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same points in coordinates of the space that they span."""
     _, lengths, axes = np.linalg.svd(affine, full_matrices=False)
-    rank = int((lengths > MARGIN).sum())
-    coordinates = affine @ axes[:rank].T
+    coordinates: NDArray[np.float64] = affine @ axes[lengths > MARGIN].T
+    return coordinates
+
+
+def boundaries(coordinates: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Sides, -1, 0 or 1, of all points to each hyperplane that as many of them span as can; both orientations."""
+    m, rank = coordinates.shape
     if rank == 1:
         normals = np.ones((1, 1))
     else:
-        spanning = np.array(list(combinations(range(len(affine)), rank - 1)))
+        spanning = np.array(list(combinations(range(m), rank - 1)))
         _, lengths, axes = np.linalg.svd(coordinates[spanning])
         normals = axes[lengths[:, -1] > MARGIN, -1]
     heights = normals @ coordinates.T

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies
+from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies, spanned
 
 ROUNDING = 1e-12
 CELLS_AT_ONCE = 2**22
+CONES_AT_ONCE = 2**10
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Units:
         self._rows = np.hstack([points / self._radius, -np.ones((len(points), 1))])
         self._size = float(np.linalg.norm(self._rows, axis=1).max())
         self.W, self.B = W, B
-        self._faces = [(self._flat(on), cones) for on, cones in faces(boundaries(self._affine), self.sets)]
+        self._faces = [(self._flat(on), cones) for on, cones in faces(boundaries(spanned(self._affine)), self.sets)]
 
     def best(self, coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         r"""The most of :math:`\sum_{i \in I} c_i (\langle w, x_i \rangle - b)` for each row c and set I, and the units.
@@ -134,12 +135,16 @@ def faces(rays: NDArray[np.int8], sets: NDArray[np.bool_]) -> list[tuple[NDArray
     masks = np.array([int.from_bytes(row.tobytes(), "big") for row in np.packbits(rays == 0, axis=1)], dtype=object)
     cones: defaultdict[int, list[int]] = defaultdict(list)
     everything = int.from_bytes(np.packbits(np.ones(m, dtype=bool)).tobytes(), "big")
-    for cone, inside in enumerate(sets):
-        found = {everything}
-        for mask in set(masks[(rays * np.where(inside, 1, -1) >= 0).all(axis=1)]):
-            found |= {mask & other for other in found}
-        for on in found - {everything}:
-            cones[on].append(cone)
+    sides, directions = np.where(sets, 1, -1).astype(np.float32), rays.T.astype(np.float32)
+    strict = np.abs(directions).sum(axis=0)  # points off the boundary: all of them lie on the right side of a ray
+    for start in range(0, len(sets), CONES_AT_ONCE):
+        agree = sides[start : start + CONES_AT_ONCE] @ directions == strict
+        for cone, extreme in enumerate(agree, start):
+            found = {everything}
+            for mask in set(masks[extreme]):
+                found |= {mask & other for other in found}
+            for on in found - {everything}:
+                cones[on].append(cone)
     width = (m + 7) // 8
     return [
         (np.unpackbits(np.frombuffer(on.to_bytes(width, "big"), dtype=np.uint8), count=m).astype(bool), np.array(which))
