@@ -79,9 +79,9 @@ def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
 def checked_weights(W: Any) -> Any:
     """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
     if not hasattr(W, "tocsr"):
-        weights = checked_reals(W, "`W`").copy(order="C")
-        check_exact(W, weights, "`W`")
-        return weights
+        dense = checked_reals(W, "`W`").copy(order="C")
+        check_exact(W, dense, "`W`")
+        return dense
     if np.dtype(W.dtype).kind not in "biuf":
         raise ValueError(f"`W` must hold real numbers; got a sparse matrix of {W.dtype}.")
     weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
