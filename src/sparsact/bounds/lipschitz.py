@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import log, log2, pi, sqrt
 
-from sparsact.bounds.parameters import check, or_infinity, power_of_two
+from sparsact.bounds.parameters import check, log2_quotient, or_infinity, power_of_two
 
 
 @or_infinity
@@ -21,7 +21,7 @@ def log2_table_size(
 ) -> float:
     """Base-2 logarithm of :func:`table_size`, which may exceed every float."""
     check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c, power=power)
-    return power * intrinsic * max(0.0, log2(c * L * sqrt(ambient) / epsilon))
+    return power * intrinsic * max(0.0, log2_quotient([c, L, sqrt(ambient)], [epsilon]))
 
 
 @or_infinity
@@ -58,7 +58,7 @@ def forward_operations(ambient: int, intrinsic: int, L: float, epsilon: float, *
     *Shape only*: c is unspecified. The logarithm counts as at least 1.
     """
     check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c)
-    return c * ambient * intrinsic * max(1.0, log(L * sqrt(ambient) / epsilon))
+    return c * ambient * intrinsic * max(1.0, log(2) * log2_quotient([L, sqrt(ambient)], [epsilon]))
 
 
 @or_infinity
@@ -67,7 +67,7 @@ def log2_dense_width(
 ) -> float:
     """Base-2 logarithm of :func:`dense_width`, which may exceed every float."""
     check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, bits=bits)
-    return intrinsic * log2(sqrt(ambient) * L / (C1 * epsilon)) - log2(bits)
+    return intrinsic * log2_quotient([L, sqrt(ambient)], [C1, epsilon]) - log2(bits)
 
 
 @or_infinity
@@ -101,7 +101,7 @@ def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: floa
 def log2_manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`manifold_table_size_proof`, which may exceed every float."""
     check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
-    return intrinsic * log2(c * ambient**2 * sqrt(intrinsic) / epsilon)
+    return intrinsic * log2_quotient([c, ambient**2, sqrt(intrinsic)], [epsilon])
 
 
 @or_infinity
@@ -138,7 +138,7 @@ def manifold_tables(ambient: int, intrinsic: int, epsilon: float, *, c: float = 
 def log2_analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`analytic_width`, which may exceed every float."""
     check(intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, c=c)
-    return log2(c) + intrinsic * log2(L * C1 / (sqrt(intrinsic) * pi * epsilon))
+    return log2(c) + intrinsic * log2_quotient([L, C1], [sqrt(intrinsic), pi, epsilon])
 
 
 @or_infinity
