@@ -1,0 +1,95 @@
+"""Claims about Theorem 4.1: the rate of its tables, and what equal error costs a trained dense network."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sparsact.experiments.claim import Claim, Verdict, every, needed, within
+from sparsact.experiments.interval import range_of, slope_of
+from sparsact.experiments.rates import HALF, RATE_RULE, error_curve, judge_rate
+from sparsact.experiments.rows import Rows
+
+DIMENSIONS = (1, 2, 3, 4)
+
+
+def tables(rows: Rows) -> Rows:
+    """Rows of hash tables."""
+    return Rows(row for row in rows if "buckets" in row.values)
+
+
+def dense(rows: Rows) -> Rows:
+    """Rows of dense networks."""
+    return Rows(row for row in rows if "n_units" in row.parameters)
+
+
+def judge_dimension(rows: Rows, k: int) -> Verdict:
+    """The rate in one dimension."""
+    return judge_rate(needed(tables(rows).where(k=k), f"tables with k = {k}"), k, f"k = {k}:")
+
+
+def judge_cost(rows: Rows) -> Verdict:
+    """The least dense operations (and parameters) that reach the error of the finest table, over those of the hash."""
+    parts = []
+    for (k,), networks in needed(dense(rows), "dense networks").groups("k").items():
+        ratios, out_of_reach = [], 0
+        for (seed,), of_seed in networks.groups("seed").items():
+            hashed = needed(tables(rows).where(k=k, seed=seed), f"tables with k = {k}, seed {seed}")
+            error = error_curve(hashed)[1].min()
+            serving = [row for row in of_seed if row["sup_error"] <= error]
+            least = min(serving or [max(of_seed, key=lambda row: int(row["n_units"]))], key=lambda row: row["n_units"])
+            ratios.append(least["operations"] / hashed[0]["operations"])
+            out_of_reach += not serving
+        verdict = within(range_of(ratios), least=1.0 + 1e-9, what=f"k = {k}, dense / hash:")
+        more = f", more in {out_of_reach} of {len(ratios)} seeds, where no width served" if out_of_reach else ""
+        parts.append(Verdict(verdict.outcome, verdict.measured + more))
+    return every(*parts)
+
+
+def judge_growth(rows: Rows) -> Verdict:
+    """How fast the largest error of dense networks falls with their operations."""
+    return every(
+        *(
+            within(
+                slope_of((of_seed.column("operations"), of_seed.column("sup_error")) for of_seed in seeds),
+                least=-1 / (k - HALF),
+                what=f"k = {k}:",
+            )
+            for (k,), group in needed(dense(rows), "dense networks").groups("k").items()
+            if (seeds := [one for one in group.groups("seed").values() if len(one) > 1])
+        )
+    )
+
+
+def _rate(k: int) -> Claim:
+    return Claim(
+        name=f"rate-{k}",
+        place="Theorem 4.1",
+        statement=f"For k = {k} a largest error of eps takes O(1 / eps^{k}) buckets.",
+        printed=f"O(L sqrt(d)^{k} / eps^{k}) buckets",
+        rule=RATE_RULE,
+        judge=partial(judge_dimension, k=k),
+    )
+
+
+CLAIMS = (
+    *(_rate(k) for k in DIMENSIONS),
+    Claim(
+        name="cost",
+        place="Section 4, after Theorem 4.2",
+        statement="At equal largest error a forward pass costs a dense model more operations than the hash.",
+        printed="O(dk log(1/eps)) against Omega(d (2 sqrt(d)/(C eps))^k)",
+        rule="multiply-adds of the narrowest trained dense network whose largest error is at most that of the finest "
+        "table, over the hash's d K + K (the widest network's where none serves); holds if above 1 for every k and "
+        "seed. The parameters read, (d + 2) w + 1 against K (d + 1) + 1, have the same ratios within 6 %",
+        judge=judge_cost,
+    ),
+    Claim(
+        name="cost-growth",
+        place="Section 4, after Theorem 4.2",
+        statement="The operations of a dense model grow like (1 / eps)^k, if all of its weights are trained too.",
+        printed="Omega(d (2 sqrt(d)/(C eps))^k), for a random bottom layer",
+        rule="slope of log largest error in log operations of trained dense networks of all widths, fitted for each "
+        "seed; holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
+        judge=judge_growth,
+    ),
+)
