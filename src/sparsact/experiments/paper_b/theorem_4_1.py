@@ -139,6 +139,7 @@ def _claim(k: int) -> Claim:
         printed=f"O(L sqrt(d)^{k} / eps^{k}) buckets for a largest error of eps",
         rule=f"slope of log {WORDS[name]} error in log buckets, fitted to each seed's curve; holds if the 95 % "
         f"interval of its mean over seeds lies within {slope:g} +- {half:g}",
+        refuted_if="the mean slope is significantly outside the limits",
         judge=lambda rows: judge_slope(rows, k),
     )
 
@@ -168,6 +169,7 @@ EXPERIMENT = Experiment(
             printed="O(L sqrt(d)^k / eps^k) buckets",
             rule="slope of log largest error in log buckets; holds for a k if the 95 % interval of its mean over seeds "
             "lies within 15 % of -1/k",
+            refuted_if="the mean slope for k = 1 is significantly outside the limits",
             judge=judge_theory,
         ),
         Claim(
@@ -177,6 +179,7 @@ EXPERIMENT = Experiment(
             printed="exponentially different in 1/eps",
             rule="operations of the dense model of the width that Theorem 4.2 demands at the measured largest error, "
             "finest table over coarsest: holds if above 1 in every curve, while the hash's products d K are the same",
+            refuted_if="in some curve the finest table needs no more dense operations than the coarsest",
             judge=judge_cost,
         ),
     ),
