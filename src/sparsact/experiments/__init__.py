@@ -5,7 +5,7 @@ An :class:`Experiment` lists :class:`Task` objects for a :class:`Scale`; :func:`
 all of this, and :mod:`sparsact.reports` draws the page.
 """
 
-from sparsact.experiments.claim import Claim, Outcome, Verdict, every, needed, only_if, within
+from sparsact.experiments.claim import Claim, Outcome, Verdict, bounded, every, needed, only_if, within
 from sparsact.experiments.collect import Failure, collect, measure
 from sparsact.experiments.experiment import Experiment
 from sparsact.experiments.findings import Findings
@@ -29,6 +29,7 @@ __all__ = [
     "Store",
     "Task",
     "Verdict",
+    "bounded",
     "chosen",
     "collect",
     "every",

@@ -110,6 +110,7 @@ EXPERIMENT = Experiment(
             statement="AS(h) is at most of the order k^4 W^2 sqrt(n) log(ns) + k^3 B^2 sqrt(log s).",
             printed="an order without its constant",
             rule="holds if, with the constant 1, the bound is not passed on any row",
+            refuted_if="some network is more sensitive than the bound allows",
             judge=judge_lemma,
         ),
         Claim(
@@ -118,6 +119,7 @@ EXPERIMENT = Experiment(
             statement="AS(h) is at most 4 k^2 W^2, whatever n, s and B are.",
             printed="",
             rule=f"holds if the bound is not passed on any row (by more than {ROUNDING} of it, for rounding)",
+            refuted_if="some row exceeds the bound by more than rounding",
             judge=judge_sharper,
         ),
         Claim(
@@ -126,6 +128,7 @@ EXPERIMENT = Experiment(
             statement="4 k^2 W^2 is attained for every k; relu(x1 + 1) - relu(1 - x1) has average sensitivity 4.",
             printed="",
             rule=f"holds if the ratio is 1, and the pair's sensitivity 4, within {ROUNDING} on every row of copies",
+            refuted_if="some copies stay below the bound, or the pair's sensitivity is not 4",
             judge=judge_attained,
         ),
         Claim(
@@ -134,6 +137,7 @@ EXPERIMENT = Experiment(
             statement="Average sensitivity grows no faster than sqrt(n) in n and k^4 in k, at fixed W.",
             printed="powers 1/2 and 4",
             rule="holds if the 95 % intervals of the fitted powers over seeds lie below these",
+            refuted_if="the fitted power of n significantly exceeds 1/2, or that of k significantly exceeds 4",
             judge=judge_growth,
         ),
         Claim(
@@ -142,6 +146,7 @@ EXPERIMENT = Experiment(
             statement="Average sensitivity does not grow with n or s, and no faster than k^2, at fixed W.",
             printed="",
             rule="holds if the 95 % intervals of the fitted powers of n and s lie below 0 and that of k below 2",
+            refuted_if="the fitted power of n or s significantly exceeds 0, or that of k significantly exceeds 2",
             judge=judge_our_growth,
         ),
     ),

@@ -163,6 +163,7 @@ EXPERIMENT = Experiment(
             statement="Functions of real circuits have more than half of their variance at degree 1 and 2.",
             printed="",
             rule=f"holds if for every function the estimated share less {ERRORS} standard errors exceeds one half",
+            refuted_if="the share of some function is significantly below one half",
             judge=judge_low_degree,
         ),
         Claim(
@@ -174,6 +175,7 @@ EXPERIMENT = Experiment(
                 f"holds if the 95 % interval of the least error of degree 1 to {MOST_DEGREE}, a mean over training "
                 f"sets, lies above {AT_LEAST} of the variance"
             ),
+            refuted_if="some degree significantly predicts parity better than a constant by more than the rule allows",
             judge=judge_parity,
         ),
         Claim(
@@ -185,6 +187,7 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of achieved / predicted, a mean over training sets, lies within [0.9, 1.1] "
                 "for every function, degree and m >= 2 N"
             ),
+            refuted_if="achieved / predicted is significantly outside the limits for some function, degree and m",
             judge=judge_prediction,
         ),
         Claim(
@@ -193,6 +196,8 @@ EXPERIMENT = Experiment(
             statement="The degree of least predicted error is as good as the best degree.",
             printed="",
             rule=f"holds if for every function the mean of its error over the best degree's is below {REGRET}",
+            refuted_if="for some function the chosen degree significantly errs by more than the limit over the best "
+            "degree",
             judge=judge_choice,
         ),
     ),

@@ -191,6 +191,7 @@ EXPERIMENT = Experiment(
             statement="With order of N samples, the squared error is O(tail), the weight above the degree.",
             printed="O(n^d C^2 log(1/delta) / epsilon) samples for an error of O(epsilon)",
             rule="holds if on every row without noise and with m >= 4 N the error is at most 2 tail",
+            refuted_if="some row without noise and with m >= 4 N errs by more than twice the tail",
             judge=judge_constant,
         ),
         Claim(
@@ -203,6 +204,7 @@ EXPERIMENT = Experiment(
                 "from 1: holds if its 95 % interval lies within [0.9, 1.1]; judged apart for samples of at most an "
                 "eighth of the cube's points, and for larger ones"
             ),
+            refuted_if="measured / predicted is significantly outside the limits for small samples, too",
             judge=judge_formula,
         ),
         Claim(
@@ -211,6 +213,7 @@ EXPERIMENT = Experiment(
             statement="With noise of variance v the error against the function is tail + (tail + v) N / (m - N).",
             printed="",
             rule="holds if the 95 % interval of measured / predicted, m >= 2 N, lies within [0.9, 1.1]",
+            refuted_if="measured / predicted is significantly outside the limits",
             judge=judge_noise,
         ),
         Claim(
@@ -223,6 +226,7 @@ EXPERIMENT = Experiment(
                 "most 2 on every seed, fails if above on every one; judged apart for random corruption and for one "
                 "that is aligned with the target's high degrees"
             ),
+            refuted_if="every seed exceeds the limit with corruption at random, too",
             judge=judge_agnostic,
         ),
         Claim(
@@ -231,6 +235,7 @@ EXPERIMENT = Experiment(
             statement="By the triangle inequality that risk is at most (sqrt(noise) + sqrt(tail))^2, always.",
             printed="",
             rule="holds if no corrupted row exceeds it by more than rounding",
+            refuted_if="some corrupted row exceeds the bound by more than rounding",
             judge=judge_triangle,
         ),
     ),

@@ -145,6 +145,7 @@ EXPERIMENT = Experiment(
             statement="NS is O(sqrt(1 - rho) (k^4 W^2 log^2(ns / (1 - rho)) + k^3 B^2 sqrt(log s))).",
             printed="an order without its constant",
             rule="holds if, with the constant 1, the bound is passed on no row at any noise",
+            refuted_if="some network has more noise sensitivity than the bound allows",
             judge=judge_lemma,
         ),
         Claim(
@@ -153,6 +154,7 @@ EXPERIMENT = Experiment(
             statement="NS is at most 2 (1 - rho) k^2 W^2.",
             printed="",
             rule=f"holds if the bound is passed on no row at any noise (by more than {ROUNDING} of it, for rounding)",
+            refuted_if="some row exceeds the bound by more than rounding at some noise",
             judge=judge_sharper,
         ),
         Claim(
@@ -164,6 +166,7 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of the power of 1 - rho, fitted for each network where 1 - rho <= 1/128, "
                 "lies within [0.9, 1.1]"
             ),
+            refuted_if="the fitted power of 1 - rho is significantly outside the limits, as a square root would be",
             judge=judge_power,
         ),
         Claim(
@@ -172,6 +175,7 @@ EXPERIMENT = Experiment(
             statement="NS is the sum over T of (1 - rho^|T|) / 2 times the squared coefficient.",
             printed="the definition with a factor 1/4 in Section 2.1, without it in Appendix B",
             rule="holds with a definition if its ratio to the sum lies within 1e-6 of 1 on every row, at every noise",
+            refuted_if="neither definition equals the sum on every row",
             judge=judge_definition,
         ),
         Claim(
@@ -180,6 +184,7 @@ EXPERIMENT = Experiment(
             statement="The weight above degree d is at most 2 NS / (1 - rho^d).",
             printed="",
             rule="holds if the tail never passes even 2 NS / (1 - rho^(d + 1)), on any row, at any noise and degree",
+            refuted_if="the tail of some row exceeds the bound at some noise and degree",
             judge=judge_claim,
         ),
     ),

@@ -127,6 +127,7 @@ EXPERIMENT = Experiment(
             rule=f"holds if, for every B, the 95 % interval of the ratio of means over drawn signs (delta method, "
             f"paired) and the ratio over all signs lie below {MOST_GROWTH}; holds only if B is among those for which "
             "they do, where all others fail",
+            refuted_if="the ratio is significantly above the limit for every B",
             judge=judge_growth,
         ),
         Claim(
@@ -136,6 +137,7 @@ EXPERIMENT = Experiment(
             printed="power 1/2",
             rule="holds if, for each cube and B, the 95 % interval over blocks of signs of the power fitted to s = 1 "
             "to 8 lies below 1/2",
+            refuted_if="the power is significantly above 1/2 for some cube and B",
             judge=judge_power,
         ),
         Claim(
@@ -144,6 +146,7 @@ EXPERIMENT = Experiment(
             statement="Units of the dense class decouple: its maximum is s times that of one unit, for all signs.",
             printed="Theorem 5 states that the dense class needs s^2 / epsilon^2 samples, without a proof",
             rule=f"holds if units searched for together reach s times one unit on every draw, to {ROUNDING:g} of it",
+            refuted_if="units searched for together reach another value than s times one unit on some draw",
             judge=judge_dense,
         ),
         Claim(
@@ -153,6 +156,7 @@ EXPERIMENT = Experiment(
             printed="constant 1",
             rule="holds if complexity / bound is at most 1 for every cube, B, k and s: over all signs without error, "
             "over drawn ones the 95 % interval",
+            refuted_if="complexity / bound is significantly above 1 for some cube, B, k and s",
             judge=judge_bound,
         ),
         Claim(
@@ -161,6 +165,7 @@ EXPERIMENT = Experiment(
             statement="Equation (15) holds with every constant: (WR + B) (1 + sqrt(2 ln N)) sqrt(s k / m).",
             printed="",
             rule="as for equation (15)",
+            refuted_if="complexity / bound is significantly above 1 for some cube, B, k and s",
             judge=judge_explicit_bound,
         ),
         Claim(
@@ -170,6 +175,7 @@ EXPERIMENT = Experiment(
             printed="constant 1",
             rule="not refuted at these sizes, called holds, if complexity / conjecture is at most 1 for every cube, B, "
             "k and s: over all signs without error, over drawn ones the 95 % interval",
+            refuted_if="complexity / conjecture is significantly above 1 for some cube, B, k and s",
             judge=judge_conjecture,
         ),
         Claim(
@@ -179,6 +185,7 @@ EXPERIMENT = Experiment(
             printed="constant 1, any points",
             rule="fails if for some number of points networks of the class reach more than the conjecture on every "
             "draw; holds if the exact maxima stay below it on all; else undecided",
+            refuted_if="for some number of points networks of the class reach more than the conjecture on every draw",
             judge=judge_orthogonal,
         ),
     ),

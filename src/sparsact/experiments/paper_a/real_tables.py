@@ -220,6 +220,7 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of the error ratio, a geometric mean over tables at an eighth of the "
                 "training rows, lies below 1; errors below 1e-6 of the variance count as that"
             ),
+            refuted_if="the 1-sparse network significantly errs more than the dense one",
             judge=judge_few_rows,
         ),
         Claim(
@@ -228,6 +229,7 @@ EXPERIMENT = Experiment(
             statement="On real tables low degree errs no more than a dense network.",
             printed="",
             rule="as for few-rows, at all training rows",
+            refuted_if="low degree significantly errs more than the dense network",
             judge=judge_low_degree,
         ),
         Claim(
@@ -236,6 +238,7 @@ EXPERIMENT = Experiment(
             statement="Where rows are not uniform, the sparse class errs no more than low degree.",
             printed="O((W R + B)^2 k s n / eps^2) samples for any distribution, exponential time",
             rule="as for few-rows, k = 4 and at all training rows",
+            refuted_if="the sparse class significantly errs more than low degree",
             judge=judge_any_distribution,
         ),
         Claim(
@@ -247,6 +250,8 @@ EXPERIMENT = Experiment(
                 f"holds if the 95 % interval, over tables, of the mean share of points with more than k active units "
                 f"lies below {LEAK:.0%}; judged apart on test folds and on uniform points"
             ),
+            refuted_if="the mean share of points with more than k active units is significantly above the limit on "
+            "test folds",
             judge=judge_fresh_rows,
         ),
         Claim(
@@ -255,6 +260,7 @@ EXPERIMENT = Experiment(
             statement="Units of a 4-sparse network exclude each other: their number varies less than if independent.",
             printed="",
             rule="holds if the 95 % interval, over tables, of Var(number active) / sum p (1 - p) lies below 1",
+            refuted_if="Var(number active) / sum p (1 - p) is significantly above 1",
             judge=judge_exclusion,
         ),
     ),

@@ -126,6 +126,7 @@ EXPERIMENT = Experiment(
             statement="Degree Theta((k^8 W^4 log^4(ns) + k^6 B^4 log s) / epsilon^2) leaves squared error epsilon.",
             printed="an order without its constant",
             rule="holds if, with the constant 1, no row needs more at any epsilon",
+            refuted_if="some network needs a higher degree than the theorem asks for",
             judge=judge_theorem,
         ),
         Claim(
@@ -134,6 +135,7 @@ EXPERIMENT = Experiment(
             statement="Degree 4 k^2 W^2 / epsilon leaves squared error epsilon.",
             printed="",
             rule="holds if no row needs more at any epsilon",
+            refuted_if="some row needs a higher degree at some epsilon",
             judge=judge_sharper,
         ),
         Claim(
@@ -142,6 +144,7 @@ EXPERIMENT = Experiment(
             statement="4 k^2 W^2 / epsilon asks for less than Theorem 8 (with the constant 1).",
             printed="",
             rule="holds if it asks for no more on every row, at every epsilon",
+            refuted_if="it asks for more than Theorem 8 on some row",
             judge=judge_order,
         ),
         Claim(
@@ -153,6 +156,7 @@ EXPERIMENT = Experiment(
                 "for each random network the least degree that a bound asks for, at half of the variance, over n; "
                 "holds if both bounds lie below 1 on every row, fails if one lies above on every row"
             ),
+            refuted_if="every row of one of the bounds asks for degree n or more",
             judge=judge_useful,
         ),
         Claim(
@@ -164,6 +168,7 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of the slope of the measured degree in n, a mean over k for each seed, "
                 "lies within 0.1 degrees per input"
             ),
+            refuted_if="the slope of the measured degree in n is significantly outside the limits",
             judge=judge_constant,
         ),
     ),

@@ -134,6 +134,7 @@ EXPERIMENT = Experiment(
             statement="From enough noiseless samples the learned units are active where the planted ones are.",
             printed="",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
+            refuted_if="the mean overlap from the most samples is significantly below 0.9",
             judge=judge_recovered,
         ),
         Claim(
@@ -142,6 +143,7 @@ EXPERIMENT = Experiment(
             statement="So it is with the strongest noise.",
             printed="",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
+            refuted_if="the mean overlap from the most samples is significantly below 0.9 with the strongest noise",
             judge=judge_noise,
         ),
         Claim(
@@ -150,6 +152,7 @@ EXPERIMENT = Experiment(
             statement="Overlaps are no accident: an unrelated network of the same kind has far smaller ones.",
             printed="",
             rule="holds if from the most samples, over all noises, the 95 % interval of the difference is above 0.25",
+            refuted_if="the overlap significantly exceeds that of an unrelated network by less than 0.25",
             judge=judge_chance,
         ),
         Claim(
@@ -161,6 +164,7 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an error "
                 "of at most 1 % of the variance, and for the others"
             ),
+            refuted_if="the mean overlap is significantly below 0.9 for accurate networks, too",
             judge=judge_accurate,
         ),
     ),

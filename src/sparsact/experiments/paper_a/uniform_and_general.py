@@ -178,6 +178,7 @@ EXPERIMENT = Experiment(
                 "samples from which on the error is at most 0.1 variance (twice the most where there are none), of ERM "
                 "over the best degree (2 to 4): holds if the 95 % interval of the mean log2 lies below 0"
             ),
+            refuted_if="ERM significantly needs more samples than the best degree",
             judge=judge_fewer,
         ),
         Claim(
@@ -186,6 +187,7 @@ EXPERIMENT = Experiment(
             statement="ERM in the class learns under any distribution of the inputs.",
             printed="O((W R + B)^2 k s n / epsilon^2) samples",
             rule="holds if from the most samples the 95 % interval of error / variance lies below 0.1, in all four",
+            refuted_if="from the most samples error / variance is significantly above 0.1 under some distribution",
             judge=judge_general,
         ),
         Claim(
@@ -198,6 +200,7 @@ EXPERIMENT = Experiment(
                 "interval of its mean logarithm lies below that of 0.25; judged apart for the uniform distribution, "
                 "and for biased and correlated signs"
             ),
+            refuted_if="the excess is significantly above 0.25 under the uniform distribution, too",
             judge=judge_averages,
         ),
         Claim(
@@ -206,6 +209,7 @@ EXPERIMENT = Experiment(
             statement="Least squares finds nearly the best polynomial under any of these distributions.",
             printed="",
             rule="holds if from the most samples the 95 % interval of error / least error of degree 2 lies below 1.25",
+            refuted_if="from the most samples error / least error is significantly above 1.25 under some distribution",
             judge=judge_squares,
         ),
     ),

@@ -123,6 +123,8 @@ EXPERIMENT = Experiment(
             statement="At fixed k the number of units s changes neither the sensitivity nor the error of degree 2.",
             printed="",
             rule=f"holds if the 95 % intervals of both powers of s lie within {SAME} of 0, fails if one lies outside",
+            refuted_if="the power of s in the sensitivity or in the error is significantly farther from 0 than the "
+            "rule allows",
             judge=judge_units,
         ),
         Claim(
@@ -131,6 +133,7 @@ EXPERIMENT = Experiment(
             statement="At fixed s more active units make a network more sensitive, at most as k^2.",
             printed="",
             rule="holds if the 95 % interval of the fitted power of k lies between 0 and 2",
+            refuted_if="the fitted power of k is significantly below 0 or above 2",
             judge=judge_sensitivity,
         ),
         Claim(
@@ -139,6 +142,7 @@ EXPERIMENT = Experiment(
             statement="At fixed s sparser networks are easier for degree 2: the error share grows with k.",
             printed="",
             rule="holds if the 95 % interval of the fitted power of k lies above 0, fails if below",
+            refuted_if="the fitted power of k is significantly below 0",
             judge=judge_error,
         ),
         Claim(
@@ -147,6 +151,7 @@ EXPERIMENT = Experiment(
             statement="The learner's error is the tail above its degree times m / (m - N): N monomials, m points.",
             printed="",
             rule=f"holds if the ratio lies within {AGREEMENT} of 1 on every row",
+            refuted_if="on some row the ratio is farther from 1 than the rule allows",
             judge=judge_tail,
         ),
     ),

@@ -119,6 +119,7 @@ EXPERIMENT = Experiment(
             statement="At most 4 k^2 W^2 / (d + 1) of the weight lies above degree d, for the most units active k.",
             printed="",
             rule="holds if the largest ratio of tail to bound over all degrees is at most 1 on every row",
+            refuted_if="the tail of some row exceeds the bound at some degree",
             judge=judge_bound,
         ),
         Claim(
@@ -133,6 +134,7 @@ EXPERIMENT = Experiment(
                 f"holds if the 95 % interval of the share of the variance above degree n / 4, a mean over seeds, lies "
                 f"below {LARGEST_SHARE}; a random function has nearly all of it there"
             ),
+            refuted_if="the mean share of the variance above degree n / 4 is significantly 0.1 or more",
             judge=judge_concentration,
         ),
         Claim(
@@ -144,6 +146,8 @@ EXPERIMENT = Experiment(
                 f"the 95 % interval of the mean difference of tail shares above degree {COMPARED_DEGREE}, dense less "
                 "sparse, in pairs, lies above 0: against random dense networks and against parity"
             ),
+            refuted_if="the share of a sparse network is significantly no smaller than that of either kind of dense "
+            "network",
             judge=judge_against_dense,
         ),
     ),

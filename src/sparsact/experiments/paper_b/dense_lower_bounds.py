@@ -159,6 +159,7 @@ EXPERIMENT = Experiment(
             printed="w = Omega((sqrt(d) L)^k / (C eps)^k)",
             rule="slope of log width in log 1/eps, fitted for each seed; holds if its 95 % interval lies above 0.8 k "
             "for each k: a slope well below k would contradict the theorem",
+            refuted_if="the slope is significantly below the limit for some k",
             judge=judge_width,
         ),
         Claim(
@@ -167,6 +168,7 @@ EXPERIMENT = Experiment(
             statement="The bits of a model that serves are no fewer than the cones whose signs it must hold.",
             printed="2^(Bw) >= 2^((2 sqrt(d) L / C eps)^k)",
             rule="holds if 64 w / (number of cones) is at least 1 for every model that reaches eps/2",
+            refuted_if="some model reaches eps / 2 with fewer bits than cones",
             judge=judge_counting,
         ),
         Claim(
@@ -176,6 +178,7 @@ EXPERIMENT = Experiment(
             printed="O(dk log(1/eps)) against Omega(d (2 sqrt(d) / (C eps))^k)",
             rule="d w over the d K products of the hash (K = 4k), at equal largest error eps/2: holds if at the least "
             "eps every seed's ratio exceeds all of those at the greatest eps",
+            refuted_if="at the least eps some seed's ratio does not exceed all of those at the greatest eps",
             judge=judge_hashing,
         ),
         Claim(
@@ -187,6 +190,7 @@ EXPERIMENT = Experiment(
             rule="the largest difference on a grid over the printed bound is at least 1 for every pair with k <= 3; "
             "for k > 3 the same of the most that it can be between the grid's points: one pair below 1 suffices "
             "against (10)",
+            refuted_if="some pair differs by less than the bound although k is small",
             judge=judge_pairs,
         ),
         Claim(
@@ -196,6 +200,7 @@ EXPERIMENT = Experiment(
             printed="",
             rule="exact root mean square of the difference over 2 L sqrt(c) eps_1 / (C sqrt(k) pi), at least 1 for "
             "every pair",
+            refuted_if="the root mean square of some pair is below the mended bound",
             judge=judge_parseval,
         ),
         Claim(
@@ -205,6 +210,7 @@ EXPERIMENT = Experiment(
             printed="with probability at least 0.9, for a large enough C",
             rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds if "
             "its 95 % interval (Clopper and Pearson) lies above 0.9^2",
+            refuted_if="the share of pairs with a proved constant is significantly below 0.9^2",
             judge=judge_lipschitz,
         ),
     ),

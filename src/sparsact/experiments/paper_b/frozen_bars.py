@@ -82,7 +82,16 @@ def judge_hashed(target: str, models: Sequence[str], dense: str, least: float) -
 
 
 def _bar(name: str, statement: str, rule: str, judge: Judge) -> Claim:
-    return Claim(name=name, place=PLACE, statement=statement, printed="", rule=rule, judge=judge)
+    return Claim(
+        name=name,
+        place=PLACE,
+        statement=statement,
+        printed="",
+        rule=rule,
+        refuted_if="the ratio of errors is outside the limits on some seed, or significantly so in the mean "
+        "where the rule is about means",
+        judge=judge,
+    )
 
 
 def _of_target(target: str, ceiling: float) -> tuple[Claim, ...]:

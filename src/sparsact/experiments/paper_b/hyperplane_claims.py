@@ -121,6 +121,8 @@ CLAIMS = (
         statement=f"LSH has less error than a dense layer from {MANY} buckets on (polynomial).",
         printed="a figure without numbers",
         rule=WINS,
+        refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
+        "predictor's",
         judge=partial(judge_wins, target="polynomial"),
     ),
     Claim(
@@ -129,6 +131,7 @@ CLAIMS = (
         statement=f"It takes {MANY} buckets: half as many do not beat the dense layer (polynomial).",
         printed=f"number of buckets is large (>= {MANY})",
         rule=f"holds if {MANY // 2} buckets have at least the best linear error; {MEDIANS}",
+        refuted_if="1024 buckets significantly err less than the best linear predictor",
         judge=judge_threshold,
     ),
     Claim(
@@ -137,6 +140,7 @@ CLAIMS = (
         statement="The error falls as buckets increase (polynomial).",
         printed="a figure without numbers",
         rule=IMPROVES,
+        refuted_if="some number of buckets significantly errs more than the one before",
         judge=partial(judge_improves, target="polynomial"),
     ),
     Claim(
@@ -145,6 +149,7 @@ CLAIMS = (
         statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on (polynomial).",
         printed="a figure without numbers",
         rule=TRAINING,
+        refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
         judge=partial(judge_training, target="polynomial"),
     ),
     Claim(
@@ -153,6 +158,8 @@ CLAIMS = (
         statement=f"LSH has less error than a dense layer from {MANY} buckets on (hypercube function).",
         printed="a figure without numbers",
         rule=WINS,
+        refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
+        "predictor's",
         judge=partial(judge_wins, target="hypercube"),
     ),
     Claim(
@@ -161,6 +168,7 @@ CLAIMS = (
         statement="The error falls as buckets increase (hypercube function).",
         printed="a figure without numbers",
         rule=IMPROVES,
+        refuted_if="some number of buckets significantly errs more than the one before",
         judge=partial(judge_improves, target="hypercube"),
     ),
     Claim(
@@ -169,6 +177,7 @@ CLAIMS = (
         statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on (hypercube).",
         printed="a figure without numbers",
         rule=TRAINING,
+        refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
         judge=partial(judge_training, target="hypercube"),
     ),
     Claim(
@@ -178,6 +187,7 @@ CLAIMS = (
         "and at most 0.88 with 16384.",
         printed="",
         rule=f"holds if both ratios are within their limits; {MEDIANS}",
+        refuted_if="one of the ratios is significantly above its limit",
         judge=judge_bars,
     ),
     Claim(
@@ -187,6 +197,7 @@ CLAIMS = (
         "cells, with offsets into sum_(i<=8) C(m, i); no more are ever met.",
         printed="2^m buckets (Section 2.2)",
         rule="holds if no row has more buckets with a point in them than there are cells",
+        refuted_if="some row has more buckets than there are cells",
         judge=judge_cells,
     ),
     Claim(
@@ -195,6 +206,7 @@ CLAIMS = (
         statement="Hyperplanes through uniform points of the cube beat hyperplanes through the origin.",
         printed="",
         rule=f"holds if at the most buckets they have no more error, on both targets; {MEDIANS}",
+        refuted_if="at the most buckets offsets significantly err more on some target",
         judge=judge_offsets,
     ),
 )

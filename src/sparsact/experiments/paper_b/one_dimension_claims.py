@@ -91,6 +91,7 @@ CLAIMS = (
         statement="More buckets approximate better: the squared error falls fourfold per doubling of the buckets.",
         printed="a figure without numbers",
         rule="holds if the 95 % interval of the factor per doubling, a mean over seeds, lies within [3.5, 4.5]",
+        refuted_if="the factor per doubling is significantly outside the limits",
         judge=partial(judge_falls, model=CONSTANTS, least=FOURFOLD[0], most=FOURFOLD[1]),
     ),
     Claim(
@@ -100,6 +101,7 @@ CLAIMS = (
         printed="a figure without numbers",
         rule="the same, of RMSProp, whose steps are at most about three learning rates; only if, where it is so of as "
         "many buckets as have a median error within 1.1 times the closed form's, and not of all",
+        refuted_if="the factor per doubling is significantly outside the limits where training has converged, too",
         judge=judge_trained_falls,
     ),
     Claim(
@@ -108,6 +110,7 @@ CLAIMS = (
         statement="With one active unit a model of buckets has less error than a dense layer.",
         printed="a figure without numbers",
         rule=f"holds if the fewest buckets have at most the error of a frozen ReLU layer of one unit, {MEDIANS}",
+        refuted_if="the fewest buckets significantly err more than the frozen unit",
         judge=judge_one_active,
     ),
     Claim(
@@ -116,6 +119,7 @@ CLAIMS = (
         statement="N constants, one of them active, have no more error than N frozen ReLU units that are all active.",
         printed="",
         rule=f"holds if it is so at every N, {MEDIANS}",
+        refuted_if="at some N the constants significantly err more than the frozen units",
         judge=judge_same_width,
     ),
     Claim(
@@ -124,6 +128,7 @@ CLAIMS = (
         statement="With a line in each bucket (degree 1) the squared error falls sixteenfold per doubling.",
         printed="",
         rule="holds if the 95 % interval of the factor per doubling, a mean over seeds, lies within [14, 18]",
+        refuted_if="the factor per doubling is significantly outside the limits",
         judge=partial(judge_falls, model=LINES, least=14.0, most=18.0),
     ),
 )

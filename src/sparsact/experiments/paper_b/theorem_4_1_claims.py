@@ -6,7 +6,7 @@ from functools import partial
 
 from sparsact.experiments.claim import Claim, Verdict, every, needed, within
 from sparsact.experiments.interval import range_of, slope_of
-from sparsact.experiments.rates import HALF, RATE_RULE, error_curve, judge_rate
+from sparsact.experiments.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
 from sparsact.experiments.rows import Rows
 
 DIMENSIONS = (1, 2, 3, 4)
@@ -67,6 +67,7 @@ def _rate(k: int) -> Claim:
         statement=f"For k = {k} a largest error of eps takes O(1 / eps^{k}) buckets.",
         printed=f"O(L sqrt(d)^{k} / eps^{k}) buckets",
         rule=RATE_RULE,
+        refuted_if=RATE_REFUTED,
         judge=partial(judge_dimension, k=k),
     )
 
@@ -81,6 +82,7 @@ CLAIMS = (
         rule="multiply-adds of the narrowest trained dense network whose largest error is at most that of the finest "
         "table, over the hash's d K + K (the widest network's where none serves); holds if above 1 for every k and "
         "seed. The parameters read, (d + 2) w + 1 against K (d + 1) + 1, have the same ratios within 6 %",
+        refuted_if="for some k and seed a dense network of the hash's operations has the finest table's error",
         judge=judge_cost,
     ),
     Claim(
@@ -90,6 +92,7 @@ CLAIMS = (
         printed="Omega(d (2 sqrt(d)/(C eps))^k), for a random bottom layer",
         rule="slope of log largest error in log operations of trained dense networks of all widths, fitted for each "
         "seed; holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
+        refuted_if="for some k the error of dense networks falls significantly faster than operations^(-1/(k - 1/2))",
         judge=judge_growth,
     ),
 )

@@ -49,6 +49,8 @@ def _prediction(name: str, column: str, how: str) -> Claim:
         rule="predicted less measured share, over the mean measured one; holds if the 95 % interval of its mean over "
         f"seeds lies within +- {NEAR:g} at every number of samples that leaves more than {NOTICEABLE:.1%} of "
         "misses on average",
+        refuted_if="at some number of samples the predicted share is significantly farther from the measured "
+        "one than the limit",
         judge=lambda rows: judge_prediction(rows, column),
     )
 
@@ -63,6 +65,7 @@ CLAIMS = (
         printed="a rare scenario; V = O((2 Gamma L sqrt(d) / eps)^k)",
         rule="share of misses at k V ln V samples, eps the gap of the hyperplanes, L = 1 and the constant Gamma 1, "
         f"predicted without bias from another sample; holds if the 95 % interval of its mean lies below {RARE:.0%}",
+        refuted_if="the share of misses is significantly above the limit",
         judge=judge_proof,
     ),
     Claim(
@@ -72,6 +75,7 @@ CLAIMS = (
         printed="",
         rule="its root mean squared error over that of 1-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies above 1 at every size",
+        refuted_if="the literal learner significantly errs less than the nearest neighbour at some size",
         judge=lambda rows: judge_ratio(rows, "literal", "nearest", least=1.0),
     ),
     Claim(
@@ -81,6 +85,7 @@ CLAIMS = (
         printed="",
         rule="its root mean squared error over that of 8-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies below 1 at every size",
+        refuted_if="the recommended learner significantly errs more than eight nearest neighbours at some size",
         judge=lambda rows: judge_ratio(rows, "recommended", "eight_nearest", most=1.0),
     ),
 )

@@ -118,6 +118,7 @@ def _slope(manifold: str) -> Claim:
         printed=f"O(sqrt(dk)^{k} / eps^{k}) buckets for a largest error of eps",
         rule="slope of log mean error in log buckets, fitted to each seed's curve; holds if the 95 % interval of its "
         f"mean over seeds lies within {rate} +- {BAND:g}, in both ambient dimensions",
+        refuted_if="the mean slope is significantly outside the limits in some ambient dimension",
         judge=lambda rows: judge_slope(rows, manifold),
     )
 
@@ -131,6 +132,7 @@ CLAIMS = (
         printed="O(sqrt(dk)^k / eps^k)",
         rule="slope of log buckets in log 1/(largest error), fitted to each seed's curve; holds if the 95 % interval "
         "of its mean over seeds lies below 1.15 k, for every manifold and ambient dimension",
+        refuted_if="the mean slope significantly exceeds the limit for some manifold and ambient dimension",
         judge=judge_exponent,
     ),
     Claim(
@@ -140,6 +142,7 @@ CLAIMS = (
         printed="O(sqrt(dk)^k / eps^k)",
         rule="mean buckets of a table over (sqrt(dk) / eps)^k, eps the measured largest error; holds if at most 1 at "
         "every width of every curve (the largest ratio is the constant that is needed)",
+        refuted_if="some width of some curve has more buckets",
         judge=lambda rows: judge_size(rows, "printed_sizes"),
     ),
     Claim(
@@ -148,6 +151,7 @@ CLAIMS = (
         statement="A table has at most (d^2 sqrt(k) / eps)^k buckets, with the constant taken as 1.",
         printed="(O((d^2 sqrt(k)) / eps))^k",
         rule="as for the statement's size, which the proof does not reach",
+        refuted_if="some width of some curve has more buckets",
         judge=lambda rows: judge_size(rows, "proof_sizes"),
     ),
     Claim(
@@ -158,6 +162,7 @@ CLAIMS = (
         printed="does not grow exponentially in d",
         rule="buckets with d = 16 over those with d = 8 at half the width, the same manifold and seed; holds if at "
         "most 2 at every width (exponential growth would give 2^8)",
+        refuted_if="the buckets more than double at some width",
         judge=judge_ambient,
     ),
     Claim(
@@ -168,6 +173,7 @@ CLAIMS = (
         rule=f"share of test points with fewer than {FEW} rows in their buckets of all tables; holds where it is at "
         f"most {MOST_LOST:.0%}: of every curve at the widths that leave {FULL_ENOUGH:g} rows a bucket or more, and, in "
         "the mean over seeds with its 95 % interval, at the finest width of every manifold and ambient dimension",
+        refuted_if="some curve loses more than the limit although each bucket has 128 rows",
         judge=judge_pruning,
     ),
     Claim(
@@ -177,6 +183,8 @@ CLAIMS = (
         printed="",
         rule=f"share of buckets with fewer than {FEW} rows at the finest width; holds if the 95 % interval of its mean "
         "over seeds lies above 1/2 for every manifold and ambient dimension",
+        refuted_if="the mean share of sparse buckets is significantly below 1/2 for some manifold and ambient "
+        "dimension",
         judge=judge_emptied,
     ),
 )
