@@ -9,7 +9,7 @@ from sparsact.experiments.claim import Claim, Outcome, Verdict, bounded, every, 
 from sparsact.experiments.collect import Failure, collect, measure
 from sparsact.experiments.experiment import Experiment
 from sparsact.experiments.findings import Findings
-from sparsact.experiments.interval import Interval, mean_of, median_of, range_of, slope_of
+from sparsact.experiments.interval import Interval, mean_of, median_of, range_of, share_of, slope_of
 from sparsact.experiments.registry import chosen, experiments
 from sparsact.experiments.rows import MissingRowsError, Row, Rows
 from sparsact.experiments.store import Store
@@ -40,6 +40,7 @@ __all__ = [
     "needed",
     "only_if",
     "range_of",
+    "share_of",
     "slope_of",
     "within",
 ]

@@ -27,6 +27,13 @@ def error_curve(rows: Rows) -> tuple[Array, Array]:
     return buckets[order], errors[order]
 
 
+def window(rows: Rows, k: int) -> tuple[Array, Array]:
+    """The part of the curve with at least ``SIDE**k`` buckets."""
+    buckets, errors = error_curve(rows)
+    kept = buckets >= SIDE**k
+    return buckets[kept], errors[kept]
+
+
 def judge_rate(rows: Rows, k: int, what: str) -> Verdict:
     """Whether the largest error falls at least as fast as buckets^(-1/k), a curve for each seed.
 
@@ -44,8 +51,9 @@ def judge_rate(rows: Rows, k: int, what: str) -> Verdict:
     verdict : Verdict
         Holds, does not hold, or undecided.
     """
-    curves = [_window(*error_curve(group), k) for group in rows.groups("seed").values()]
-    needed(rows if all(len(n) > 2 for n, _ in curves) else Rows([]), f"{what} three tables of {SIDE}^{k} buckets", 2)
+    curves = [window(group, k) for group in rows.groups("seed").values()]
+    curves = [(n, e) for n, e in curves if len(n) > 2]
+    needed(rows if curves else Rows([]), f"{what} three tables of {SIDE}^{k} buckets or more")
     verdict = within(slope_of((n.tolist(), e.tolist()) for n, e in curves), most=-1 / (k + HALF), what=what)
     products = [float(np.median([n[i] * e[i] ** k for n, e in curves])) for i in (0, -1)]
     return Verdict(
@@ -53,8 +61,3 @@ def judge_rate(rows: Rows, k: int, what: str) -> Verdict:
         f"{verdict.measured} against -1/{k}; buckets * error^{k} from {products[0]:.3g} (coarsest) to "
         f"{products[1]:.3g} (finest)",
     )
-
-
-def _window(buckets: Array, errors: Array, k: int) -> tuple[Array, Array]:
-    kept = buckets >= SIDE**k
-    return buckets[kept], errors[kept]
