@@ -11,7 +11,6 @@ from itertools import pairwise
 from sparsact.experiments import Claim, Rows, Verdict, every, median_of, needed, only_if, range_of, within
 
 MANY = 2048  # buckets from which on the paper says that LSH wins
-BARS = ((2048, 0.95), (16384, 0.88))
 TARGETS = ("polynomial", "hypercube")
 
 
@@ -38,12 +37,6 @@ def over(found: Rows, others: Rows) -> list[float]:
 def over_linear(found: Rows) -> list[float]:
     """Errors as shares of the best linear predictor's of the same draw."""
     return [row["mse"] / row["linear_mse"] for row in needed(found, "LSH errors")]
-
-
-def judge_bars(rows: Rows) -> Verdict:
-    """Polynomial: limits at two sizes."""
-    found = {n: hashed(rows, target="polynomial", n_units=n) for n, _ in BARS}
-    return every(*(within(median_of(over_linear(found[n])), most=most, what=f"{n} buckets:") for n, most in BARS))
 
 
 def judge_wins(rows: Rows, target: str) -> Verdict:
@@ -179,16 +172,6 @@ CLAIMS = (
         rule=TRAINING,
         refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
         judge=partial(judge_training, target="hypercube"),
-    ),
-    Claim(
-        name="bars",
-        place="beyond the paper",
-        statement="On the polynomial the closed form makes at most 0.95 of the best linear error with 2048 buckets, "
-        "and at most 0.88 with 16384.",
-        printed="",
-        rule=f"holds if both ratios are within their limits; {MEDIANS}",
-        refuted_if="one of the ratios is significantly above its limit",
-        judge=judge_bars,
     ),
     Claim(
         name="cells",
