@@ -137,10 +137,10 @@ EXPERIMENT = Experiment(
     title="Samples that fill the buckets, and the literal learner against its rivals",
     summary=(
         "Misses: one Euclidean hash of 8 directions and gap 1/2, 1/4 or 1/8 on random planes within [-1, 1]^16; the "
-        "buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. Rivals: random "
-        "4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of 16 directions, "
-        "constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest neighbours are "
-        "scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines)."
+        "buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. "
+        "Rivals: random 4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of "
+        "16 directions, constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest "
+        "neighbours are scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines)."
     ),
     version=1,
     parameters=parameters,
