@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from sparsact.experiments.claim import Claim, Verdict, every, needed, within
-from sparsact.experiments.interval import range_of, slope_of
-from sparsact.experiments.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
+from sparsact.experiments.interval import range_of
+from sparsact.experiments.rates import RATE_REFUTED, RATE_RULE, error_curve, judge_rate
 from sparsact.experiments.rows import Row, Rows
 
 DIMENSIONS = (1, 2, 3, 4)
@@ -18,9 +17,9 @@ def tables(rows: Rows) -> Rows:
     return Rows(row for row in rows if "buckets" in row.values)
 
 
-def dense(rows: Rows, kinds: Sequence[str] = ("n_units", "n_random_units")) -> Rows:
-    """Rows of dense layers: trained, random, or both."""
-    return Rows(row for row in rows if any(kind in row.parameters for kind in kinds))
+def dense(rows: Rows) -> Rows:
+    """Rows of dense layers, trained or random."""
+    return Rows(row for row in rows if "n_units" in row.parameters or "n_random_units" in row.parameters)
 
 
 def judge_dimension(rows: Rows, k: int) -> Verdict:
@@ -50,22 +49,6 @@ def _operations(row: Row) -> int:
     return int(row["operations"])
 
 
-def judge_growth(rows: Rows) -> Verdict:
-    """How fast the largest error above random layers falls with their operations."""
-    found = needed(dense(rows, ["n_random_units"]), "random layers")
-    return every(
-        *(
-            within(
-                slope_of((of_seed.column("operations"), of_seed.column("sup_error")) for of_seed in seeds),
-                least=-1 / (k - HALF),
-                what=f"k = {k}:",
-            )
-            for (k,), group in found.groups("k").items()
-            if (seeds := [one for one in group.groups("seed").values() if len(one) > 1])
-        )
-    )
-
-
 def _rate(k: int) -> Claim:
     return Claim(
         name=f"rate-{k}",
@@ -90,16 +73,5 @@ CLAIMS = (
         "k and seed. Parameters read, (d + 2) w + 1 against K (d + 1) + 1, have the same ratios within 6 %",
         refuted_if="for some k and seed a dense layer of the hash's operations has the finest table's error",
         judge=judge_cost,
-    ),
-    Claim(
-        name="cost-growth",
-        place="Section 4, after Theorem 4.2",
-        statement="The operations of a dense model with a random bottom layer grow like (1/eps)^k.",
-        printed="Omega(d (2 sqrt(d)/(C eps))^k)",
-        rule="slope of log largest error in log operations over all widths of random layers, fitted for each seed; "
-        "holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k. The target is one with three "
-        "cones, not the hardest of Theorem 4.2",
-        refuted_if="for some k the error falls significantly faster than operations^(-1/(k - 1/2))",
-        judge=judge_growth,
     ),
 )
