@@ -10,14 +10,14 @@ from sparsact.experiments.interval import Interval
 from sparsact.experiments.rows import MissingRowsError, Rows
 
 ROUNDING = 1e-9  # of a bound
-TESTED = 2.0  # a bound more than this factor above everything found was not put to the test
+ATTAINED = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
 
 
 class Outcome(StrEnum):
     """What the rows say of a claim."""
 
     HOLDS = "holds"
-    CONSISTENT = "consistent"  # an upper bound from which everything found stays far away
+    CONSISTENT = "consistent"  # an upper bound that nothing found exceeds or attains
     HOLDS_ONLY_IF = "holds only if"
     DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"  # the interval lies on both sides of the limit, or rows are missing
@@ -151,7 +151,7 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
 
 
 def bounded(share: Interval, what: str) -> Verdict:
-    """Verdict on an upper bound: *does not hold* if it is exceeded, *consistent* if nothing found comes near it.
+    """Verdict on an upper bound: *does not hold* if it is exceeded, *holds* if attained, else *consistent*.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ def bounded(share: Interval, what: str) -> Verdict:
     Returns
     -------
     verdict : Verdict
-        Consistent, with its slack, if the bound is more than :data:`TESTED` times the largest value found; else as
-        :func:`within` decides.
+        As :func:`within` decides; but consistent, with its slack, where it is not exceeded and the largest value found
+        (of an estimate: the estimate) is below :data:`ATTAINED` of the bound.
 
     Examples
     --------
@@ -172,8 +172,9 @@ def bounded(share: Interval, what: str) -> Verdict:
     'consistent, slack 4'
     """
     verdict = within(share, most=1 + ROUNDING, what=what)
-    if verdict.outcome is Outcome.HOLDS and share.high * TESTED < 1:
-        slack = 1 / share.high if share.high > 0 else float("inf")
+    largest = share.high if share.exact else share.estimate
+    if verdict.outcome is Outcome.HOLDS and largest < ATTAINED:
+        slack = 1 / largest if largest > 0 else float("inf")
         return replace(verdict, outcome=Outcome.CONSISTENT, slack=slack)
     return verdict
 

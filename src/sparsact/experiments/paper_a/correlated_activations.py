@@ -21,6 +21,7 @@ from sparsact.experiments import (
     Rows,
     Scale,
     Verdict,
+    bounded,
     every,
     mean_of,
     needed,
@@ -108,12 +109,8 @@ def judge_bounds(rows: Rows) -> Verdict:
     found = needed(rows, "rows")
     return every(
         within(range_of(found.array("k")), most=2, what="active units"),
-        within(range_of(found.array("sensitivity") / found.array("bound")), most=1, what="AS / 4 k^2 W^2"),
-        within(
-            range_of(found.array("sensitivity") / found.array("bound_by_activity")),
-            most=1,
-            what="AS / 4 W^2 E[active^2]",
-        ),
+        bounded(range_of(found.array("sensitivity") / found.array("bound")), "AS / 4 k^2 W^2"),
+        bounded(range_of(found.array("sensitivity") / found.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"),
     )
 
 

@@ -21,6 +21,7 @@ from sparsact.experiments import (
     Rows,
     Scale,
     Verdict,
+    bounded,
     needed,
     only_if,
     range_of,
@@ -149,8 +150,7 @@ def judge_sensitivity(rows: Rows) -> Verdict:
         looseness += (np.arange(1, len(weights)) * tails / sensitivity).tolist()
         scale[table] = np.sqrt(sensitivity) / 2
     told = ", ".join(f"{table} {value:.2f}" for table, value in scale.items())
-    most = 1 + 1e-9  # rounding of sums over the spectrum
-    return within(range_of(looseness), most=most, what=f"least k W of unit variance: {told}; tail (d + 1) / AS is")
+    return bounded(range_of(looseness), f"least k W of unit variance: {told}; tail (d + 1) / AS is")
 
 
 EXPERIMENT = Experiment(

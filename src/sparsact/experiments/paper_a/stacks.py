@@ -19,6 +19,7 @@ from sparsact.experiments import (
     Rows,
     Scale,
     Verdict,
+    bounded,
     every,
     mean_of,
     needed,
@@ -91,9 +92,7 @@ def judge_bound(rows: Rows) -> Verdict:
     by_depth = found.groups("depth").items()
     return every(
         *(
-            within(
-                range_of(group.array("sensitivity_over_bound")), most=1 + ROUNDING, what=f"depth {depth}: AS / bound"
-            )
+            bounded(range_of(group.array("sensitivity_over_bound")), f"depth {depth}: AS / bound")
             for (depth,), group in by_depth
         )
     )

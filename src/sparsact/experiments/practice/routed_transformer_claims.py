@@ -12,7 +12,8 @@ TABLES = {LSH: 1, LSH_4: 4}
 MODELS = (DENSE, NARROW, LSH, LSH_4, TREE, TOP_K)
 ACTIVE = 8  # one unit in so many is on
 NEAR = 0.05
-CHEAP, TOP_K_COSTS = 0.25, 0.5
+CHEAP = 2 / ACTIVE  # routing costs no more than the active units
+TOP_K_COSTS = 0.5  # every pre-activation, which is half of the operations
 
 
 def differences(rows: Rows, one: str, other: str) -> list[float]:
