@@ -130,7 +130,7 @@ def judge_parseval(rows: Rows) -> Verdict:
     """Root mean square of the difference over the printed bound without its 2^(k/2), which Parseval gives."""
     pairs = Rows(row for row in needed(rows.where(part="pair"), "pairs") if row["differing"])
     mended = pairs.array("printed") / 2 ** (pairs.array("k") / 2)
-    return within(range_of(pairs.array("rms") / mended), least=1.0, what="rms / mended (10):")
+    return bounded(range_of(mended / pairs.array("rms")), "mended (10) / rms:")
 
 
 def judge_lipschitz(rows: Rows) -> Verdict:
@@ -206,7 +206,7 @@ EXPERIMENT = Experiment(
             place="beyond the paper",
             statement="Without its factor 2^(k/2), inequality (10) holds for the root mean square already.",
             printed="",
-            rule="exact root mean square of the difference over 2 L sqrt(c) eps_1 / (C sqrt(k) pi), at least 1 for "
+            rule="2 L sqrt(c) eps_1 / (C sqrt(k) pi) over the exact root mean square of the difference, at most 1 for "
             "every pair",
             refuted_if="the root mean square of some pair is below the mended bound",
             judge=judge_parseval,
