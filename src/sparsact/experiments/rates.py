@@ -58,6 +58,6 @@ def judge_rate(rows: Rows, k: int, what: str) -> Verdict:
     products = [float(np.median([n[i] * e[i] ** k for n, e in curves])) for i in (0, -1)]
     return Verdict(
         verdict.outcome,
-        f"{verdict.measured} against -1/{k}; buckets * error^{k} from {products[0]:.3g} (coarsest) to "
+        f"{verdict.measured} against {-1 / k:.3g}; buckets * error^k {products[0]:.3g} (coarsest) to "
         f"{products[1]:.3g} (finest)",
     )

@@ -68,8 +68,8 @@ def _rate(manifold: str, k: int) -> Claim:
     return Claim(
         name=f"rate-{manifold.replace(' ', '-')}",
         place="Theorem C.1",
-        statement=f"On a {manifold} (k = {k}) a table needs O(1 / eps^{k}) buckets for a largest error of eps.",
-        printed=f"O(sqrt(dk)^{k} / eps^{k}) buckets",
+        statement=f"On a {manifold} (k = {k}) a table needs O(1 / eps^k) buckets for a largest error of eps.",
+        printed="O(sqrt(dk)^k / eps^k) buckets",
         rule=f"{RATE_RULE}, in both ambient dimensions",
         refuted_if=f"{RATE_REFUTED}, in some ambient dimension",
         judge=partial(judge_manifold, manifold=manifold),
