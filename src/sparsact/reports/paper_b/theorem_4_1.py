@@ -127,8 +127,8 @@ CHARTS = (
     Chart(
         "operations",
         "Largest error of dense layers against their operations",
-        "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the widest only "
-        "random), whichever errs less. A table's operations are those of its hash, whatever its width.",
+        "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the widest "
+        "only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
         operations_frame,
         operations_plot,
     ),
