@@ -6,8 +6,8 @@ from functools import partial
 from math import inf, nextafter
 
 from sparsact.experiments.claim import Claim, Verdict, every, needed, within
-from sparsact.experiments.interval import range_of
-from sparsact.experiments.rates import RATE_REFUTED, RATE_RULE, error_curve, judge_rate
+from sparsact.experiments.interval import range_of, slope_of
+from sparsact.experiments.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
 from sparsact.experiments.rows import Row, Rows
 
 DIMENSIONS = (1, 2, 3, 4)
@@ -51,6 +51,17 @@ def _operations(row: Row) -> int:
     return int(row["operations"])
 
 
+def judge_growth(rows: Rows) -> Verdict:
+    """How fast the largest error above random layers falls with their operations."""
+    layers = needed(Rows(row for row in rows if "n_random_units" in row.parameters), "random layers")
+    parts = []
+    for (k,), group in layers.groups("k").items():
+        curves = [(one.column("operations"), one.column("sup_error")) for one in group.groups("seed").values()]
+        whole = [curve for curve in curves if len(curve[0]) > 1]
+        parts.append(within(slope_of(whole), least=-1 / (k - HALF), what=f"k = {k}, against {-1 / k:.3g}:"))
+    return every(*parts)
+
+
 def _rate(k: int) -> Claim:
     return Claim(
         name=f"rate-{k}",
@@ -75,5 +86,16 @@ CLAIMS = (
         "k and seed. Parameters read, (d + 2) w + 1 against K (d + 1) + 1, have the same ratios within 6 %",
         refuted_if="for some k and seed a dense layer of the hash's operations has the finest table's error",
         judge=judge_cost,
+    ),
+    Claim(
+        name="cost-growth",
+        place="beyond the paper",
+        statement="On this easy target too, not only on the hardest ones of Theorem 4.2, the operations of a dense model "
+        "with a random bottom layer grow like (1/eps)^k.",
+        printed="",
+        rule="slope of log largest error in log operations over all widths of random layers, fitted for each seed; "
+        "holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
+        refuted_if="for some k the error falls significantly faster than operations^(-1/(k - 1/2))",
+        judge=judge_growth,
     ),
 )
