@@ -90,8 +90,8 @@ CLAIMS = (
     Claim(
         name="cost-growth",
         place="beyond the paper",
-        statement="On this easy target too, not only on the hardest ones of Theorem 4.2, the operations of a dense model "
-        "with a random bottom layer grow like (1/eps)^k.",
+        statement="On this easy target too, not only on the hardest of Theorem 4.2, the operations of a dense "
+        "model with a random bottom layer grow like (1/eps)^k.",
         printed="",
         rule="slope of log largest error in log operations over all widths of random layers, fitted for each seed; "
         "holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
