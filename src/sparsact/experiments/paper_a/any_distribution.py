@@ -26,37 +26,29 @@ from sparsact.experiments import (
     slope_of,
     within,
 )
-from sparsact.experiments.paper_a.class_learners import DENSE, SPARSE, fitted
 from sparsact.experiments.paper_a.uniform_and_general import BIAS, BIASED, CORRELATED, ENOUGH, STAY, UNIFORM
 
 CENTRES = "near eight centres"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, CENTRES)
 N_CENTRES, FLIP = 8, 0.1
-LEARNERS = (SPARSE, DENSE)
+FLOOR = 1e-3  # of the variance: smaller gaps count as this
 NOISE = 0.25  # variance of the noise, in variances of the target
-INPUTS = {Scale.SMOKE: (20,), Scale.QUICK: (20, 40), Scale.FULL: (20, 40, 60)}
-N_UNITS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 8}
-SAMPLES = {Scale.SMOKE: (100, 200), Scale.QUICK: (200, 800), Scale.FULL: (400, 800, 1600, 3200)}
+INPUTS = {Scale.SMOKE: (8, 10), Scale.QUICK: (20, 24), Scale.FULL: (20, 40, 60)}
+N_UNITS = {Scale.SMOKE: 2, Scale.QUICK: 2, Scale.FULL: 4}
+SAMPLES = {Scale.SMOKE: (30, 90), Scale.QUICK: (100, 400), Scale.FULL: (400, 800, 1600, 3200)}
+RESTARTS = {Scale.SMOKE: 0, Scale.QUICK: 0, Scale.FULL: 3}  # of the search for the least training error
 FRESH = {Scale.SMOKE: 500, Scale.QUICK: 4000, Scale.FULL: 20000}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
-    """A task for each number of inputs, distribution, learner, number of samples and seed."""
+    """A task for each number of inputs, distribution, number of samples and seed."""
     for seed in range(SEEDS[scale]):
         for n in INPUTS[scale]:
-            for distribution in DISTRIBUTIONS:
-                for learner in LEARNERS:
-                    for m in SAMPLES[scale]:
-                        yield {
-                            "n": n,
-                            "s": N_UNITS[scale],
-                            "distribution": distribution,
-                            "learner": learner,
-                            "m": m,
-                            "fresh": FRESH[scale],
-                            "seed": seed,
-                        }
+            for distribution in DISTRIBUTIONS[: 2 if scale is Scale.SMOKE else None]:
+                for m in SAMPLES[scale]:
+                    size: dict[str, int | str] = {"n": n, "s": N_UNITS[scale], "m": m, "fresh": FRESH[scale]}
+                    yield {**size, "distribution": distribution, "restarts": RESTARTS[scale], "seed": seed}
 
 
 def draw(distribution: str, n: int, m: int, seed: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -71,8 +63,10 @@ def draw(distribution: str, n: int, m: int, seed: int, rng: np.random.Generator)
     return np.asarray(rng.choice([-1, 1], (m, n), p=[1 - share, share]))
 
 
-def measure(*, n: int, s: int, distribution: str, learner: str, m: int, fresh: int, seed: int) -> dict[str, float]:
+def measure(*, n: int, s: int, m: int, fresh: int, distribution: str, restarts: int, seed: int) -> dict[str, float]:
     """Error against the function on points not seen, and the gap to the error on the labels seen."""
+    from sparsact.learners import SparselyActivatedRegressor
+
     network = random_network(n, s, 1, rng=np.random.default_rng([seed, 1]))
     X = draw(distribution, n, m, seed, np.random.default_rng([seed, 2]))
     new = draw(distribution, n, fresh, seed, np.random.default_rng([seed, 4]))
@@ -82,7 +76,7 @@ def measure(*, n: int, s: int, distribution: str, learner: str, m: int, fresh: i
     variance = float(truth.var())
     noise = np.random.default_rng([seed, 3]).normal(size=m) * np.sqrt(NOISE * variance)
     labels = network(X) + noise
-    model = fitted(learner, s, 1, X, labels, seed)
+    model = SparselyActivatedRegressor(s, 1, n_restarts=restarts, random_state=seed).fit(X, labels)
     error = float(np.mean((model.predict(unseen) - truth) ** 2))
     train = float(np.mean((model.predict(X) - labels) ** 2))
     return {
@@ -97,7 +91,7 @@ def measure(*, n: int, s: int, distribution: str, learner: str, m: int, fresh: i
 
 def judge_learned(rows: Rows) -> Verdict:
     """Error / variance from the most samples, for every distribution and number of inputs, a mean over seeds."""
-    found = needed(rows.where(learner=SPARSE), SPARSE)
+    found = needed(rows, "errors on points not seen")
     cells = found.where(m=max(found.column("m"))).groups("distribution", "n").items()
     return every(
         *(within(mean_of(cell.array("share")), most=ENOUGH, what=f"{name}, n = {n}:") for (name, n), cell in cells)
@@ -106,15 +100,15 @@ def judge_learned(rows: Rows) -> Verdict:
 
 def power(rows: Rows, size: str, most: float) -> Verdict:
     """Power of a size with which the mean gap of each seed changes, for every distribution."""
-    found = needed(rows.where(learner=SPARSE), SPARSE)
+    found = needed(rows, "errors on points not seen")
     verdicts = []
     for (name,), group in found.groups("distribution").items():
         curves = [
-            (one.distinct(size), [float(cell.array("gap").mean()) for cell in one.groups(size).values()])
+            (one.distinct(size), [max(float(cell.array("gap").mean()), FLOOR) for cell in one.groups(size).values()])
             for one in group.groups("seed").values()
         ]
-        if any(len(x) < 2 or min(gaps) <= 0 for x, gaps in curves):
-            raise MissingRowsError(f"a power of {size} wants two sizes and gaps above 0")
+        if any(len(x) < 2 for x, _ in curves):
+            raise MissingRowsError(f"a power of {size} wants two sizes")
         verdicts.append(within(slope_of(curves), most=most, what=f"{name}: power of {size}"))
     return every(*verdicts)
 
@@ -129,29 +123,17 @@ def judge_inputs(rows: Rows) -> Verdict:
     return power(rows, "n", 1.0)
 
 
-def judge_dense(rows: Rows) -> Verdict:
-    """log2 of the error over the dense network's, a mean over sizes of each seed, for every distribution."""
-    verdicts = []
-    for (name,), group in needed(rows, "errors").groups("distribution").items():
-        means = [
-            float(np.mean(np.log2(one.where(learner=SPARSE).array("share") / one.where(learner=DENSE).array("share"))))
-            for one in group.groups("seed").values()
-        ]
-        verdicts.append(within(mean_of(means), most=0, what=f"{name}: log2 of sparse / dense error"))
-    return every(*verdicts)
-
-
 EXPERIMENT = Experiment(
     name="any-distribution",
     paper="A",
     place="Theorem 17",
     title="Points not seen, under any distribution",
     summary=(
-        "Random one-sparse networks of 8 units on 20, 40 and 60 signs, with noise of a quarter of the variance, are "
-        "learned by a search for the least training error in the class (told s and k; 3 restarts) and by a dense ReLU "
-        "network of s units. Points are uniform; or signs biased (+1 with probability 0.8); or each sign equal to the "
-        "one before with probability 0.8; or one of eight centres with each sign flipped with probability 0.1. Errors "
-        "are means over 20,000 new points, without those among the training rows."
+        "Random one-sparse networks of 4 units on 20, 40 and 60 signs, with noise of a quarter of the variance, are "
+        "learned by a search for the least training error in the class (told s and k; 3 restarts). Points are uniform; "
+        "or signs biased (+1 with probability 0.8); or each sign equal to the one before with probability 0.8; or one "
+        "of eight centres with each sign flipped with probability 0.1. Errors are means over 20,000 new points, "
+        "without those among the training rows."
     ),
     version=1,
     parameters=parameters,
@@ -192,18 +174,6 @@ EXPERIMENT = Experiment(
             ),
             refuted_if="the mean slope is significantly above 1 under some distribution",
             judge=judge_inputs,
-        ),
-        Claim(
-            name="dense",
-            place="Theorems 5 and 17",
-            statement="The sparse class errs less on points not seen than the dense class of s units.",
-            printed="O(k s n / epsilon^2) samples against Omega(s^2 / epsilon^2)",
-            rule=(
-                "log2 of the ratio of errors, a mean over n and m of each seed: holds if the 95 % interval of its mean "
-                "lies below 0 for every distribution"
-            ),
-            refuted_if="the sparse class significantly errs more under some distribution",
-            judge=judge_dense,
         ),
     ),
     order=245,

@@ -6,7 +6,6 @@ from functools import partial
 
 from sparsact.experiments import Row, Rows
 from sparsact.experiments.paper_a.any_distribution import DISTRIBUTIONS
-from sparsact.experiments.paper_a.class_learners import SPARSE
 from sparsact.experiments.paper_a.uniform_and_general import ENOUGH
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, plot_curves
@@ -14,13 +13,13 @@ from sparsact.reports.frame import Frame
 
 
 def frame(rows: Rows, distribution: str) -> Frame:
-    """Median over seeds of error / variance, a row a learner, n and number of samples."""
+    """Median over seeds of error / variance, a row for each n and number of samples."""
     found = rows.where(distribution=distribution)
     return curves(found, series=_name, x="m", y="share", y_name="error / variance")
 
 
 def _name(row: Row) -> str:
-    return f"{'sparse' if row['learner'] == SPARSE else 'dense'}, n = {row['n']}"
+    return f"n = {row['n']}"
 
 
 CHARTS = tuple(
