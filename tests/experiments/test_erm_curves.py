@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsact.experiments import MissingRowsError, Row, Rows, Scale
+from sparsact.experiments import Row, Rows, Scale
 from sparsact.experiments.paper_a import class_learners
 from sparsact.experiments.paper_a import erm_curves as experiment
 from sparsact.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
@@ -64,6 +64,6 @@ def test_learners_are_paired_in_every_task() -> None:
         assert all({SPARSE, DENSE} <= learners for learners in keys.values())
 
 
-def test_growth_is_unknown_if_a_network_is_never_learned() -> None:
-    with pytest.raises(MissingRowsError, match="1 of 2"):
-        experiment.growth(Rows([made(0.01, s=2), made(0.5, s=4)]), SPARSE)
+def test_networks_never_learned_count_as_twice_the_most_samples() -> None:
+    curves, n_unknown = experiment.growth(Rows([made(0.01, s=2), made(0.5, s=4)]), SPARSE)
+    assert (curves, n_unknown) == ([([2.0, 4.0], [150.0, 300.0])], 1)

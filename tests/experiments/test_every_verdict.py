@@ -27,7 +27,7 @@ CLAIMS = [
     for experiment in experiments().values()
     for claim in experiment.claims
 ]
-Change = Callable[[Row, float, int], float]  # of a measured value, by its row and its place in a list
+Change = Callable[[Row, float, int], float]  # of a value, by its row and its place: the sum of its indices in lists
 
 
 class Watched(dict):
@@ -95,7 +95,7 @@ def changes(rows: Rows) -> Iterator[Change]:
 def changed(value: object, change: Change, row: Row, place: int = 0) -> object:
     """A measured value, or each one of a list, after a change; texts stay."""
     if isinstance(value, list):
-        return [changed(each, change, row, i) for i, each in enumerate(value)]
+        return [changed(each, change, row, place + i) for i, each in enumerate(value)]
     return type(value)(change(row, value, place)) if isinstance(value, bool | int | float) else value
 
 
