@@ -174,6 +174,14 @@ class ExactSum:
         exponent = LIMB_BITS * (self.base + place)
         return np.asarray(np.ldexp(digits, exponent, out=digits)) if exponent else digits
 
+    def modulo(self, prime: int) -> NDArray[np.float64]:
+        """The sums as residues modulo an odd prime below 2**23; a power of two below the point is inverted."""
+        self.normalize()
+        total = np.zeros(self.shape, dtype=np.int64)
+        for limb in self.limbs[::-1]:
+            total = (total * (_RADIX % prime) + limb) % prime
+        return (total * pow(2, LIMB_BITS * self.base, prime) % prime).astype(np.float64)
+
     def to_fractions(self) -> list[Fraction]:
         """The sums as rationals, in C order; for the few totals that need exact arithmetic."""
         columns = self.limbs.reshape(len(self.limbs), prod(self.shape)).T.tolist()
@@ -199,6 +207,10 @@ class ExactSum:
     def times(self, sign: int) -> ExactSum:
         """The sums times 1 or -1."""
         return ExactSum(self.base, sign * self.limbs, self._bound)
+
+    def repeated(self, count: int) -> ExactSum:
+        """The one sum there is, ``count`` times."""
+        return ExactSum(self.base, np.repeat(self.limbs, count, axis=-1), self._bound)
 
     def grouped(self, order: NDArray[np.intp], first: NDArray[np.intp]) -> ExactSum:
         """Sums over groups of the last axis: put in ``order``, the groups begin at the increasing places ``first``."""

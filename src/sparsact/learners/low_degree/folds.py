@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
+from sparsact.learners.low_degree.normal_equations import NormalEquations, normal_equations
 from sparsact.learners.low_degree.plan import plan
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, solve, squared_error
@@ -83,7 +83,7 @@ def _by_equations(
     train, test = training.part(leading), held_out.part(leading)
     errors = []
     for alpha in alphas:
-        coef = Factor(train.gram, alpha).solve(train.rhs)
+        coef = train.factor(alpha).solve(train.rhs)
         errors.append(test.squared_error(coef, train.target_mean - train.feature_mean @ coef) / test.weight)
     return np.stack(errors)
 

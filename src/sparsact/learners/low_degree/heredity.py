@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from sparsact.hypercube import Subset
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
+from sparsact.learners.low_degree.normal_equations import NormalEquations
 
 _LEVEL = 0.05
 
@@ -51,7 +51,7 @@ def _parts(subset: Subset) -> list[Subset]:
 def _significant(equations: NormalEquations, places: list[int], n_candidates: int) -> list[int]:
     """The last ``n_candidates`` places whose t-test passes."""
     part = equations.part(np.array(places, dtype=np.intp))
-    factor = Factor(part.gram, 0.0)
+    factor = part.factor(0.0)
     freedom = part.n_rows - factor.rank - 1
     if freedom < 1:
         return places[-n_candidates:]  # nothing can be tested: the rows are too few to refuse anything

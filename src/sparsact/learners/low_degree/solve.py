@@ -85,6 +85,7 @@ class Solution:
     encoding: Encoding | None = None
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
+    said_identified: NDArray[np.bool_] | None = None  # by the file
     choice: Choice | None = None
     unit: float = 1.0
 
@@ -96,7 +97,7 @@ class Solution:
     @cached_property
     def factor(self) -> Factor | None:
         """Factor of the normal equations, when they were written out."""
-        return None if self.equations is None else Factor(self.equations.gram, self.penalty.alpha)
+        return None if self.equations is None else self.equations.factor(self.penalty.alpha)
 
     @cached_property
     def residual_degrees_of_freedom(self) -> float:
@@ -111,8 +112,21 @@ class Solution:
             self.parameters = size if self.factor is None else self.factor.effective_parameters
         return self.n_rows - self.parameters - self.penalty.fit_intercept
 
+    @cached_property
+    def identified(self) -> NDArray[np.bool_] | None:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if only they could tell."""
+        if self.equations is not None:
+            return self.equations.identified
+        if self.cells is not None:
+            return self.cells.identified()
+        if self.polynomial.dual is not None:
+            return self.polynomial.dual.identified(self.polynomial.family, fit_intercept=self.penalty.fit_intercept)
+        return self.said_identified
+
     def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
+
+        NaN where the rows do not determine the coefficient.
 
         Raises
         ------
@@ -123,6 +137,7 @@ class Solution:
             covariance, mean = self.factor.unscaled_covariance, self.equations.feature_mean
             own = self.penalty.fit_intercept / self.total_weight + mean @ covariance @ mean
             self.variances = np.concatenate([[own], covariance.diagonal()])
+            self.variances[~self.equations.identified] = np.nan
         if self.variances is not None:
             return self.variances[places]
         if self.cells is None:
@@ -162,7 +177,7 @@ def from_equations(equations: NormalEquations, family: Family, plan: Plan, penal
         intercept = intercept - equations.feature_mean @ coef
         parameters = float(np.count_nonzero(coef, axis=0).max(initial=0))
     else:
-        factor = Factor(equations.gram, penalty.alpha)
+        factor = equations.factor(penalty.alpha)
         coef = factor.solve(equations.rhs)
         intercept = intercept - equations.feature_mean @ coef
     solution = Solution(

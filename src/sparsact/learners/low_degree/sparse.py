@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.linear_model import Lasso
 
-from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
+from sparsact.learners.low_degree.normal_equations import NormalEquations
 
 
 def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
@@ -22,7 +22,7 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     if not len(equations.gram):
         return np.zeros_like(equations.rhs)
     if alpha == 0:  # coordinate descent converges badly without a penalty
-        return Factor(equations.gram, 0.0).solve(equations.rhs)
+        return equations.factor(0.0).solve(equations.rhs)
     values, vectors = eigh(equations.gram)
     kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
     root = np.sqrt(values[kept])

@@ -11,6 +11,7 @@ Three forms hold the same exact sums; each can stand for any degree, so that the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from typing import Self
 
@@ -21,6 +22,8 @@ from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
+
+Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 
 
 class Statistic(ABC):
@@ -98,7 +101,7 @@ class Statistic(ABC):
         """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
 
     @abstractmethod
-    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+    def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of the characters of the empty subset and the family, (D + 1, D + 1)."""
 
     @abstractmethod

@@ -155,6 +155,8 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
         state["dual_rows"] = dual.points.n_rows
     else:
         arrays["coef"] = polynomial.coef
+    if polynomial.dual is None and solution.identified is not None:
+        arrays["identified"] = solution.identified
     if penalty.kind == "ridge" and solution.cells is None and polynomial.dual is None:
         arrays["variances"] = solution.unscaled_variances(np.arange(len(family) + 1))
     return {"solution": state}, arrays
@@ -189,6 +191,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         _penalty(*state["penalty"]),
         encoding=encoding_named(state["encoding"]),
         variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
+        said_identified=expect(arrays, "identified", np.bool_, (len(family) + 1,)) if "identified" in arrays else None,
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=_choice(state["choice"], arrays) if "choice" in state else None,
         unit=checked_positive(state["unit"], "the unit of targets"),
