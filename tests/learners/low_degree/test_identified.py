@@ -29,9 +29,9 @@ def fitted(solver, *args, **parameters):
     return LowDegreeRegressor(solver=solver, **parameters).fit(*args)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["uniform", "one-hot", "constant", "complementary", "few points"])
 @pytest.mark.parametrize(
-    "solver", ["cells", "moments", "kernel", "lasso", "correlation", "real", "conjugate gradients"]
+    "solver", ["cells", "rows", "moments", "kernel", "lasso", "correlation", "real", "conjugate gradients"]
 )
 @pytest.mark.parametrize(("alpha", "fit_intercept"), [(0.0, True), (0.7, False)])
 def test_determined_coefficients_and_aliases(monkeypatch, kind, solver, alpha, fit_intercept):
@@ -41,10 +41,8 @@ def test_determined_coefficients_and_aliases(monkeypatch, kind, solver, alpha, f
         monkeypatch.setattr(plan, "_MAX_CHOLESKY", 3)
     if solver == "moments":
         monkeypatch.setattr(stream, "prefers_moments", lambda size: True)
-    model = fitted(
-        {"rows": "moments", "conjugate gradients": "cells"}.get(solver, solver), 1 - 2 * X, y, weights, degree=2, alpha=alpha,
-        fit_intercept=fit_intercept,
-    )  # fmt: skip
+    name = {"rows": "moments", "conjugate gradients": "cells"}.get(solver, solver)
+    model = fitted(name, 1 - 2 * X, y, weights, degree=2, alpha=alpha, fit_intercept=fit_intercept)
     everything = [(), *subsets_of_size(5, 2)]
     design = monomials(1 - 2 * X[weights > 0], everything)
     expected = determined(design[:, 0 if fit_intercept else 1 :])
