@@ -68,10 +68,13 @@ class Moments(Statistic):
         self._waiting.merge(rows)
         self.digest()
 
-    def in_unit(self, place: int) -> Self:
-        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums."""
         self.digest()
-        return super().in_unit(place)
+        return super().in_unit(place, origin)
+
+    def _weights_of_sums(self) -> ExactSum:
+        return self.weights.take(self.differences.places(self.family.with_empty))
 
     def digest(self) -> None:
         """Turn the waiting rows into moments."""

@@ -92,7 +92,11 @@ class RealStatistic:
         """
         return place_of(self.exponents)
 
-    def in_unit(self, place: int) -> RealStatistic:
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """Zeros: what depends on targets is kept about their mean."""
+        return np.zeros(self.n_targets)
+
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> RealStatistic:
         """The same rows with targets over ``2**(32 * place)``; to read from, as it shares the sums."""
         view = copy(self)
         view.exponents = np.where(self.exponents == NO_TARGET, NO_TARGET, self.exponents - LIMB_BITS * place)

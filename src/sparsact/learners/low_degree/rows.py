@@ -62,10 +62,10 @@ class Rows(Statistic):
         self.totals.merge(other.totals, sign)
         self._append(other.codes, other.weights.times(sign), other.sums.times(sign))
 
-    def in_unit(self, place: int) -> Self:
-        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums."""
         self.join()
-        return super().in_unit(place)
+        return super().in_unit(place, origin)
 
     def _append(self, codes: NDArray[np.uint64], weights: ExactSum, sums: ExactSum) -> None:
         self._appended.append((codes, weights, sums))

@@ -35,6 +35,12 @@ class Penalty:
     alpha: float
     fit_intercept: bool
 
+    def origin(self, statistic: Any, place: int) -> NDArray[np.float64]:
+        """What the intercept may take from targets in the unit of a place beforehand: their mean, (T,)."""
+        if self.fit_intercept and self.kind != "correlation":
+            return np.asarray(statistic.mean(place))
+        return np.zeros(statistic.n_targets)
+
     def over(self, unit: float) -> Penalty:
         """The same penalty for targets over a unit: that on a square is as it was, that on a size is in the unit."""
         if self.kind != "lasso":
@@ -89,9 +95,9 @@ class Solution:
     choice: Choice | None = None
     unit: float = 1.0
 
-    def of_targets_over(self, unit: float, penalty: Penalty) -> Solution:
-        """The solution for the targets themselves, where it was found for targets over a unit."""
-        self.polynomial, self.unit, self.penalty = self.polynomial.times(unit), unit, penalty
+    def of_targets(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
+        """The solution for the targets themselves, where it was found for targets over a unit, less an origin."""
+        self.polynomial, self.unit, self.penalty = self.polynomial.plus(origin).times(unit), unit, penalty
         return self
 
     @cached_property

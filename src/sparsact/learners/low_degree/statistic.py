@@ -37,10 +37,11 @@ class Statistic(ABC):
         Number of targets T.
     totals : Totals
         Rows, weight, sums and squares of the targets.
-    sums : ExactSum of shape (T, ...)
-        Of weighted targets, in the form of the class.
+    weights, sums : ExactSum of shape (N,), (T, ...)
+        Of weights and of weighted targets, in the form of the class.
     """
 
+    weights: ExactSum
     sums: ExactSum
 
     def __init__(self, n: int, n_targets: int) -> None:
@@ -87,11 +88,25 @@ class Statistic(ABC):
         """Place of a unit of the targets, see :meth:`Totals.place`."""
         return self.totals.place()
 
-    def in_unit(self, place: int) -> Self:
-        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """The mean of each target over ``2**(32 * place)``, rounded once, (T,)."""
+        return self.totals.mean(place)
+
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums.
+
+        About their mean, targets lose nothing when their sums are rounded, however far from zero they are.
+        """
         view = copy(self)
-        view.totals, view.sums = self.totals.in_unit(place), self.sums.in_unit(place)
+        view.totals, view.sums = self.totals.in_unit(place, origin), self.sums.in_unit(place)
+        if origin.any():
+            view.sums = view.sums.copy()
+            view.sums.add_multiples(self._weights_of_sums(), -origin[:, None])
         return view
+
+    def _weights_of_sums(self) -> ExactSum:
+        """What the sums of a target that is 1 everywhere are."""
+        return self.weights
 
     def _empty(self) -> Self:
         return type(self)(self.n, self.n_targets)

@@ -244,9 +244,9 @@ class Stream:
             self.statistics[fold] = joined(self.statistics[fold], theirs)
         self._digest_waiting(request)
 
-    def in_unit(self, place: int) -> Stream:
-        """The same rows with targets over ``2**(32 * place)``, to read from."""
-        return replace(self, statistics=[statistic.in_unit(place) for statistic in self.statistics])
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Stream:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, to read from."""
+        return replace(self, statistics=[statistic.in_unit(place, origin) for statistic in self.statistics])
 
     def total(self) -> Any:
         """The statistic of all rows: a new one, the folds joined."""
