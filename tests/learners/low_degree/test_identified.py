@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from explicit import monomials, subsets_of_size, tables
+from explicit import determined, monomials, subsets_of_size, tables
 from numpy.testing import assert_array_equal
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV, load
 from sparsact.learners.low_degree import plan, stream
-
-
-def determined(design):
-    """Whether the rank falls with each column, that is whether no null vector moves it."""
-    rank = np.linalg.matrix_rank(design)
-    return np.array([np.linalg.matrix_rank(np.delete(design, i, axis=1)) < rank for i in range(design.shape[1])])
 
 
 def agree(design, i):

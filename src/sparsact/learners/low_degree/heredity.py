@@ -56,7 +56,7 @@ def _significant(equations: NormalEquations, places: list[int], n_candidates: in
     if freedom < 1:
         return places[-n_candidates:]  # nothing can be tested: the rows are too few to refuse anything
     coef = factor.solve(part.rhs)
-    variance = part.squared_error(coef, part.target_mean - part.feature_mean @ coef) / freedom
+    variance = part.squared_error(coef, part.feature_mean, part.target_mean) / freedom
     error = np.sqrt(np.maximum(factor.inverse.diagonal(), 0.0)[:, None] * variance)
     critical = t.ppf(1 - _LEVEL / (2 * n_candidates * coef.shape[1]), freedom)
     passed = (np.abs(coef) > critical * error).any(axis=1)[-n_candidates:]

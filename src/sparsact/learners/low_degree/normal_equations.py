@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import frexp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,9 +82,14 @@ class NormalEquations:
         own = self.feature_mean - factor.projection @ self.feature_mean
         return np.concatenate([[norm(own) <= _SAME * norm(self.feature_mean)], ~missed])
 
-    def squared_error(self, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted squared error on these rows of a model, coef (D, T) and intercept (T,), per target."""
-        shift = self.target_mean - intercept - self.feature_mean @ coef
+    def squared_error(
+        self, coef: NDArray[np.float64], feature_mean: NDArray[np.float64], target_mean: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Weighted squared error on these rows, per target, of ``target_mean + (features - feature_mean) @ coef``.
+
+        Means are subtracted from means, so that nothing large cancels.
+        """
+        shift = (self.target_mean - target_mean) - (self.feature_mean - feature_mean) @ coef
         fitted = np.einsum("dt,dt->t", coef, self.gram @ coef - 2 * self.rhs)
         return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
 
@@ -96,12 +102,15 @@ def normal_equations(
     correlations = statistic.correlations(family, n_threads=n_threads)
     weight = float(gram[0, 0])
     if fit_intercept and weight > 0:
-        sums = gram[0, 1:]
+        sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
         feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
         rhs = correlations[:, 1:] - np.outer(target_mean, sums)
-        centred = gram[1:, 1:]
+        centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
         for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-            centred[start : start + _ROWS_AT_ONCE] -= np.outer(sums[start : start + _ROWS_AT_ONCE], feature_mean)
+            block = centred[start : start + _ROWS_AT_ONCE]
+            block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
+            block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
+            block /= scale
     else:
         feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
         centred, rhs = gram[1:, 1:], correlations[:, 1:]

@@ -173,24 +173,21 @@ def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *,
 
 def from_equations(equations: NormalEquations, family: Family, plan: Plan, penalty: Penalty) -> Solution:
     """The polynomial that solves equations which are written out."""
-    factor, parameters = None, None
-    intercept = equations.target_mean
+    factor, parameters, feature_mean = None, None, equations.feature_mean
     if penalty.kind == "correlation":
         sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
-        coef = sums / (equations.weight + penalty.alpha)
+        coef, feature_mean = sums / (equations.weight + penalty.alpha), np.zeros(len(family))
     elif penalty.kind == "lasso":
         coef = lasso(equations, penalty.alpha)
-        intercept = intercept - equations.feature_mean @ coef
         parameters = float(np.count_nonzero(coef, axis=0).max(initial=0))
     else:
         factor = equations.factor(penalty.alpha)
         coef = factor.solve(equations.rhs)
-        intercept = intercept - equations.feature_mean @ coef
     solution = Solution(
-        Polynomial(family, coef, intercept),
+        Polynomial(family, coef, equations.target_mean - feature_mean @ coef),
         plan.solver if penalty.kind == "ridge" else penalty.kind,
         _AVERAGES if penalty.kind == "correlation" else plan.reason + _remark(factor),
-        equations.squared_error(coef, intercept),
+        equations.squared_error(coef, feature_mean, equations.target_mean),
         equations.target_squares,
         equations.n_rows,
         equations.weight,
@@ -234,7 +231,7 @@ def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: P
     polynomial = Polynomial(family, sums[1:] / (weight + penalty.alpha), intercept)
     if isinstance(statistic, Moments):
         equations = normal_equations(statistic, family, n_threads=n_threads)
-        error = equations.squared_error(polynomial.coef, intercept)
+        error = equations.squared_error(polynomial.coef, np.zeros(len(family)), intercept)
     else:
         error = squared_error(statistic, polynomial, n_threads=n_threads)
     return Solution(

@@ -105,6 +105,8 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     learner._solution = solution = _solution_in(state["solution"], arrays)
     n_targets = len(solution.polynomial.intercept)
     _known_in(learner, state, arrays, n_targets)
+    if solution.choice is not None and getattr(learner, "cv", None) != solution.choice.results["fold_mse"].shape[1]:
+        raise ValueError("held-out errors of other folds than cv deals")
     if learner._single and n_targets != 1:
         raise ValueError(f"{n_targets} functions where there is one")
     if solution.polynomial.family.n != n:
@@ -121,6 +123,8 @@ def _known_in(learner: Any, state: State, arrays: Arrays, n_targets: int) -> Non
             raise ValueError(f"{n_targets} functions of {len(learner.classes_)} classes")
     if "stream" in state:
         learner.stream_ = stream_in(state["stream"], arrays, learner.n_features_in_, n_targets)
+        if learner.stream_.n_folds != learner._n_folds():
+            raise ValueError(f"sums of {learner.stream_.n_folds} folds where cv deals {learner._n_folds()}")
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:
