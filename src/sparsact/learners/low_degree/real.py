@@ -13,7 +13,7 @@ from sparsact.hypercube import sizes
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.totals import check_alike
+from sparsact.learners.low_degree.totals import MOST_PLACE, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
 NO_TARGET = -(1 << 20)
@@ -182,7 +182,7 @@ def place_of(exponents: NDArray[np.int64]) -> int:
         return 0
     small, large = (int(there[choose(exponents[there])]) for choose in (np.argmin, np.argmax))
     check_alike(int(exponents[large] - exponents[small]), small, large)
-    return int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS
+    return min(int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS, MOST_PLACE)
 
 
 def check_products(features: NDArray[np.float64], family: Family) -> None:

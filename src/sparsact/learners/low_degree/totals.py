@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.exact_sum import LIMB_BITS, ExactSum
 
+MOST_PLACE = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
 _MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish beside those of the larger
 
 
@@ -69,7 +70,7 @@ class Totals:
             return 0
         powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
         check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
-        return round(max(powers) / (2 * LIMB_BITS))
+        return min(round(max(powers) / (2 * LIMB_BITS)), MOST_PLACE)
 
     def mean(self, place: int) -> NDArray[np.float64]:
         """The mean of each target over ``2**(32 * place)``, rounded once; zeros if there is no weight."""
