@@ -45,6 +45,8 @@ class NormalEquations:
         Total weight; rows of non-zero weight.
     row_space : RowSpace or None
         What decides rank exactly; None for real columns, whose sums are rounded.
+    noise : float
+        What rounding may have done to the eigenvalues of ``gram``, where ``row_space`` is None.
     """
 
     gram: NDArray[np.float64]
@@ -55,6 +57,7 @@ class NormalEquations:
     weight: float
     n_rows: int
     row_space: RowSpace | None = None
+    noise: float = 0.0
 
     def part(self, chosen: slice | NDArray[np.intp]) -> NormalEquations:
         """The equations of some of the features alone."""
@@ -68,7 +71,7 @@ class NormalEquations:
 
     def factor(self, alpha: float) -> Factor:
         """Factor of ``gram + alpha``."""
-        return Factor(self.gram, alpha, None if self.row_space is None else self.row_space.rank)
+        return Factor(self.gram, alpha, None if self.row_space is None else self.row_space.rank, noise=self.noise)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -134,7 +137,9 @@ class Factor:
         The penalty.
     rank : callable, default=None
         Returns the rank of G. It is called only where rounding leaves a doubt. None: the number of eigenvalues above
-        ``D * eps`` times the largest.
+        ``noise``.
+    noise : float, default=0.0
+        What rounding may have done to the eigenvalues of G, besides ``D * eps`` times the largest.
 
     Attributes
     ----------
@@ -144,7 +149,14 @@ class Factor:
         Rank of G where it was needed, else D.
     """
 
-    def __init__(self, gram: NDArray[np.float64], alpha: float, rank: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        gram: NDArray[np.float64],
+        alpha: float,
+        rank: Callable[[], int] | None = None,
+        *,
+        noise: float = 0.0,
+    ) -> None:
         self._gram = gram
         self._alpha = alpha
         self._values: NDArray[np.float64]
@@ -156,7 +168,8 @@ class Factor:
         shifted.ravel(order="K")[:: size + 1] += alpha
         bound = float(shifted.trace())  # of the 2-norm
         self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
-        least = size * 2e-15 if rank is None else _WELL_CONDITIONED
+        noise = max(noise, size * np.finfo(float).eps * bound)
+        least = 10 * noise / bound if rank is None and bound else _WELL_CONDITIONED
         # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
         accurate = not failed and (alpha > least * bound or self._reciprocal_condition(gram) > least)
         if not accurate and rank is not None:
@@ -166,7 +179,7 @@ class Factor:
         if not accurate:
             values, vectors = eigh(gram)
             if rank is None:
-                self.rank = int(np.count_nonzero(values > size * np.finfo(float).eps * max(values[-1], 0.0)))
+                self.rank = int(np.count_nonzero(values > noise))
             self._values, self._vectors = values[size - self.rank :], vectors[:, size - self.rank :]
 
     def _reciprocal_condition(self, gram: NDArray[np.float64]) -> float:
@@ -207,6 +220,8 @@ class Factor:
         r"""Trace of the smoother, :math:`\operatorname{tr}((G + \alpha I)^{-1} G)`; the rank when alpha is 0."""
         if self._alpha == 0:
             return float(self.rank)
+        if self.method != "Cholesky":
+            return float((self._values / (self._values + self._alpha)).sum())
         return float(np.einsum("ij,ji->", self.inverse, self._gram))
 
 
