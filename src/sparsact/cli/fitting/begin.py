@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sparsact.cli.fitting.same_fit import identity
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.parts import Parts
+from sparsact.datasets.suspects import suspicions
 from sparsact.datasets.table_survey import TableSurvey
 from sparsact.learners.stored import Arrays, State
 
@@ -58,7 +59,7 @@ class _Looks:
 
 
 def look_through(survey: TableSurvey, on_rows: OnRows, kept: Resumption) -> Table:
-    """The table of a survey, after a pass over its rows."""
+    """The table of a survey, after a pass over its rows; warnings are among its notes."""
     outcome = kept.outcome("reading")
     if outcome is None:
         for batch, place in kept.rows("reading", survey.batches, _Looks(survey), on_rows):
@@ -69,4 +70,5 @@ def look_through(survey: TableSurvey, on_rows: OnRows, kept: Resumption) -> Tabl
         encoding = Encoding.from_json(outcome[0]["encoding"])
         survey.restore(outcome[0]["survey"])
         on_rows(survey.n_rows)
-    return Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
+    table = Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
+    return replace(table, encoding=replace(encoding, notes=(*suspicions(table), *encoding.notes)))
