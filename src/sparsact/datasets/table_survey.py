@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sparsact.datasets.aliases import aliases
-from sparsact.datasets.columns import Classes, Column
+from sparsact.datasets.columns import Bit, Classes, Column
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.parts import Parts, Place
 from sparsact.datasets.row_digests import MODULUS, MOST_ROWS, RowNumbers
@@ -140,16 +140,17 @@ class TableSurvey:
             raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
         gone = {alias.name for alias in repeated}
         kept = tuple(column for column in columns if column.name not in gone)
-        constant = {survey.name for survey in self.surveys if not survey.width and len(survey.values) == 1}
+        alone = {survey.name for survey in self.surveys if len(survey.values) == 1}
+        constant = [column.name for column in kept if isinstance(column, Bit) and column.name in alone]
         notes = [f"left out, since it{error.fact}: {name}." for name, error in left_out.items()]
         if repeated:
             notes.append(
                 f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
             )
         notes += numbers_note(kept, self.surveys[0].domain)
-        notes += [note for column in kept if column.name not in constant and (note := column_note(column))]
+        notes += [note for column in kept if column.name not in alone and (note := column_note(column))]
         if constant:
-            notes.append(f"the same in every row, kept as constant bits: {listed(sorted(constant))}.")
+            notes.append(f"the same in every row, kept as constant bits: {listed(constant)}.")
         return Encoding(kept, targets, tuple(notes))
 
     def _columns(self) -> tuple[list[Column], dict[str, UnfitError]]:

@@ -70,9 +70,9 @@ def _check_kinds(values: Any, what: str, *, texts: bool = False, bit_strings: bo
 
 def _columns(values: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Columns of a data frame with their names; anything else as one array."""
-    if hasattr(values, "dtypes") and hasattr(values, "items"):
+    if hasattr(values, "dtypes") and hasattr(values, "items") and values.ndim == 2:
         for name, column in values.items():
-            kind = getattr(column.dtype, "kind", "O")
+            kind = getattr(column.dtype, "kind", "O")  # pandas has more types than NumPy
             yield name, np.empty(0, kind + "8[s]") if kind in "mM" else np.asarray(column)
         return
     try:
