@@ -107,6 +107,9 @@ class CsvSource:
     @classmethod
     def open(cls, path: Path, delimiter: str) -> CsvSource:
         """Read the header."""
+        with path.open("rb") as file:
+            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                raise ValueError(f"{path.name} is UTF-16 text; save it as UTF-8.")
         with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=delimiter)) as reader:
             return cls(path, delimiter, _distinct(reader.schema.names, path))
 
@@ -180,6 +183,8 @@ class ArraySource:
                 with archive.open(member) as file:
                     shape, _, dtype = _header(file)
                     there = archive.getinfo(member).file_size - file.tell()
+                if 0 in shape:
+                    raise ValueError(f"{path.name}: array {name!r} is empty, of shape {shape}; a table needs rows.")
                 promised = dtype.itemsize * prod(shape)
                 if not 0 < promised <= there <= MOST_DEFLATED * path.stat().st_size:
                     fact = f"array {name!r} claims {promised} bytes in shape {shape}"
@@ -243,6 +248,8 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
 
 
 def _vector(values: NDArray[Any], name: str) -> pa.Array:
+    if values.dtype.kind not in "biufUSMm" or values.dtype == np.longdouble:
+        raise ValueError(f"column {name!r} holds {values.dtype}, need float64 or smaller; convert it, or leave it out.")
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
     return _plain(pa.array(np.ascontiguousarray(native)), name)
 

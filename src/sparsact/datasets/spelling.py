@@ -11,6 +11,7 @@ from math import isfinite
 _NUMBER = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": "1", "false": "0"}
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_AMOUNT = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*[%€]?")
 
 
 def as_number(text: str) -> float | None:
@@ -24,6 +25,11 @@ def as_number(text: str) -> float | None:
 def is_infinite(text: str) -> bool:
     """Whether a text spells an infinite number."""
     return bool(_INFINITE.fullmatch(text)) or (as_number(text) is None and bool(_NUMBER.fullmatch(text)))
+
+
+def is_written_amount(text: str) -> bool:
+    """Whether a text is an amount as people write it, such as ``1,037``, ``12 %`` or ``$5``."""
+    return bool(_AMOUNT.fullmatch(text))
 
 
 def spelling(value: object) -> str:

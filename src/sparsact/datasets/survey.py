@@ -32,10 +32,20 @@ from sparsact.datasets.columns import (
 )
 from sparsact.datasets.moments import NumberSums
 from sparsact.datasets.row_digests import MODULUS, RowNumbers, mixed, number_keys
-from sparsact.datasets.spelling import as_number, exact, identities, is_infinite, is_numeric, spelling
+from sparsact.datasets.spelling import (
+    as_number,
+    exact,
+    identities,
+    is_infinite,
+    is_numeric,
+    is_written_amount,
+    spelling,
+)
 
 MAX_CATEGORIES = 64
 NEARLY_ALL = 0.9  # of the rows have a text of their own where texts are identifiers
+FEW_TEXTS = 10  # are categories even if every row has its own
+MOST_LETTERS = 26  # of the alphabet of a sequence
 NAMES_SHOWN = 12
 BIT_SPELLINGS = ("0", "1", "-1")
 ROW_NUMBER_NAMES = (
@@ -209,13 +219,15 @@ class ColumnSurvey:
             return Bit(self.name, two_values(values))
         if self.numeric and not (self.full and self.leading_zero):
             return self._number()
-        self._refuse_odd_numbers()
-        if not self.full and len(values) <= MAX_CATEGORIES:
-            return OneHot(self.name, tuple(sorted(values)))
         n_distinct, among = (len(self.seen) + 1, self.rows_until_full) if self.full else (len(self.seen), n_rows)
-        if n_distinct >= NEARLY_ALL * among:
+        own = n_distinct >= NEARLY_ALL * among and n_distinct > FEW_TEXTS
+        many = self.full or len(values) > MAX_CATEGORIES
+        self._refuse_odd_numbers(most=own or many)
+        if own:
             raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")
-        raise UnfitError(self.name, f" holds more than {MAX_CATEGORIES} different texts, too many to be categories")
+        if many:
+            raise UnfitError(self.name, f" holds more than {MAX_CATEGORIES} different texts, too many to be categories")
+        return OneHot(self.name, tuple(sorted(values)))
 
     def _number(self) -> Real:
         if not self.full and not self.sums.count:
@@ -227,16 +239,26 @@ class ColumnSurvey:
         scaled = self.domain == "auto"
         return Real(self.name, self.sums.mean, self.sums.deviation) if scaled else Real(self.name)
 
-    def _refuse_odd_numbers(self) -> None:
-        """Raise if most of the texts are numbers, and some are none."""
+    def _refuse_odd_numbers(self, *, most: bool) -> None:
+        """Raise if the texts that are not numbers are infinite or, where ``most`` says so, look like slips in numbers.
+
+        A code such as 007 is neither a number nor a slip.
+        """
         odd = [text for text in self.seen if not is_numeric((text,)) and not text.isdecimal()]
-        if odd and (all(map(is_infinite, odd)) or (self.full or len(self.values) > MAX_CATEGORIES)):
-            n_numbers = sum(as_number(text) is not None for text in self.seen)
-            if all(map(is_infinite, odd)) or 2 * n_numbers >= len(self.seen):
-                fact = f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, as other values are"
-                raise UnfitError(
-                    self.name, fact, f"correct the row, or leave the column out with --ignore {quote(self.name)}"
-                )
+        n_numbers = sum(as_number(text) is not None for text in self.seen)
+        slips = 2 * n_numbers >= len(self.seen) or all(map(is_written_amount, odd))
+        if odd and (all(map(is_infinite, odd)) or (most and slips)):
+            raise UnfitError(
+                self.name,
+                f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, as other values are or seem to be",
+                f"correct the column, or leave it out with --ignore {quote(self.name)}",
+            )
+
+    @property
+    def letters(self) -> int:
+        """Length of the texts, where all that were recorded have one length and few letters; else 0."""
+        lengths = {len(text) for text in self.seen}
+        return lengths.pop() if len(lengths) == 1 and len(set().union(*self.seen)) <= MOST_LETTERS else 0
 
     def _not_a_bit(self) -> UnfitError:
         first = {value: self.seen[text].first for text, value in reversed(identities(self.seen).items())}
@@ -268,7 +290,9 @@ def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
 
 def listed(names: Sequence[str]) -> str:
     """The first of the names, and how many more there are."""
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else "")
+    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
+        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
+    )
 
 
 def two_values(values: tuple[str, ...]) -> tuple[str, ...]:

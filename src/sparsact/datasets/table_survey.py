@@ -142,7 +142,7 @@ class TableSurvey:
         kept = tuple(column for column in columns if column.name not in gone)
         alone = {survey.name for survey in self.surveys if len(survey.values) == 1}
         constant = [column.name for column in kept if isinstance(column, Bit) and column.name in alone]
-        notes = [f"left out, since it{error.fact}: {name}." for name, error in left_out.items()]
+        notes = [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
         if repeated:
             notes.append(
                 f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
@@ -162,12 +162,22 @@ class TableSurvey:
                 columns.append(survey.column(self.n_rows))
             except UnfitError as error:
                 unfit[survey.name] = error
-        keep_error = self.strict or self.named or not columns
+        if not columns and not self.strict:
+            raise ValueError(f"no column is left to learn from: {self._why_none(list(unfit.values()))}")
+        keep_error = self.strict or self.named
         refused = [error for error in unfit.values() if keep_error or not isinstance(error, IdentifierError)]
         if refused:
             others = ", ".join(repr(error.name) for error in refused[1:])
             raise ValueError(f"{refused[0]}" + (f" (The same holds for {others}.)" if others else ""))
         return columns, unfit
+
+    def _why_none(self, unfit: Sequence[UnfitError]) -> str:
+        """Why no column is fit, by the first of them."""
+        survey = next(survey for survey in self.surveys if survey.name == unfit[0].name)
+        if not survey.letters or not isinstance(unfit[0], IdentifierError):
+            return str(unfit[0])
+        fact = f"column {survey.name!r}{unfit[0].fact}"
+        return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
 
 
 def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:
