@@ -160,7 +160,7 @@ def test_slips_in_numbers_are_refused(tmp_path, cells, message):
 
 def test_a_sequence_alone_says_what_to_do(tmp_path):
     texts = ["".join(RNG.choice(list("ACGT"), 7)) for _ in range(M)]
-    with pytest.raises(ValueError, match="no column is left .* give each of their 7 letters a column of its own"):
+    with pytest.raises(ValueError, match=r"no column is left .* give each of their 7 letters a column of its own"):
         open_table(write(tmp_path / "t.csv", g=texts, y=Y), "y")
 
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ def typed(texts, kind):
 
 def write(path, columns, bounds, suffix):
     """A file for each piece of the rows, in their order."""
-    for number, (start, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for number, (start, stop) in enumerate(pairwise(bounds)):
         name = path / f"part-{number}{suffix}"
         if suffix == ".csv":
             rows = zip(*(values[start:stop] for values in columns.values()), strict=True)
