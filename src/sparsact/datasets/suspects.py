@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from scipy.stats import rankdata
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.survey import listed
-from sparsact.datasets.tables import Table
 
 CLOSE = 0.999  # correlation, in size, of values or of their ranks
 LEAST_ROWS = 10
@@ -19,19 +19,45 @@ MOST_ROWS = 4096
 MOST_NUMBERS = 1 << 22
 
 
-def suspicions(table: Table) -> list[str]:
-    """Warnings for people, of which a fit takes no further notice.
+class FirstRows:
+    """The first rows of a table, up to 4,096, and fewer where columns are many; they come in batches."""
 
-    The first rows of the table are looked at: up to 4,096, and fewer where columns are many.
-    """
-    names = close_columns(table)
+    def __init__(self, encoding: Encoding) -> None:
+        self.most = min(MOST_ROWS, MOST_NUMBERS // len(encoding.feature_names))
+        self.X = np.empty((0, len(encoding.feature_names)))
+        self.y = np.empty((0, len(encoding.targets)))
+
+    @property
+    def full(self) -> bool:
+        """Whether no more rows are wanted."""
+        return len(self.X) >= self.most
+
+    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+        """The next rows."""
+        left = self.most - len(self.X)
+        self.X = np.concatenate([self.X, X[:left]])
+        self.y = np.concatenate([self.y, y[:left].reshape(-1, self.y.shape[1])])
+
+    def state(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """The rows, put among the arrays."""
+        arrays |= {"X": self.X, "y": self.y}
+        return {}
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Have taken what another had."""
+        self.X, self.y = arrays["X"], arrays["y"]
+
+
+def suspicions(encoding: Encoding, rows: FirstRows) -> list[str]:
+    """Warnings for people, of which a fit takes no further notice."""
+    names = close_columns(encoding, rows)
     notes = []
     if names:
         notes.append(
             f"warning: almost a copy of the target, or a rising or falling function of it: {listed(names)}; if that is "
             "not known before the target is, leave it out with --ignore."
         )
-    alike = [name for name in named_alike(table.encoding) if name not in names]
+    alike = [name for name in named_alike(encoding) if name not in names]
     if alike:
         notes.append(
             f"warning: named like the target: {listed(alike)}; if they were measured with it, leave them out with "
@@ -40,32 +66,17 @@ def suspicions(table: Table) -> list[str]:
     return notes
 
 
-def close_columns(table: Table) -> list[str]:
+def close_columns(encoding: Encoding, rows: FirstRows) -> list[str]:
     """Features whose values, or ranks of values, correlate with a target by 0.999 or more in size."""
-    most = min(MOST_ROWS, MOST_NUMBERS // len(table.feature_names))
-    X, y = first_rows(table, most)
-    if len(X) < LEAST_ROWS:
+    if len(rows.X) < LEAST_ROWS:
         return []
-    answers = y.reshape(len(y), -1)
-    target = table.encoding.targets[0]
+    answers, target = rows.y, encoding.targets[0]
     if isinstance(target, Classes):
         answers = np.equal(answers, np.arange(len(target.values))).astype(np.float64)
-    closest = np.zeros(X.shape[1])
-    for values, of in ((X, answers), (rankdata(X, axis=0), rankdata(answers, axis=0))):
+    closest = np.zeros(rows.X.shape[1])
+    for values, of in ((rows.X, answers), (rankdata(rows.X, axis=0), rankdata(answers, axis=0))):
         closest = np.maximum(closest, np.abs(correlations(values, of)).max(axis=1))
-    return [name for name, size in zip(table.feature_names, closest, strict=True) if size >= CLOSE]
-
-
-def first_rows(table: Table, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points and targets of the first rows."""
-    n_rows, parts = 0, []
-    for X, y in table.batches():
-        parts.append((X[: most - n_rows].astype(np.float64), y[: most - n_rows]))
-        n_rows += len(X)
-        if n_rows >= most:
-            break
-    X, y = (np.concatenate(of) for of in zip(*parts, strict=True))
-    return X, y
+    return [name for name, size in zip(encoding.feature_names, closest, strict=True) if size >= CLOSE]
 
 
 def correlations(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from sparsact.cli.fitting.same_fit import identity
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.parts import Parts
-from sparsact.datasets.suspects import suspicions
+from sparsact.datasets.suspects import FirstRows, suspicions
 from sparsact.datasets.table_survey import TableSurvey
 from sparsact.datasets.target_survey import TargetSurvey
 from sparsact.learners.stored import Arrays, State
@@ -73,7 +73,22 @@ def look_through(survey: TableSurvey, on_rows: OnRows, kept: Resumption) -> Tabl
         on_rows(survey.n_rows)
     _check_squares(survey.answers)
     table = Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
-    return replace(table, encoding=replace(encoding, notes=(*suspicions(table), *encoding.notes)))
+    return replace(table, encoding=replace(encoding, notes=(*_warnings(table, kept), *encoding.notes)))
+
+
+def _warnings(table: Table, kept: Resumption) -> list[str]:
+    """Notes on columns that may be the target again."""
+    outcome = kept.outcome("checking")
+    if outcome is not None:
+        return list(map(str, outcome[0]["notes"]))
+    first = FirstRows(table.encoding)
+    for X, y in kept.rows("checking", table.batches, first, lambda count: None):
+        first.take(X, y)
+        if first.full:
+            break
+    notes = suspicions(table.encoding, first)
+    kept.keep("checking", {"notes": notes})
+    return notes
 
 
 def _check_squares(answers: Sequence[TargetSurvey]) -> None:
