@@ -9,6 +9,9 @@ from math import inf, ldexp, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact import kernels
+
+LIMB_BITS = 32
 EXACT = 2**53  # from here on a float64 does not hold every integer
 
 
@@ -78,8 +81,14 @@ class NumberSums:
 
 
 def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> Fraction:
-    from sparsact.learners.exact_sum import ExactSum  # loads SciPy
-
-    total = ExactSum.zeros((1,))
-    total.add(a, b, np.zeros(len(a), dtype=np.uint64))
-    return total.to_fractions()[0]
+    """Sum of a batch of numbers, or of products: digits in base 2**32 are added as integers."""
+    low, high = kernels.exponent_range(a)
+    if b is not None:
+        low_b, high_b = kernels.exponent_range(b)
+        low, high = low + low_b, high + high_b
+    base = low // LIMB_BITS
+    limbs = np.zeros((max(0, -(-high // LIMB_BITS) - base), 1), dtype=np.int64)
+    if len(limbs):
+        kernels.add_products(limbs, base, np.zeros(len(a), dtype=np.uint64), a, b)
+    digits = sum(limb << (LIMB_BITS * place) for place, limb in enumerate(limbs[:, 0].tolist()))
+    return digits * Fraction(2) ** (LIMB_BITS * base)
