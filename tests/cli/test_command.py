@@ -292,9 +292,23 @@ def test_help_shows_no_value_after_a_flag(capsys):
 def test_a_remedy_can_be_pasted(capsys, tmp_path):
     """The name of a column may have spaces."""
     (tmp_path / "t.csv").write_text("a,free text,y\n" + "".join(f"{i % 2},note {i},{i}\n" for i in range(70)))
-    status, _, err = run(capsys, "fit", tmp_path / "t.csv", "--target", "y")
+    status, _, err = run(capsys, "fit", tmp_path / "t.csv", "--target", "y", "--strict")
     assert status == 2
     assert err.endswith("leave it out with --ignore 'free text'.\n")
+
+
+def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsys, tmp_path):
+    rows = "".join(f"n{i},{i % 2},{1 - i % 2},{i % 3 * 1.5},{i % 2 + i % 7}\n" for i in range(90))
+    (tmp_path / "t.csv").write_text("name,a,b,y_other,y_1\n" + rows)
+    words = ("fit", tmp_path / "t.csv", "--target", "y_1", "--ignore", "y_other")
+    status, out, _ = run(capsys, *words, "--report", tmp_path / "r.html")
+    notes = fit_json(capsys, *words[1:])["notes"]
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert status == 0
+    for part in ("as an identifier does: name.", "b (see a)."):
+        assert part in out
+        assert part in page
+        assert any(note.endswith(part) for note in notes)
 
 
 def test_help_loads_no_heavy_library():
