@@ -92,7 +92,11 @@ class RealStatistic:
         """
         return place_of(self.exponents)
 
-    def in_unit(self, place: int) -> RealStatistic:
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """Zeros: what depends on targets is kept about their mean."""
+        return np.zeros(self.n_targets)
+
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> RealStatistic:
         """The same rows with targets over ``2**(32 * place)``; to read from, as it shares the sums."""
         view = copy(self)
         view.exponents = np.where(self.exponents == NO_TARGET, NO_TARGET, self.exponents - LIMB_BITS * place)
@@ -106,9 +110,8 @@ class RealStatistic:
         block.exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
         block.exponents[~y.any(axis=0)] = NO_TARGET
         y = np.ldexp(y, -LIMB_BITS * block.place())
-        block.feature_mean, block.target_mean = weights @ features / block.weight, weights @ y / block.weight
-        features -= block.feature_mean
-        targets = y - block.target_mean
+        block.feature_mean, features = _about_mean(features, weights, block.weight)
+        block.target_mean, targets = _about_mean(y, weights, block.weight)
         weighted = weights[:, None] * targets
         block.rhs, block.target_squares = features.T @ weighted, np.einsum("mt,mt->t", weighted, targets)
         features *= np.sqrt(weights)[:, None]
@@ -159,6 +162,17 @@ def _over(statistic: RealStatistic, place: int) -> _Targets:
     if not shift:
         return _Targets(means, rhs, squares)
     return _Targets(np.ldexp(means, shift), np.ldexp(rhs, shift), np.ldexp(squares, 2 * shift))
+
+
+def _about_mean(
+    values: NDArray[np.float64], weights: NDArray[np.float64], weight: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted means, and the values less them; twice, as the rounding of the first may exceed what is left."""
+    mean = weights @ values / weight
+    values = values - mean
+    rest = weights @ values / weight
+    values -= rest
+    return mean + rest, values
 
 
 def place_of(exponents: NDArray[np.int64]) -> int:
