@@ -89,6 +89,14 @@ def fit(
         ),
     ] = Domain.auto,
     task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse the table where columns would be left out: identifiers (texts nearly all different, row "
+            "numbers) and columns that repeat others.",
+        ),
+    ] = False,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
@@ -122,7 +130,8 @@ def fit(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
-    standardised.
+    standardised. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
+    columns that may be the target again.
 
     Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: beside the model, or in the working
     folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
@@ -145,7 +154,14 @@ def fit(
     check_apart({"--out": out, "--report": report, "--resume": resume}, files(tables))
     parts = Parts.open(tables)
     survey = TableSurvey.of(
-        parts, target, columns, BATCH_ROWS, ignore=ignore or (), domain=domain.value, task=task.value
+        parts,
+        target,
+        columns,
+        BATCH_ROWS,
+        ignore=ignore or (),
+        domain=domain.value,
+        task=task.value,
+        strict=strict,
     )
     from sparsact.cli.fitting.begin import look_through, resumption  # what loads slowly, after what may be told before
 
@@ -155,6 +171,7 @@ def fit(
         "--columns": columns or [],
         "--ignore": ignore or [],
         "--task": task.value,
+        "--strict": strict,
         "--report": report is not None,
     }
     kept = resumption(parts, options, words, resume, out, keep_every)

@@ -58,16 +58,6 @@ def shares(model: Any, target: int, n: int) -> tuple[NDArray[np.float64], NDArra
     return by_degree, by_column
 
 
-def check_squares(values: NDArray[np.float64], name: str) -> None:
-    """Refuse targets whose squares, in which findings are told, overflow or vanish."""
-    size = float(np.abs(values).max(initial=0.0))
-    if size and not 1e-150 < size < 1e150:
-        raise ValueError(
-            f"the target {name!r} is of size {size:.0e}, and findings are told in its squares, which are no floats; "
-            "write it in another unit."
-        )
-
-
 def target_summary(
     model: Any,
     target: int,
@@ -80,7 +70,6 @@ def target_summary(
 ) -> TargetSummary:
     """One target: its scores, its terms, and its held-out rows."""
     actual = held_out.actual[:, target]
-    check_squares(actual, name)
     by_degree, by_column = shares(model, target, len(names))
     return TargetSummary(
         name=name,
