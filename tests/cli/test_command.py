@@ -61,7 +61,11 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
     subset, coefficient, low, high = target["terms"][0]
     assert subset == ["gene0", "gene1"]
     assert low < 2 < high or abs(coefficient - 2) < 0.05
-    assert sum(target["weight_by_degree"]) == pytest.approx(5, rel=0.05)
+    assert target["weight_by_degree"] == []  # 301 rows of 64 points: squared coefficients are no shares
+    added = {gain["degree"]: gain["r2"] for gain in told["r2_by_degree"]}
+    assert sum(added.values()) == pytest.approx(target["r2"])
+    assert 0.1 < added[1] < 0.3  # the signal is 2 x_0 x_1 + x_2
+    assert all(gain["low"] <= gain["r2"] <= gain["high"] for gain in told["r2_by_degree"])
 
 
 def test_noise_is_called_noise(capsys, folder, tmp_path):
@@ -382,3 +386,35 @@ def test_streams_that_are_closed_or_lack_a_sign_do_not_lose_the_answer(folder, t
     assert main(["fit", str(folder / "t.csv"), "--target", "missing"]) == 2
     sys.stdout.close()
     sys.stderr.close()
+
+
+def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(capsys, tmp_path):
+    bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
+    y = signal(1 - 2 * np.repeat(bits, 3, axis=0)) + np.random.default_rng(5).normal(0, 0.1, 192)
+    columns = {name: np.repeat(bits[:, i], 3) for i, name in enumerate(NAMES)}
+    pa.csv.write_csv(pa.table(columns | {"y": y}), tmp_path / "cube.csv")
+    model = tmp_path / "m.sparsact"
+    told = fit_json(capsys, tmp_path / "cube.csv", "--target", "y", "--out", model)
+    spectrum, (target,) = sparsact.load(model).spectrum_, told["targets"]
+    assert target["weight_by_degree"] == pytest.approx(spectrum.weight_by_degree()[1 : told["degree"] + 1].tolist())
+    assert list(target["influences"].values()) == pytest.approx(spectrum.influences().tolist())
+
+
+def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys, tmp_path):
+    """One of three letters as three columns, and a column that is constant: every product of these has others."""
+    rng = np.random.default_rng(6)
+    letter, other = rng.integers(0, 3, 211), rng.integers(0, 2, 211)
+    columns = {f"is_{i}": (letter == i).astype(int) for i in range(3)} | {"other": other, "always": np.ones(211, int)}
+    table = pa.table(columns | {"y": letter + 4.0 * other + rng.normal(0, 0.1, 211)})
+    pa.csv.write_csv(table, tmp_path / "letters.csv")
+    words = ("fit", tmp_path / "letters.csv", "--target", "y", "--degree", 2, "--report", tmp_path / "r.html")
+    told = fit_json(capsys, *words[1:])
+    (target,) = told["targets"]
+    intervals = {tuple(subset): low for subset, _, low, _ in target["terms"]}
+    assert target["not_identified"]["other"] == ["other × always"]
+    assert intervals["other",] is None
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    assert "other   not identified by these rows: same as other × always" in out
+    assert sum(gain["r2"] for gain in told["r2_by_degree"]) == pytest.approx(target["r2"])
+    assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it
