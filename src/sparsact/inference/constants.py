@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sparsact.inference.block import Activation
 from sparsact.inference.expression import Operation, parts
-from sparsact.inference.held import written
+from sparsact.inference.held import Watch
 from sparsact.inference.probe import Replay
 
 
@@ -23,15 +23,16 @@ class Constants:
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
         self._places = places
-        self._kept = [_at(*place).detach() for place in places]  # so that no others come to lie at their addresses
-        self._stamp = self._now()
+        self._watched = [Watch(_at(*place)) for place in places]
 
     def still(self) -> bool:
-        """Whether none has moved or was written to since, as far as torch counts it."""
-        return self._now() == self._stamp
+        """Whether none has moved or, as far as :class:`Watch` sees it, changed."""
+        return all(watch.still(_at(*place)) for watch, place in zip(self._watched, self._places, strict=True))
 
-    def _now(self) -> list[tuple[int, int]]:
-        return [written(_at(*place)) for place in self._places]
+    @property
+    def trained(self) -> bool:
+        """Whether gradients are being recorded for one of them."""
+        return torch.is_grad_enabled() and any(_at(*place).requires_grad for place in self._places)
 
     def __reduce__(self) -> tuple[type[Constants], tuple[list[tuple[nn.Module, str]]]]:
         """A copy is of the numbers that are copied with it."""

@@ -14,9 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn.modules.module import _has_any_global_hook as any_global_hook
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
 from sparsact.inference.exchange import Switched
 from sparsact.inference.products import DTYPES
+from sparsact.inference.readers import hooked
 from sparsact.inference.ways import Beside, Down, Switch
 
 
@@ -27,12 +31,17 @@ class SparseLinear(nn.Linear):
 
     def rows(self, x: Tensor) -> int:
         """Rows of the input if the short way is open to it, else 0."""
-        weight = self._parameters.get("weight")  # none if it is parametrized or pruned
+        if torch.compiler.is_compiling() or type(x) is not Tensor:
+            return 0
+        parameters = self._parameters
+        weight, bias = parameters.get("weight"), parameters.get("bias")  # none if they are parametrized or pruned
+        if self.training or _recorded(x, weight, bias):
+            self._sparse.doubts += 1  # a step that torch does not count may follow
+            return 0
         if (
-            torch.compiler.is_compiling()
-            or type(x) is not Tensor
-            or type(weight) is not nn.Parameter
-            or self.training
+            type(weight) is not nn.Parameter
+            or (bias is not None and type(bias) is not nn.Parameter)
+            or x.is_nested
             or not x.is_cpu
             or x.dtype is not weight.dtype
             or x.dtype not in DTYPES
@@ -41,7 +50,6 @@ class SparseLinear(nn.Linear):
             or x.layout is not torch.strided
             or followed()
             or x.shape[-1] != self.in_features
-            or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
         ):
             return 0
         return x.numel() // self.in_features
@@ -54,7 +62,25 @@ class SparseLinear(nn.Linear):
     @property
     def whole(self) -> bool:
         """Whether all units must be computed: hooks see, or change, what there is; or the activation has changed."""
-        return bool(self._forward_hooks or self._forward_pre_hooks) or not self._sparse.constants.still()
+        sparse = self._sparse
+        return (
+            hooked(self)
+            or any_global_hook()
+            or sparse.readers.hooked
+            or sparse.constants.trained
+            or not sparse.constants.still()
+        )
+
+    def train(self, mode: bool = True) -> SparseLinear:
+        """As of ``nn.Module``; weights are compared in full before they are used again."""
+        self._sparse.doubts += 1
+        return super().train(mode)
+
+    def __prepare_scriptable__(self) -> nn.Linear:
+        """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
+        plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")
+        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
+        return plain
 
 
 class SparseDown(SparseLinear):
@@ -65,12 +91,14 @@ class SparseDown(SparseLinear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias``."""
         sparse = self._sparse
+        sparse.calls += 1
         rows = self.rows(input)
         x = sparse.keep(input) if rows and sparse.keep is not None else input
         if 0 < rows <= sparse.max_rows:
             product = sparse.product.of(self)
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
             if out is not None:
+                sparse.sparse_calls += 1
                 return out.view(*x.shape[:-1], self.out_features)
         return F.linear(x, self.weight, self.bias)
 
@@ -143,11 +171,22 @@ class GatedUp(SparseLinear):
         return switched
 
 
+def _recorded(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> bool:
+    """Whether autograd records a product of these."""
+    return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in (x, weight, bias))
+
+
+def _function_mode() -> bool:
+    """Whether Python code is shown the operations of torch; a default device is no such code."""
+    return any(not isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack())
+
+
 def followed() -> bool:
     """Whether torch records, transforms or casts operations, so that a product of ours would be left out of it."""
     return bool(
         torch._C._get_tracing_state()  # torch.jit.trace
         or torch._C._len_torch_dispatch_stack()  # make_fx, fake tensors, counters
+        or (torch._C._len_torch_function_stack() and _function_mode())
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
         or torch.is_autocast_enabled("cpu")

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
+from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
 from sparsact.inference.held import Held, Stamped
-from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear, any_global_hook
+from sparsact.inference.readers import Readers, hooked
 from sparsact.inference.screen import NARROW, Screen
 from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, Switch
 from sparsact.kernels.screen import MAX_INPUTS
@@ -44,11 +46,13 @@ class Setting:
             layer: Any = model.get_submodule(name)
             layer.__class__ = kind
             layer._sparse = state
+        bar_fast_paths(model)
 
     def take_off(self, model: nn.Module) -> None:
         """Let the layers be ``nn.Linear`` again."""
         for name in self.layers:
             restore(model.get_submodule(name))
+        free_fast_paths(model)
 
     def limit(self, max_rows: int, max_share: float) -> None:
         """Set the most rows, and the largest share of active units, for which the short way is taken."""
@@ -85,7 +89,8 @@ def restore(module: nn.Module) -> None:
 def private(model: nn.Module, block: Block) -> bool:
     """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
     before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    return block.private and not any(layer._forward_hooks or layer._forward_pre_hooks for layer in before)
+    seen = any_global_hook() or Readers(model, block.readers).hooked or any(map(hooked, before))
+    return block.private and not seen
 
 
 def exact(
@@ -96,15 +101,17 @@ def exact(
     read = constants(model, block.activation)
     if read is None or not private(model, block):  # pre-activations are left whole
         return setting
+    readers = Readers(model, block.readers)
     if block.gate is not None:
         assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
         gate = block.linears(model)["gate"]
         exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
-        beside = Beside(gate, exchange, read, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
-        setting.layers[block.gate] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read, exchange))
+        beside = Beside(gate, exchange, read, readers, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
+        switch = Switch(chooser, limits.max_rows, limits.max_share, read, readers, exchange)
+        setting.layers[block.gate] = (SwitchLinear, switch)
         setting.layers[block.up] = (GatedUp, beside)
     elif chooser is not None:
-        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read))
+        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read, readers))
     return setting
 
 

@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.block import Block, fitting
 from sparsact.inference.choose import Candidate, as_told, fastest
+from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.inputs import Batch, Inputs, batches
 from sparsact.inference.options import EXACT, check_options
 from sparsact.inference.plan import METHODS, Plan
@@ -169,6 +170,7 @@ def densify(model: Model) -> Model:
     """
     for module in model.modules():
         restore(module)
+    free_fast_paths(model)
     if hasattr(model, PLAN):
         object.__delattr__(model, PLAN)
     return model

@@ -12,6 +12,7 @@ from sparsact.inference.constants import Constants
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.held import Held
 from sparsact.inference.products import ActiveProduct, RowProduct
+from sparsact.inference.readers import Readers
 
 if TYPE_CHECKING:
     from sparsact.inference.linears import SwitchLinear
@@ -42,12 +43,19 @@ class Down:
         Share of units, active for any of the rows, from which on the dense product is taken.
     keep : callable or None
         Makes small activations zero first, where approximation was asked for.
+    doubts : int
+        How often something was seen after which the weights may have changed without torch's counting it.
+    calls, sparse_calls : int
+        Calls of the layer, and those of them that read active units only.
     """
 
     max_rows: int
     max_share: float
     keep: Callable[[Tensor], Tensor] | None = None
     product: Held[RowProduct] = field(default_factory=lambda: Held(RowProduct))
+    doubts: int = 0
+    calls: int = 0
+    sparse_calls: int = 0
 
 
 @dataclass
@@ -62,6 +70,8 @@ class Switch:
         As of :class:`Down`.
     constants : Constants
         What the activation reads beside pre-activations: with other numbers other units would be on.
+    readers : Readers
+        Modules that are given pre-activations.
     exchange : Exchange or None
         Of a gated block.
     """
@@ -70,10 +80,12 @@ class Switch:
     max_rows: int
     max_share: float
     constants: Constants
+    readers: Readers
     exchange: Exchange | None = None
     product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
     pause: int = 0  # calls to come that do not choose, because too many units were on
     penalty: int = 1
+    doubts: int = 0
 
     MOST: ClassVar[int] = 64
 
@@ -89,6 +101,8 @@ class Beside:
     gate: SwitchLinear
     exchange: Exchange
     constants: Constants
+    readers: Readers
     max_rows: int
     max_share: float
     product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
+    doubts: int = 0
