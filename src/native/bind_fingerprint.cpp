@@ -1,3 +1,6 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
 #include "bind.hpp"
 #include "fingerprint.hpp"
 
@@ -5,31 +8,22 @@ namespace nb = nanobind;
 
 namespace sparsact {
 
-namespace {
-
-const unsigned char* at(std::uintptr_t address) { return reinterpret_cast<const unsigned char*>(address); }
-
-}  // namespace
-
 void bind_fingerprint(nb::module_& module) {
+    using Places = std::vector<std::pair<std::uintptr_t, std::size_t>>;
     nb::class_<Fingerprint>(module, "Fingerprint")
         .def(
             "__init__",
-            [](Fingerprint* self, std::uintptr_t address, std::size_t bytes) {
+            [](Fingerprint* self, const Places& places) {
                 nb::gil_scoped_release unlocked;
-                new (self) Fingerprint(at(address), bytes);
+                std::vector<Region> regions;
+                for (auto [address, bytes] : places)
+                    regions.push_back({reinterpret_cast<const unsigned char*>(address), bytes});
+                new (self) Fingerprint(std::move(regions));
             },
-            nb::arg("address"), nb::arg("bytes"))
+            nb::arg("places"))
         .def_prop_ro("stripes", &Fingerprint::stripes)
-        .def("next", [](Fingerprint& self, std::uintptr_t address) { return self.next(at(address)); },
-             nb::arg("address"))
-        .def(
-            "all",
-            [](const Fingerprint& self, std::uintptr_t address) {
-                nb::gil_scoped_release unlocked;
-                return self.all(at(address));
-            },
-            nb::arg("address"));
+        .def("next", &Fingerprint::next)
+        .def("all", &Fingerprint::all, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace sparsact

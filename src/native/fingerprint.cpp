@@ -16,43 +16,53 @@ std::size_t stripes_of(std::size_t bytes) {
     return std::min(bytes / LINE / LEAST_LINES | 1, MOST_STRIPES);
 }
 
-std::uint64_t hash(const unsigned char* line, std::size_t bytes, std::size_t index) {
+std::uint64_t hash_of_line(Region region, std::size_t line) {
     std::uint64_t words[LINE / 8] = {};
-    std::memcpy(words, line, std::min(bytes, LINE));
-    std::uint64_t h = index;
-    for (std::uint64_t word : words) h = SPARSACT_ISA::mixed(h, word);
-    return SPARSACT_ISA::finished(h);
+    std::memcpy(words, region.memory + line * LINE, std::min(region.bytes - line * LINE, LINE));
+    std::uint64_t hash = line;
+    for (std::uint64_t word : words) hash = SPARSACT_ISA::mixed(hash, word);
+    return SPARSACT_ISA::finished(hash);
+}
+
+std::uint64_t hash_of_stripe(Region region, std::size_t k, std::size_t stripes) {
+    std::uint64_t sum = 0;
+    for (std::size_t line = k; line * LINE < region.bytes; line += stripes) sum += hash_of_line(region, line);
+    return sum;
+}
+
+std::vector<std::uint64_t> hashes_of(Region region) {
+    std::vector<std::uint64_t> sums(stripes_of(region.bytes));
+    for (std::size_t line = 0, k = 0; line * LINE < region.bytes; ++line) {
+        sums[k] += hash_of_line(region, line);
+        if (++k == sums.size()) k = 0;
+    }
+    return sums;
 }
 
 }  // namespace
 
-Fingerprint::Fingerprint(const unsigned char* memory, std::size_t bytes)
-    : bytes_(bytes), hashes_(stripes_of(bytes)) {
-    hashes_ = every(memory);
+Fingerprint::Fingerprint(std::vector<Region> regions) {
+    for (Region region : regions) regions_.emplace_back(region, hashes_of(region));
 }
 
-bool Fingerprint::all(const unsigned char* memory) const { return every(memory) == hashes_; }
-
-bool Fingerprint::next(const unsigned char* memory) {
-    const std::size_t k = turn_.fetch_add(1, std::memory_order_relaxed) % hashes_.size();
-    return stripe(memory, k) == hashes_[k];
+bool Fingerprint::all() const {
+    return std::all_of(regions_.begin(), regions_.end(),
+                       [](const auto& known) { return hashes_of(known.first) == known.second; });
 }
 
-std::uint64_t Fingerprint::stripe(const unsigned char* memory, std::size_t k) const {
-    std::uint64_t sum = 0;
-    for (std::size_t line = k; line * LINE < bytes_; line += hashes_.size())
-        sum += hash(memory + line * LINE, bytes_ - line * LINE, line);
-    return sum;
+bool Fingerprint::next() {
+    const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+    return std::all_of(regions_.begin(), regions_.end(), [turn](const auto& known) {
+        const std::vector<std::uint64_t>& hashes = known.second;
+        const std::size_t k = turn % hashes.size();
+        return hash_of_stripe(known.first, k, hashes.size()) == hashes[k];
+    });
 }
 
-std::vector<std::uint64_t> Fingerprint::every(const unsigned char* memory) const {
-    std::vector<std::uint64_t> sums(hashes_.size());
-    std::size_t k = 0;
-    for (std::size_t line = 0; line * LINE < bytes_; ++line) {
-        sums[k] += hash(memory + line * LINE, bytes_ - line * LINE, line);
-        if (++k == sums.size()) k = 0;
-    }
-    return sums;
+std::size_t Fingerprint::stripes() const {
+    std::size_t most = 0;
+    for (const auto& known : regions_) most = std::max(most, known.second.size());
+    return most;
 }
 
 }  // namespace sparsact

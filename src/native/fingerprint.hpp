@@ -1,28 +1,30 @@
-// Whether memory still holds the bytes that it held, checked a stripe of cache lines at a time.
+// Whether regions of memory still hold the bytes that they held, checked a stripe of cache lines at a time.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace sparsact {
 
+struct Region {
+    const unsigned char* memory;
+    std::size_t bytes;
+};
+
 class Fingerprint {
   public:
-    Fingerprint(const unsigned char* memory, std::size_t bytes);
+    explicit Fingerprint(std::vector<Region> regions);
 
-    bool all(const unsigned char* memory) const;  // every line
-    bool next(const unsigned char* memory);       // lines k, k + stripes, ..., with another k in every call
+    bool all() const;  // every line
+    bool next();       // lines k, k + stripes, ... of each region, with another k in every call
 
-    std::size_t stripes() const { return hashes_.size(); }
+    std::size_t stripes() const;
 
   private:
-    std::uint64_t stripe(const unsigned char* memory, std::size_t k) const;
-    std::vector<std::uint64_t> every(const unsigned char* memory) const;
-
-    std::size_t bytes_;
-    std::vector<std::uint64_t> hashes_;
+    std::vector<std::pair<Region, std::vector<std::uint64_t>>> regions_;  // with a hash of each stripe
     std::atomic<std::size_t> turn_{0};
 };
 

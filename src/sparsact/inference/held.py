@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Generic, TypeVar
 
@@ -15,8 +15,45 @@ from sparsact.kernels.fingerprint import fingerprint
 Made = TypeVar("Made")
 
 
+class Watch:
+    """Tensors as they are now; held, so that no others come to lie at their addresses.
+
+    Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
+    Every call of :meth:`still` therefore also compares one stripe of the memory with its fingerprint, and all of it
+    after an optimiser's step, a counted write, or a doubt of the caller's.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor or None
+        Not of inference mode, which counts no writes.
+    doubts : int
+        How often the caller has seen something after which the tensors may have changed.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor | None], doubts: int = 0) -> None:
+        _count_steps()
+        self.tensors = [None if tensor is None else tensor.detach() for tensor in tensors]
+        self._places = [_place(tensor) for tensor in tensors]
+        self._seen = _seen(tensors, doubts)
+        self._fingerprint = fingerprint([_memory(tensor) for tensor in tensors])
+
+    def still(self, tensors: Sequence[Tensor | None], doubts: int = 0) -> bool:
+        """Whether the tensors lie where they lay and hold what they held, as far as was looked."""
+        seen = _seen(tensors, doubts)
+        if seen == self._seen:
+            return bool(self._fingerprint.next())
+        if [_place(tensor) for tensor in tensors] != self._places or not self._fingerprint.all():
+            return False
+        self._seen = seen
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """None: a copy is of other memory."""
+        return type(None), ()
+
+
 class Held(Generic[Made]):
-    """A value made from the weight and the bias of a layer, and made again after these have changed.
+    """A value made from watched tensors, the weight and the bias of a layer, and made again when others are watched.
 
     Copies and pickles hold the recipe alone: memory that kernels point into is never shared by accident.
 
@@ -28,81 +65,32 @@ class Held(Generic[Made]):
 
     def __init__(self, make: Callable[[Tensor, Tensor | None], Made]) -> None:
         self._make = make
-        self._made: tuple[Made, Stamped] | None = None
+        self._made: tuple[Made, Watch] | None = None
 
-    def of(self, linear: nn.Linear) -> Made:
-        """The value for the layer's present weights."""
+    def of(self, watch: Watch) -> Made:
+        """The value for the weights that are watched."""
         made = self._made
-        if made is None or not made[1].still(linear):
-            of = Stamped(linear)
-            self._made = made = self._make(of.weight, of.bias), of
+        if made is None or made[1] is not watch:
+            weight, bias = watch.tensors
+            assert weight is not None  # noqa: S101 # a layer has one
+            self._made = made = self._make(weight, bias), watch
         return made[0]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Held[Made]:
-        return Held(self._make)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Held, (self._make,)
 
 
-class Stamped:
-    """The weight and the bias of a layer as they are now."""
-
-    def __init__(self, linear: nn.Linear) -> None:
-        sparse = linear.__dict__.get("_sparse")
-        doubts = sparse.doubts if sparse is not None else 0
-        self._weight, self._bias = Watch(linear.weight, doubts), Watch(linear.bias, doubts)
-        assert self._weight.tensor is not None  # noqa: S101 # a layer has a weight
-        self.weight, self.bias = self._weight.tensor, self._bias.tensor
-
-    def still(self, linear: nn.Linear) -> bool:
-        """Whether they have neither moved nor, as far as :class:`Watch` sees it, changed."""
-        parameters = linear._parameters  # much quicker than the attributes
-        doubts = linear._sparse.doubts if "_sparse" in linear.__dict__ else 0
-        return self._weight.still(parameters["weight"], doubts) and self._bias.still(parameters["bias"], doubts)
-
-
-class Watch:
-    """A tensor as it is now; held, so that no other comes to lie at its address.
-
-    Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
-    Every call of :meth:`still` therefore also compares one stripe of the memory with its fingerprint, and all of it
-    after an optimiser's step, a counted write, or a doubt of the caller's.
-
-    Parameters
-    ----------
-    tensor : Tensor or None
-    doubts : int
-        How often the caller has seen something after which the tensor may have changed.
-    """
-
-    def __init__(self, tensor: Tensor | None, doubts: int = 0) -> None:
-        _count_steps()
-        self.tensor = None if tensor is None else tensor.detach()
-        self._place = _place(tensor)
-        self._seen = doubts, _steps, _version(tensor)
-        self._address, n_bytes = _memory(tensor)
-        self._fingerprint = fingerprint(self._address, n_bytes)
-
-    def still(self, tensor: Tensor | None, doubts: int = 0) -> bool:
-        """Whether ``tensor`` lies where it lay and holds what it held, as far as it was looked at."""
-        if _place(tensor) != self._place:
-            return False
-        seen = doubts, _steps, _version(tensor)
-        if seen == self._seen:
-            return bool(self._fingerprint.next(self._address))
-        if not self._fingerprint.all(self._address):
-            return False
-        self._seen = seen
-        return True
+def _seen(tensors: Sequence[Tensor | None], doubts: int) -> list[Any]:
+    """What changes when a tensor moves, or is written to and torch counts it, and when there is doubt."""
+    seen: list[Any] = [doubts, _steps]
+    for tensor in tensors:
+        if tensor is not None:  # a square matrix may be turned where it lies: it is not contiguous then
+            seen += tensor.data_ptr(), tensor._version, tensor.is_contiguous()
+    return seen
 
 
 def _place(tensor: Tensor | None) -> tuple[Any, ...]:
     return () if tensor is None else (tensor.data_ptr(), tensor.shape, tensor.stride())
-
-
-def _version(tensor: Tensor | None) -> int:
-    return 0 if tensor is None or tensor.is_inference() else tensor._version
 
 
 def _memory(tensor: Tensor | None) -> tuple[int, int]:

@@ -31,17 +31,23 @@ class SparseLinear(nn.Linear):
 
     def rows(self, x: Tensor) -> int:
         """Rows of the input if the short way is open to it, else 0."""
-        if torch.compiler.is_compiling() or type(x) is not Tensor:
-            return 0
         parameters = self._parameters
         weight, bias = parameters.get("weight"), parameters.get("bias")  # none if they are parametrized or pruned
-        if self.training or _recorded(x, weight, bias):
+        if (
+            torch.compiler.is_compiling()
+            or type(x) is not Tensor
+            or type(weight) is not nn.Parameter
+            or (bias is not None and (type(bias) is not nn.Parameter or bias.is_inference()))
+        ):
+            return 0
+        if self.training or (
+            torch.is_grad_enabled()
+            and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
+        ):
             self._sparse.doubts += 1  # a step that torch does not count may follow
             return 0
         if (
-            type(weight) is not nn.Parameter
-            or (bias is not None and type(bias) is not nn.Parameter)
-            or x.is_nested
+            x.is_nested
             or not x.is_cpu
             or x.dtype is not weight.dtype
             or x.dtype not in DTYPES
@@ -95,7 +101,7 @@ class SparseDown(SparseLinear):
         rows = self.rows(input)
         x = sparse.keep(input) if rows and sparse.keep is not None else input
         if 0 < rows <= sparse.max_rows:
-            product = sparse.product.of(self)
+            product = sparse.product.of(sparse.watched(self))
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
             if out is not None:
                 sparse.sparse_calls += 1
@@ -130,9 +136,10 @@ class SwitchLinear(SparseLinear):
             sparse.pause -= 1
         elif sparse.chooser is not None:
             flat = x.reshape(rows, self.in_features).contiguous()
-            chooser = sparse.chooser.of(self)
+            watch = sparse.watched(self)
+            chooser = sparse.chooser.of(watch)
             if chooser is not None:
-                out = sparse.product.of(self)(flat, chooser.active(flat), sparse.max_share)
+                out = sparse.product.of(watch)(flat, chooser.active(flat), sparse.max_share)
                 if out is not None:
                     sparse.penalty = 1
                     return out.view(*x.shape[:-1], self.out_features)
@@ -151,7 +158,7 @@ class GatedUp(SparseLinear):
         rows = self.few(input)
         if rows and not self.whole:
             switched = self._switched(input)
-            product = sparse.product.of(self)
+            product = sparse.product.of(sparse.watched(self))
             if switched is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
                 flat = input.reshape(rows, self.in_features).contiguous()
                 out = product(flat, switched.on.view(rows, -1), sparse.max_share)
@@ -171,11 +178,6 @@ class GatedUp(SparseLinear):
         return switched
 
 
-def _recorded(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> bool:
-    """Whether autograd records a product of these."""
-    return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in (x, weight, bias))
-
-
 def _function_mode() -> bool:
     """Whether Python code is shown the operations of torch; a default device is no such code."""
     return any(not isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack())
@@ -189,5 +191,5 @@ def followed() -> bool:
         or (torch._C._len_torch_function_stack() and _function_mode())
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
-        or torch.is_autocast_enabled("cpu")
+        or torch._C._is_any_autocast_enabled()
     )

@@ -31,6 +31,4 @@ class Readers:
 
 def hooked(module: nn.Module) -> bool:
     """Whether a module has hooks that see, or change, what it is given or gives."""
-    return bool(
-        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
-    )
+    return bool(module._forward_hooks or module._forward_pre_hooks)

@@ -15,7 +15,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
-from sparsact.inference.held import Held, Stamped
+from sparsact.inference.held import Held, Watch
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear, any_global_hook
 from sparsact.inference.readers import Readers, hooked
 from sparsact.inference.screen import NARROW, Screen
@@ -97,7 +97,8 @@ def exact(
     model: nn.Module, block: Block, limits: Limits, chooser: ChooserOf | None = None, method: str = "exact"
 ) -> Setting:
     """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
-    setting = Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share))})
+    numbers = limits.max_rows, limits.max_share
+    setting = Setting(method, {block.down: (SparseDown, Down(*numbers))})
     read = constants(model, block.activation)
     if read is None or not private(model, block):  # pre-activations are left whole
         return setting
@@ -106,12 +107,12 @@ def exact(
         assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
         gate = block.linears(model)["gate"]
         exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
-        beside = Beside(gate, exchange, read, readers, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
-        switch = Switch(chooser, limits.max_rows, limits.max_share, read, readers, exchange)
+        beside = Beside(*numbers, gate, exchange, read, readers)  # type: ignore[arg-type] # it will be one
+        switch = Switch(*numbers, chooser, read, readers, exchange)
         setting.layers[block.gate] = (SwitchLinear, switch)
         setting.layers[block.up] = (GatedUp, beside)
     elif chooser is not None:
-        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read, readers))
+        setting.layers[block.up] = (SwitchLinear, Switch(*numbers, chooser, read, readers))
     return setting
 
 
@@ -123,7 +124,11 @@ def certified(model: nn.Module, block: Block, limits: Limits, sample: Tensor) ->
 
 def approximate(model: nn.Module, block: Block, limits: Limits, predictor: Chooser) -> Setting:
     """The block computed for the units that a predictor names."""
-    return exact(model, block, limits, Fixed(predictor, model.get_submodule(block.switch)), "predictor")  # type: ignore[arg-type] # a Linear
+    layer = block.linears(model)["gate" if block.gate else "up"]
+    watch = Watch((layer.weight, layer.bias))
+    setting = exact(model, block, limits, Fixed(predictor, watch), "predictor")
+    setting.layers[block.switch][1].watch = watch
+    return setting
 
 
 def kept(block: Block, limits: Limits, keep: Callable[[Tensor], Tensor], method: str) -> Setting:
@@ -137,11 +142,11 @@ class Fixed:
     A copy, or one read from a file, takes the weights that it finds at its first use.
     """
 
-    def __init__(self, chooser: Chooser, layer: nn.Linear | None = None) -> None:
+    def __init__(self, chooser: Chooser, calibrated: Watch | None = None) -> None:
         self._chooser = chooser
-        self._calibrated = None if layer is None else Stamped(layer)
+        self._calibrated = calibrated
 
-    def of(self, layer: nn.Linear) -> Chooser:
+    def of(self, watch: Watch) -> Chooser:
         """The chooser.
 
         Raises
@@ -150,8 +155,8 @@ class Fixed:
             If the weights have changed.
         """
         if self._calibrated is None:
-            self._calibrated = Stamped(layer)
-        if not self._calibrated.still(layer):
+            self._calibrated = watch
+        if self._calibrated is not watch:
             raise RuntimeError(
                 "the weights of a layer have changed since its predictor was calibrated for them: "
                 "call sparsact.sparsify again, or densify."
