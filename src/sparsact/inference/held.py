@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from sparsact.kernels.fingerprint import fingerprint

@@ -14,13 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
-from torch.nn.modules.module import _has_any_global_hook as any_global_hook
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
 from sparsact.inference.exchange import Switched
 from sparsact.inference.products import DTYPES
-from sparsact.inference.readers import hooked
+from sparsact.inference.readers import hooked, hooked_globally
 from sparsact.inference.ways import Beside, Down, Switch
 
 
@@ -71,7 +70,7 @@ class SparseLinear(nn.Linear):
         sparse = self._sparse
         return (
             hooked(self)
-            or any_global_hook()
+            or hooked_globally()
             or sparse.readers.hooked
             or sparse.constants.trained
             or not sparse.constants.still()
@@ -180,7 +179,8 @@ class GatedUp(SparseLinear):
 
 def _function_mode() -> bool:
     """Whether Python code is shown the operations of torch; a default device is no such code."""
-    return any(not isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack())
+    modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    return any(not isinstance(mode, DeviceContext) for mode in modes)
 
 
 def followed() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch import nn
+from torch.nn.modules.module import _has_any_global_hook
 
 
 class Readers:
@@ -27,6 +28,11 @@ class Readers:
     def hooked(self) -> bool:
         """Whether a hook sees what one is given, or another module stands in its place."""
         return any(parent._modules.get(name) is not module or hooked(module) for parent, name, module in self._places)
+
+
+def hooked_globally() -> bool:
+    """Whether there are hooks for all modules of the process."""
+    return bool(_has_any_global_hook())  # type: ignore[no-untyped-call]
 
 
 def hooked(module: nn.Module) -> bool:

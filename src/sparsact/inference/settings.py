@@ -16,8 +16,8 @@ from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
 from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
 from sparsact.inference.held import Held, Watch
-from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear, any_global_hook
-from sparsact.inference.readers import Readers, hooked
+from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.readers import Readers, hooked, hooked_globally
 from sparsact.inference.screen import NARROW, Screen
 from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, Switch
 from sparsact.kernels.screen import MAX_INPUTS
@@ -89,7 +89,7 @@ def restore(module: nn.Module) -> None:
 def private(model: nn.Module, block: Block) -> bool:
     """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
     before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    seen = any_global_hook() or Readers(model, block.readers).hooked or any(map(hooked, before))
+    seen = hooked_globally() or Readers(model, block.readers).hooked or any(map(hooked, before))
     return block.private and not seen
 
 

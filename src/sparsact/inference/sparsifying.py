@@ -16,10 +16,10 @@ from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.inputs import Batch, Inputs, batches
 from sparsact.inference.options import EXACT, check_options
 from sparsact.inference.plan import METHODS, Plan
-from sparsact.inference.predictors import collect_inputs
+from sparsact.inference.predictors.collect import sampled
 from sparsact.inference.settings import restore
 from sparsact.inference.trace import find_blocks
-from sparsact.inference.verify import put_on, verified
+from sparsact.inference.verify import put_on, verified, with_shares
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -60,7 +60,8 @@ def sparsify(
         Any model with linear layers; it is changed in place unless ``copy``.
     method : str
     inputs : tensor, mapping, tuple, or iterable of these
-        What the model is shown to find its blocks, to measure them and to calibrate; typical inputs.
+        What the model is shown to find its blocks, to measure them, to calibrate and to time: batches as in service,
+        with as many rows each.
     blocks : list of Block, optional
         In place of those that :func:`find_blocks` finds.
     copy : bool
@@ -109,8 +110,8 @@ def sparsify(
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     found = fitting(model, blocks) if blocks is not None else find_blocks(model, shown[0])
-    samples = collect_inputs(model, found, shown)
-    silent = [block.name for block in found if not len(samples[block])]
+    samples = sampled(model, found, shown)
+    silent = [block.name for block in found if not sum(samples[block].calls)]
     if silent:
         raise ValueError(
             f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
@@ -130,7 +131,7 @@ def sparsify(
     worn = put_on(model, chosen)
     if method in EXACT:
         worn = verified(model, found, worn, max(shown, key=_numbers))
-    object.__setattr__(model, PLAN, Plan(tuple(choice for _, choice in worn)))
+    object.__setattr__(model, PLAN, Plan(with_shares(model, found, worn, shown)))
     return model
 
 

@@ -45,10 +45,10 @@ def take(
     blocks: Sequence[Block],
     settings: Sequence[dict[str, Setting]],
     samples: Sequence[Tensor],
-    rows: int,
+    rows: Sequence[int],
     limit: float,
 ) -> Times:
-    """Time every setting of every block, and the dense block, on ``rows`` inputs at a time.
+    """Time every setting of every block, and the dense block, on so many rows of each block at a time.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def take(
                     for setting in worn:
                         setting.put_on(model)
                     for i, block in enumerate(blocks):
-                        seconds = _once(model, block, _rows(samples[i], turn, rows))
+                        seconds = _once(model, block, _rows(samples[i], turn, rows[i]))
                         if turn:  # the first round pays for first touches
                             times.seconds[method][i].append(seconds)
                 finally:

@@ -17,9 +17,7 @@ class Fingerprint:
     def __init__(self, places: list[tuple[int, int]]) -> None:
         self._places, self._turns = places, count()
         stripes = [min(n_bytes // LINE // LEAST_LINES | 1, MOST_STRIPES) for _, n_bytes in places]
-        self._hashes = [
-            [_stripe(place, k, of) for k in range(of)] for place, of in zip(places, stripes, strict=True)
-        ]
+        self._hashes = [[_stripe(place, k, of) for k in range(of)] for place, of in zip(places, stripes, strict=True)]
         self.stripes = max(stripes, default=0)
 
     def next(self) -> bool:
