@@ -50,9 +50,12 @@ def sparsify(
     another device, for many rows at once, and while torch traces, transforms or casts operations, layers compute
     densely.
 
-    Layers notice new weights and hooks. They cannot notice writes through ``.data``, which torch does not count, nor
-    code that comes to stand between them: adapters around a layer, another activation. Call :func:`sparsify` again
-    then.
+    Layers notice new weights, hooks on them and on the modules between them, and other modules in their place. Writes
+    that torch does not count (``.data``, fused optimisers, NumPy) are found by a fingerprint of the weights, of which
+    every call compares a part: a write to a few numbers may be found some hundred calls late, unless an optimiser's
+    step, ``train``, ``eval`` or a pass with gradients comes between. They cannot notice a new forward of the model's.
+    Call :func:`sparsify` again then. ``nn.TransformerEncoderLayer`` leaves its fused path, which calls no layer, while
+    it holds a sparse one.
 
     Parameters
     ----------
