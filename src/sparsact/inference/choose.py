@@ -217,4 +217,5 @@ def _chosen(one: Candidate, picked: dict[str, Setting], times: Times, i: int, mo
     if most >= one.rows:
         return setting, one.choice(method, "fastest here", seconds=seconds, max_rows=most)
     seconds[method] = seconds["dense"]  # which is how calls of so many rows are computed
-    return setting, one.choice(method, f"faster for calls of at most {most} rows", seconds=seconds, max_rows=most)
+    few = "one row" if most == 1 else f"at most {most} rows"
+    return setting, one.choice(method, f"faster for calls of {few}", seconds=seconds, max_rows=most)

@@ -64,7 +64,7 @@ def sparsify(
     method : str
     inputs : tensor, mapping, tuple, or iterable of these
         What the model is shown to find its blocks, to measure them, to calibrate and to time: batches as in service,
-        with as many rows each.
+        with as many rows each; the first 64 are used.
     blocks : list of Block, optional
         In place of those that :func:`find_blocks` finds.
     copy : bool

@@ -95,9 +95,9 @@ def _with_share(choice: Choice, way: Down | None) -> Choice:
     if way is None:
         return choice
     if not way.calls:
-        return replace(choice, reason=f"{choice.reason}, but no call reached its layers")
+        return replace(choice, reason=f"{choice.reason}; no call reached its layers")
     if not way.sparse_calls:
-        return replace(choice, reason=f"{choice.reason}, but no call shown was computed sparsely")
+        return replace(choice, reason=f"{choice.reason}; no call shown was computed sparsely")
     return replace(choice, share=way.sparse_calls / way.calls)
 
 
