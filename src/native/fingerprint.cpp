@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t LINE = 64, LEAST_LINES = 16, MOST_STRIPES = 511;
 
 // An odd number, so that in rows of 2^k lines every turn comes to other columns.
-std::size_t stripes_of(std::size_t bytes) {
-    return std::min(bytes / LINE / LEAST_LINES | 1, MOST_STRIPES);
-}
+std::size_t stripes_of(std::size_t bytes) { return std::min(bytes / LINE / LEAST_LINES | 1, MOST_STRIPES); }
 
 std::uint64_t hash_of_line(Region region, std::size_t line) {
     std::uint64_t words[LINE / 8] = {};
