@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <vector>
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -50,6 +52,9 @@ NB_MODULE(_native, module) {
         return 1;
 #endif
     });
+#ifdef SPARSACT_CANARY
+    module.def("read_past_the_end", [](size_t size) { return std::vector<char>(size).data()[size]; });
+#endif
     sparsact::bind_bucket_index(module);
     sparsact::bind_bucket_statistics(module);
     sparsact::bind_bucket_values(module);

@@ -11,6 +11,7 @@ from commands import run
 from distributed import LocalCluster
 
 from sparsact import storage
+from sparsact.cli.fitting import cluster
 from sparsact.cli.fitting.cluster import Workers
 from sparsact.datasets.pieces import pieces
 from sparsact.datasets.sources import open_source
@@ -132,3 +133,23 @@ def test_an_address_that_is_none(folder, capsys):
         status, _, err = run(capsys, "fit", folder / "part-0.parquet", "-t", "y", "--cluster", address)
         assert status == 2
         assert "is neither local:N" in err
+
+
+def test_a_cluster_without_workers_is_not_waited_for_without_end(capsys, folder, monkeypatch):
+    monkeypatch.setattr(cluster, "WAIT_FOR_WORKERS", 0.2)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as empty:
+        files = str(folder / "*.parquet")
+        words = ("fit", files, "--target", "y", "--ignore", "kind", "--cluster", empty.scheduler_address)
+        status, _, err = run(capsys, *words)
+    assert status == 2
+    assert "no worker joined within 0.2 s" in err
+
+
+def test_workers_that_end_while_they_start_end_the_command(capsys, folder, monkeypatch):
+    def failing(**_):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", failing)
+    status, _, err = run(capsys, "fit", str(folder / "*.parquet"), "--target", "y", "--cluster", "local:2")
+    assert status == 2
+    assert "its workers ended while they started" in err

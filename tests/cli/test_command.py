@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -354,3 +355,16 @@ def test_a_pattern_of_files_is_one_table(capsys, folder, tmp_path):
     assert again.read_bytes() == model.read_bytes()
     listed = sorted(tmp_path.glob("part-*.csv"))  # as a shell without natural order expands it
     assert run(capsys, "predict", model, *listed)[1] == run(capsys, "predict", model, folder / "t.csv")[1]
+
+
+def test_streams_that_are_closed_or_lack_a_sign_do_not_lose_the_answer(folder, tmp_path, monkeypatch):
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["fit", str(folder / "t.csv"), "--target", "y", "--out", str(tmp_path / "m.sparsact")]) == 0
+    assert b"R\\xb2 0.99" in narrow.buffer.getvalue()
+    assert (tmp_path / "m.sparsact").exists()
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["fit", str(folder / "t.csv"), "--target", "missing"]) == 2
+    sys.stdout.close()
+    sys.stderr.close()

@@ -117,6 +117,30 @@ def range_of(values: ArrayLike) -> Interval:
     return Interval(middle, least, greatest, len(sample), "least and greatest", exact=True)
 
 
+def share_of(successes: int, trials: int) -> Interval:
+    """The share of successes with the 95 % interval of Clopper and Pearson.
+
+    Parameters
+    ----------
+    successes, trials : int
+
+    Returns
+    -------
+    interval : Interval
+        Share and limits.
+
+    Examples
+    --------
+    >>> print(share_of(9, 10))
+    0.9 [0.555, 0.997]
+    """
+    if not trials:
+        raise MissingRowsError("a share needs at least one trial, there is none")
+    found = stats.binomtest(successes, trials)
+    limits = found.proportion_ci(CONFIDENCE)
+    return Interval(float(found.statistic), float(limits.low), float(limits.high), trials, "95 % interval of the share")
+
+
 def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:
     """Slope of log y in log x, fitted to the curve of each repetition alone; the mean of these with its 95 % interval.
 

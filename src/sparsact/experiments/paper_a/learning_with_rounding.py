@@ -163,6 +163,7 @@ EXPERIMENT = Experiment(
             "one-sparse",
             "holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
             judge_planted,
+            refuted_if="some row has an error above 1e-9, or two active units at a fresh point",
         ),
         Claim(
             "learners",
@@ -171,6 +172,8 @@ EXPERIMENT = Experiment(
             "",
             _RULE + " for every learner, on the longest vectors; only if, when one lies above on the shortest",
             judge_learners,
+            refuted_if="on the longest vectors some learner significantly beats the trivial predictor, and on the "
+            "shortest too",
         ),
         Claim(
             "printed-rule",
@@ -179,6 +182,7 @@ EXPERIMENT = Experiment(
             "",
             _RULE + " for elimination modulo p",
             judge_printed,
+            refuted_if="elimination modulo p significantly beats the trivial predictor",
         ),
         Claim(
             "rounded-rule",
@@ -187,6 +191,7 @@ EXPERIMENT = Experiment(
             "",
             _RULE + " for elimination modulo p",
             judge_rounding,
+            refuted_if="elimination modulo p significantly beats the trivial predictor on rounded labels",
         ),
     ),
     order=320,
