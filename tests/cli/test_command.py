@@ -296,15 +296,6 @@ def test_a_remedy_can_be_pasted(capsys, tmp_path):
     assert err.endswith("leave it out with --ignore 'free text'.\n")
 
 
-def test_help_loads_no_heavy_library():
-    program = (
-        "import sys; from sparsact.cli import main; main(['--help']); "
-        "heavy = {'matplotlib', 'sklearn', 'scipy', 'pyarrow', 'torch', 'jinja2'} & set(sys.modules); "
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)
-
-
 def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
     model, table = tmp_path / "m.sparsact", tmp_path / "new.csv"
     run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
