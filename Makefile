@@ -39,7 +39,7 @@ test: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
 
 test-slow: .venv/dev .venv/docs
-	$(BIN)/python -m pytest --quiet -m slow
+	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough
 
 # A copy of the package with kernels that check themselves; the sanitizers must be in the process before Python is.
 SANITIZED := build/sanitize/package

@@ -38,7 +38,7 @@ def observed(data, rows, **options):
 
 @pytest.mark.parametrize("name", ["folds", pytest.param("lsh", marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed(name, client, tmp_path):
-    """SIGKILL after the first partition: what it had is learned again by the other, and the model is the same to the bit."""
+    """SIGKILL after the first partition: the other learns again what it had, to the same bits."""
     estimator = (EXACT | ROUNDED)[name]
     data = table(estimator)
     expected = saved(
