@@ -90,5 +90,6 @@ def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> 
     limbs = np.zeros((max(0, -(-high // LIMB_BITS) - base), 1), dtype=np.int64)
     if len(limbs):
         kernels.add_products(limbs, base, np.zeros(len(a), dtype=np.uint64), a, b)
-    digits = sum(limb << (LIMB_BITS * place) for place, limb in enumerate(limbs[:, 0].tolist()))
-    return digits * Fraction(2) ** (LIMB_BITS * base)
+    digits: int = sum(limb << (LIMB_BITS * place) for place, limb in enumerate(limbs[:, 0].tolist()))
+    unit: Fraction = Fraction(2) ** (LIMB_BITS * base)
+    return Fraction(digits) * unit

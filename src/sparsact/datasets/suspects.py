@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from sparsact.datasets.columns import Classes, Real
 from sparsact.datasets.encoding import Encoding
@@ -74,9 +73,14 @@ def close_columns(encoding: Encoding, rows: FirstRows) -> list[str]:
     if isinstance(target, Classes):
         answers = np.equal(answers, np.arange(len(target.values))).astype(np.float64)
     closest = np.zeros(rows.X.shape[1])
-    for values, of in ((rows.X, answers), (rankdata(rows.X, axis=0), rankdata(answers, axis=0))):
+    for values, of in ((rows.X, answers), (ranks(rows.X), ranks(answers))):
         closest = np.maximum(closest, np.abs(correlations(values, of)).max(axis=1))
     return [name for name, size in zip(encoding.feature_names, closest, strict=True) if size >= CLOSE]
+
+
+def ranks(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks in each column; equal numbers have one."""
+    return np.stack([np.unique(column, return_inverse=True)[1] for column in X.T], axis=1).astype(np.float64)
 
 
 def correlations(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
