@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement
 from math import ceil, comb, factorial, prod
 
@@ -40,8 +40,8 @@ def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> Secret
 
     .. math:: \prod_{v \in V_l} (\langle w, y \rangle - v) \equiv 0 \pmod q
 
-    is an equation of degree ``|V_l|`` in w. Each monomial of w becomes an unknown of a linear system over the field of q
-    elements. Samples with ceil(q / p) values, if there are others, are left out: they have more unknowns.
+    is an equation of degree ``|V_l|`` in w. Each monomial of w becomes an unknown of a linear system over the field of
+    q elements. Samples with ceil(q / p) values, if there are others, are left out: they have more unknowns.
 
     Parameters
     ----------
@@ -89,14 +89,15 @@ def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> Secret
         solution = solve_modulo(system[:, 1:], -system[:, 0], q)
     except InconsistentLabelsError:
         return SecretSearch(None, operations)
-    return search_result([solution.residues[:m]], vectors, wanted, p, q, operations)
+    found = dict(zip(chosen[1:], solution.residues, strict=True))
+    return search_result(_secrets_with(found, m, degree, q), vectors, wanted, p, q, operations)
 
 
 def carry_monomials(Y: ArrayLike, p: int) -> Residues:
     r"""Functions of which rounded labels are a linear combination modulo p, where p is a prime and q is p^2.
 
-    The label is the second digit of :math:`\langle w, y \rangle` in base p. With :math:`y_i = a_i + p\,b_i` it is linear
-    in b and of degree p in a, as a carry is: :func:`solve_modulo` learns it from samples.
+    The label is the second digit of :math:`\langle w, y \rangle` in base p. With :math:`y_i = a_i + p\,b_i` it is
+    linear in b and of degree p in a, as a carry is: :func:`solve_modulo` learns it from samples.
 
     Parameters
     ----------
@@ -130,7 +131,20 @@ def monomials(values: Residues, degree: int, prime: int) -> Residues:
     return columns.T
 
 
-def _monomials_up_to(m: int, degree: int) -> Iterable[tuple[int, ...]]:
+def _secrets_with(found: dict[tuple[int, ...], np.int64], m: int, degree: int, q: int) -> Iterator[Residues]:
+    """0, and the secrets whose monomials of the highest degree are as found up to a factor.
+
+    Coefficients of lower degrees may vanish modulo q, such as the linear one of (t - 8)(t - 9)(t - 10) modulo 11.
+    """
+    yield np.zeros(m, dtype=np.int64)
+    base = next((i for i in range(m) if found[(i,) * degree]), None)
+    if base is not None:
+        ratios = np.array([found[tuple(sorted((*(base,) * (degree - 1), i)))] for i in range(m)])
+        inverse = pow(int(found[(base,) * degree]), -1, q)
+        yield from (ratios * inverse % q * value % q for value in range(1, q))
+
+
+def _monomials_up_to(m: int, degree: int) -> Iterator[tuple[int, ...]]:
     for d in range(degree + 1):
         yield from combinations_with_replacement(range(m), d)
 

@@ -137,6 +137,7 @@ def search_result(
 
 
 def checked_samples(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Vectors and labels as int64, refused unless they are residues modulo q and labels 0..p - 1, one a vector."""
     vectors = np.asarray(Y)
     if vectors.ndim != 2 or not vectors.shape[1] or np.shape(labels) != vectors.shape[:1]:
         raise ValueError(
