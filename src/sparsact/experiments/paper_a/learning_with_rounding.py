@@ -179,22 +179,17 @@ def _skill(rows: Rows, name: str) -> Verdict:
 
 
 def _reach(rows: Rows) -> str:
-    """Lengths that an attack was tried on, the share that it solved, and its median operations there."""
-    lengths = [(m, group) for (m,), group in rows.groups("m").items()]
-    tried = [
-        f"m = {m} {sum(row['skill'] > 1 - MOST_SKILL for row in group)} of {len(group)} "
-        f"({np.median(group.array('operations')):.2g} operations)"
-        for m, group in lengths
-        if all(group.column("tried"))
-    ]
-    beyond = [
-        f"{m} ({np.median(group.array('operations')):.2g})" for m, group in lengths if not all(group.column("tried"))
-    ]
-    return (
-        f"{rows[0]['learner']} solved "
-        + ", ".join(tried)
-        + (f"; beyond its budget m = {', '.join(beyond)}" * bool(beyond))
-    )
+    """How often an attack solved each length, its median operations there, and what was beyond its budget."""
+    tried, beyond = [], []
+    for (m,), group in rows.groups("m").items():
+        cost = f"{np.median(group.array('operations')):.2g} operations"
+        solved = sum(skill > 1 - MOST_SKILL for skill in group.column("skill"))
+        if all(group.column("tried")):
+            tried.append(f"{solved} of {len(group)} at m = {m} ({cost})")
+        else:
+            beyond.append(f"m = {m} ({cost})")
+    over = f"; beyond its budget: {', '.join(beyond)}" if beyond else ""
+    return f"{rows[0]['learner']} solved {', '.join(tried)}{over}"
 
 
 def judge_printed(rows: Rows) -> Verdict:
@@ -242,9 +237,9 @@ EXPERIMENT = Experiment(
             "No learner or attack that was tried beats the trivial predictor on its longest vectors within its budget. "
             "Short vectors are solved; the conjecture is about all lengths and cannot be confirmed by any.",
             "",
-            f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 samples for "
-            "the learner of sparsely activated networks, m = 10 and 2,000 else); an attack beyond its budget predicts "
-            "the mean",
+            f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 samples "
+            "for the learner of sparsely activated networks, m = 10 and 2,000 for the others); an attack beyond its "
+            "budget predicts the mean",
             judge_learners,
             refuted_if="some learner or attack significantly beats the trivial predictor on its longest vectors",
         ),
