@@ -21,6 +21,20 @@ SPARE = 1.1  # times the samples that give as many equations as unknowns in the 
 def linearisation_unknowns(m: int, p: int, q: int) -> int:
     """Number of unknowns of :func:`linearised_secret`: monomials in m variables of degree 1 to floor(q / p).
 
+    Parameters
+    ----------
+    m : int
+        Entries of a vector.
+    p, q : int
+        Moduli.
+
+    Returns
+    -------
+    unknowns : int
+        C(m + floor(q / p), m) - 1.
+
+    Examples
+    --------
     >>> linearisation_unknowns(6, p=2, q=13)
     923
     """
@@ -28,7 +42,25 @@ def linearisation_unknowns(m: int, p: int, q: int) -> int:
 
 
 def linearisation_samples(m: int, p: int, q: int) -> int:
-    """Number of uniform samples with which :func:`linearised_secret` nearly always succeeds."""
+    """Number of uniform samples with which :func:`linearised_secret` nearly always succeeds.
+
+    Parameters
+    ----------
+    m : int
+        Entries of a vector.
+    p, q : int
+        Moduli.
+
+    Returns
+    -------
+    samples : int
+        A tenth more than give as many equations as unknowns in the mean, and 10 q.
+
+    Examples
+    --------
+    >>> linearisation_samples(6, p=2, q=13)
+    2330
+    """
     shortest = [len(values) for values in products_of_labels(p, q) if len(values) == q // p]
     return ceil(SPARE * q / sum(shortest) * linearisation_unknowns(m, p, q)) + 10 * q
 
