@@ -3,6 +3,7 @@ import os
 import numpy as np
 import pytest
 from reproduced import made_up
+from scipy import stats
 
 from sparsact.datasets import config_performance
 from sparsact.experiments import Rows, Scale
@@ -26,16 +27,6 @@ def row(table, model, mse, fold=0, share=1.0, **values):
     if model in SPARSE:
         values = FIRING | {"n_units": 5} | values
     return made_up(real_tables.EXPERIMENT, parameters, values)
-
-
-def errors(model, other, ratios):
-    """Two folds of a table a ratio; the second fold is ten times as hard."""
-    return Rows(
-        row(f"t{i}", name, error * 10**fold, fold)
-        for i, ratio in enumerate(ratios)
-        for fold in range(2)
-        for name, error in ((model, 0.01 * ratio), (other, 0.01))
-    )
 
 
 def test_firing_counts_units_and_compares_their_number_with_independent_ones():
@@ -84,8 +75,22 @@ def test_every_model_meets_every_fold():
 
 
 def test_folds_that_one_model_lacks_do_not_count():
-    rows = Rows([*errors(LOW_DEGREE, DENSE, (0.5, 0.5)), row("t0", DENSE, 1e-4, fold=4)])
-    assert real_tables.error_ratios(rows, LOW_DEGREE, DENSE, 1.0)["t0"] == pytest.approx(0.5)
+    pairs = [
+        row("t", name, mse * 10**fold, fold) for fold in (0, 1) for name, mse in ((LOW_DEGREE, 0.01), (DENSE, 0.02))
+    ]
+    rows = Rows([*pairs, row("t", DENSE, 1e-4, fold=4)])
+    assert real_tables.log_ratios(rows, LOW_DEGREE, DENSE, 1.0) == pytest.approx([-1, -1])
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_interval_over_folds_has_the_corrected_variance(share):
+    """The variance of the mean of J folds is (1/J + test rows / training rows) times that of a fold."""
+    values = np.array([0.3, 0.7, 0.4, 0.9])
+    found = real_tables.over_folds(values, share)
+    n_test, n_train = 1 / real_tables.FOLDS, share * (1 - 1 / real_tables.FOLDS)
+    error = np.sqrt((1 / 4 + n_test / n_train) * values.var(ddof=1))
+    assert found.estimate == pytest.approx(values.mean())
+    assert found.high - found.estimate == pytest.approx(stats.t.ppf(0.975, 3) * error)
 
 
 def test_charts_draw_the_numbers_of_their_frames():
