@@ -31,8 +31,9 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """Address of a scheduler that runs, with two workers."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster:
+    """Address of a scheduler that runs, with two workers: threads of this process, spoken to through sockets."""
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "memory_limit": None}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
         yield cluster.scheduler_address
 
 
