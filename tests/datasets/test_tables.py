@@ -192,6 +192,7 @@ def test_a_new_table_with_an_unknown_value_is_refused(tmp_path, cells, message):
         ("a,z\n0,1\n", "no target 'y' in the table"),
         ("y\n0\n", "no column is left"),
         ("a,a,y\n0,0,1\n", "two columns named 'a'"),
+        ("0,0,1.5\n0,1,2.5\n", "holds numbers in its first row, where names are due"),
         ("a,y\n0,1,5\n", "Expected 2 columns, got 3"),
         ("", "cannot read t.csv as CSV"),
     ],

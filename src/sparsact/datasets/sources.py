@@ -18,6 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from sparsact.datasets.spelling import as_number
+
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
 CSV_BLOCK_BYTES = 4 << 20
 PARQUET_BUFFER_BYTES = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
@@ -287,6 +289,8 @@ def _distinct(
     names: Sequence[str], path: Path, remedy: str = "give each its own name, in a first row of names"
 ) -> tuple[str, ...]:
     twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice and all(as_number(name) is not None for name in names):
+        raise ValueError(f"{path.name} holds numbers in its first row, where names are due: add a row of names.")
     if twice:
         raise ValueError(f"{path.name} has two columns named {twice[0]!r}; {remedy}.")
     return tuple(names)
