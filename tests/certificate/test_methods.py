@@ -38,10 +38,9 @@ def check(certificate, network, X):
 @pytest.mark.parametrize("method", METHODS)
 def test_brute_force(kind, method):
     rng = np.random.default_rng(7)
-    for n, s in ((1, 3), (4, 2), (6, 5), (7, 9)):
-        for _ in range(3):
-            network = random_network(kind, s, n, rng)
-            check(network.certify(method), network, points(n))
+    for n, s in ((1, 3), (4, 2), (4, 7), (6, 5), (7, 9)):
+        network = random_network(kind, s, n, rng)
+        check(network.certify(method), network, points(n))
 
 
 @pytest.mark.parametrize("kind", KINDS)
