@@ -33,6 +33,8 @@ from sparsact.transaction import lock_of, locked
 class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
+    table_: BucketTable
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
         "n_hashes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -81,7 +83,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         """A table to change; see :func:`sparsact.transaction.transaction`."""
         if "table_" not in self.__dict__:
             return lambda kept: None
-        self.table_, finish = self.table_.fork(apart=bool(self._compiled))
+        twin, finish = self.table_.fork(apart=bool(self._compiled))
+        self.table_ = twin
         return finish
 
     def _begin(self, X: Array, Y: Array, weights: Array) -> None:
