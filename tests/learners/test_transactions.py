@@ -123,8 +123,9 @@ def traced(call, place=None):
 
 
 @pytest.mark.parametrize(("name", "update", "asked"), CASES)
-def test_an_interrupt_leaves_all_or_nothing(name, update, asked):
+def test_an_interrupt_leaves_all_or_nothing(name, update, asked, monkeypatch):
     """Asked: the model has answered before the update, so that its table stays with the predictor."""
+    monkeypatch.setattr("sparsact.learners.lsh.table.ROWS_AT_ONCE", 7)  # tables are changed in several steps
     change, start = updates(name)[update], begun(name)
     if asked:
         start.predict(MODELS[name][1][:2])

@@ -21,13 +21,17 @@ class Undo:
         self._table = table
         self._n_buckets, self._n_keys = len(table.index), len(table.rows)
         self._unsaved = np.ones(self._n_buckets, dtype=bool)
+        self._last = np.empty(self._n_buckets, dtype=np.int64)  # place of a bucket among the ids of a call
         self._saved: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]] = []
 
     def save(self, ids: NDArray[np.int32]) -> None:
         """Keep what buckets hold, before it is changed; new buckets hold nothing."""
         old = ids[ids < self._n_buckets]
-        old = np.unique(old[self._unsaved[old]])
-        self._saved.append((self._table.counts[old], self._table.sums[old], old))
+        old = old[self._unsaved[old]]
+        places = np.arange(len(old))
+        self._last[old] = places
+        old = old[self._last[old] == places]  # each once, without sorting
+        self._saved.append((self._table.counts[old], self._table.sums.take(old, axis=0), old))
         self._unsaved[old] = False
 
     def restore(self) -> None:
