@@ -105,7 +105,7 @@ class Stream:
         return waiting + sum(count_rows(statistic) for statistic in self.statistics)
 
     def add(self, request: Request, X: NDArray[Any], batch: Batch, names: NDArray[Any] | None = None) -> None:
-        """Add the rows of a batch (or take them away), all or, on bad input, none.
+        """Add the rows of a batch (or take them away). After an error the stream is of no use: change a fork.
 
         Raises
         ------
@@ -133,6 +133,10 @@ class Stream:
         for batch in waiting:
             ones = np.ones((len(batch.y), self.n))
             self._digest(request, ones if self.encoding is None else pack(ones, self.encoding), batch)
+
+    def fork(self) -> Stream:
+        """A copy to change in this one's stead; the two share what changes leave alone."""
+        return replace(self, statistics=[each.fork() for each in self.statistics], undecided=[*self.undecided])
 
     def settled(self, request: Request) -> Stream:
         """The stream itself or, while all values are 1, a copy in which they are signs."""
