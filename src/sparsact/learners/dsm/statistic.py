@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.low_degree.normal_equations import Factor
 
 Array = NDArray[np.float64]
@@ -53,8 +54,9 @@ class RidgeStatistic:
         root = np.sqrt(weights)[:, None]
         features -= batch.feature_mean
         features *= root
-        batch.gram = features.T @ features  # one triangle is computed and copied: BLAS syrk
-        batch.cross = (root * (targets - batch.target_mean)).T @ features
+        with blas_threads(features.size * features.shape[1]):
+            batch.gram = features.T @ features  # one triangle is computed and copied: BLAS syrk
+            batch.cross = (root * (targets - batch.target_mean)).T @ features
         self.merge(batch)
 
     def merge(self, other: Self) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import aligned, check_row_weights
 from sparsact.kernels import buckets
-from sparsact.kernels.threads import threads
+from sparsact.kernels.threads import blas_threads, threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
 from sparsact.learners.lsh.joint import joint_solution
@@ -110,6 +110,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._rows: list[tuple[Array, Array, Array]] = []
         self._forget_solution()
 
+    @blas_threads(0)  # products of rows and a few directions: memory is what they wait for
     def _receive(self, X: Array, Y: Array, weights: Array, *, anew: bool, streaming: bool) -> None:
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
         if anew:
