@@ -41,7 +41,7 @@ test: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
 
 test-slow: .venv/dev .venv/docs
-	$(BIN)/python -m pytest --quiet -m slow
+	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough
 
 # Results must not depend on the processor: the numerical tests again, on the code paths of other machines' BLAS and on
 # every instruction set of the kernels. tests/test_forced.py fails where a variable has no effect. SkylakeX needs AVX-512.

@@ -36,6 +36,12 @@ def least_norm(features, y, weights=None, *, alpha=0.0, fit_intercept=True):
     return coef, target_mean - feature_mean @ coef
 
 
+def determined(design):
+    """Whether the rows determine each coefficient: whether the rank falls with its column."""
+    rank = np.linalg.matrix_rank(design)
+    return np.array([np.linalg.matrix_rank(np.delete(design, i, axis=1)) < rank for i in range(design.shape[1])])
+
+
 def tables(rng, kind, m, n):
     """Bits (m, n) of one kind of table: the degeneracies that real tables have."""
     bits = rng.integers(0, 2, (m, n))

@@ -22,14 +22,17 @@ void bind_exact(nb::module_& module) {
     });
     module.def(
         "add_products",
-        [](Limbs limbs, int base, std::optional<Index> index, Values a, std::optional<Values> b) {
+        [](Limbs limbs, int base, std::optional<Index> index, Values a, std::optional<Values> b,
+           std::optional<Values> c) {
             const std::uint64_t* at = index ? index->data() : nullptr;
             const double* times = b ? b->data() : nullptr;
+            const double* again = c ? c->data() : nullptr;
             nb::gil_scoped_release unlocked;
-            add_products(limbs.data(), limbs.shape(0), limbs.shape(1), base, at, a.data(), times, a.shape(0));
+            add_products(limbs.data(), limbs.shape(0), limbs.shape(1), base, at, a.data(), times, again,
+                         a.shape(0));
         },
         nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"),
-        nb::arg("b").none());
+        nb::arg("b").none(), nb::arg("c").none());
 }
 
 }  // namespace sparsact

@@ -62,7 +62,8 @@ Exponents exponent_range(const double* values, std::size_t count) {
 }
 
 void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, int base,
-                  const std::uint64_t* index, const double* a, const double* b, std::size_t count) {
+                  const std::uint64_t* index, const double* a, const double* b, const double* c,
+                  std::size_t count) {
     constexpr std::size_t ahead = 16;  // cells are visited at random: fetch those of a few rows at a time
     for (std::size_t i = 0; i < count; ++i) {
         if (index && i + ahead < count)
@@ -76,8 +77,19 @@ void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, in
             const Scaled y = scaled(b[i]);
             // A power of two, most often a weight of 1, only shifts: the product stays short.
             const int zeros = y.mantissa == std::uint64_t{1} << 52 ? 52 : 0;
-            add_scaled(cell, cells, base, wide_product(x.mantissa, y.mantissa >> zeros),
-                       x.exponent + y.exponent + zeros, x.negative != y.negative);
+            const Wide product = wide_product(x.mantissa, y.mantissa >> zeros);
+            const int exponent = x.exponent + y.exponent + zeros;
+            const bool negative = x.negative != y.negative;
+            if (c == nullptr) {
+                add_scaled(cell, cells, base, product, exponent, negative);
+                continue;
+            }
+            const Scaled z = scaled(c[i]);  // 159 bits: the low 53 of the product and the others take turns
+            const std::uint64_t low = low_word(product) & ((std::uint64_t{1} << 53) - 1);
+            const std::uint64_t high = low_word(product >> 53);
+            const bool sign = negative != z.negative;
+            add_scaled(cell, cells, base, wide_product(low, z.mantissa), exponent + z.exponent, sign);
+            add_scaled(cell, cells, base, wide_product(high, z.mantissa), exponent + z.exponent + 53, sign);
         }
     }
 }

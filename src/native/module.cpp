@@ -62,6 +62,7 @@ NB_MODULE(_native, module) {
     sparsact::bind_enumeration(module);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
+    sparsact::bind_fingerprint(module);
     sparsact::bind_flips(module);
     sparsact::bind_gather(module);
     sparsact::bind_hashing(module);

@@ -233,6 +233,10 @@ def checked_subset(subset: Iterable[int]) -> Subset:
     """``subset`` as a sorted tuple of integers."""
     if not isinstance(subset, Iterable):
         raise TypeError(f"a subset is a tuple of coordinates; got {subset!r}: for one coordinate write (i,).")
+    subset = tuple(subset)
+    strange = [i for i in subset if isinstance(i, bool | np.bool_) or not hasattr(i, "__index__")]
+    if strange:
+        raise TypeError(f"a subset holds coordinates, which are integers; got {strange[0]!r} among {subset!r}.")
     return tuple(sorted(index(i) for i in subset))
 
 

@@ -31,8 +31,9 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """Address of a scheduler that runs, with two workers."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster:
+    """Address of a scheduler that runs, with two workers: threads of this process, spoken to through sockets."""
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "memory_limit": None}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
         yield cluster.scheduler_address
 
 
@@ -110,7 +111,7 @@ def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, sc
         patch.setattr(Workers, "summed", summed)
         assert run(capsys, *words, "--cluster", scheduler, "--no-progress")[0] == 130
     assert passes == ["_Search"]
-    assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "choosing"}
+    assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "checking", "choosing"}
     assert run(capsys, *words)[0] == 0
     assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
 

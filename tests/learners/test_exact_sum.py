@@ -19,6 +19,7 @@ EDGES = [0.0, 1.0, 2.0**32, 2.0**-32, 5e-324, 2.2e-308, 1e300, 1e-300, 2.0**53 -
 EDGES += [-edge for edge in EDGES]
 doubles = st.sampled_from(EDGES) | st.floats(-1e300, 1e300) | st.integers(-5, 5).map(float)
 lists = st.lists(doubles, min_size=0, max_size=23)
+triples = st.lists(st.tuples(doubles, doubles, doubles), min_size=0, max_size=23)
 pairs = st.lists(st.tuples(doubles, doubles), min_size=0, max_size=23)
 
 
@@ -47,6 +48,33 @@ def same(a, b):
 @given(lists)
 def test_a_sum_is_the_rational_sum(values):
     assert one_sum(values).to_fractions() == [exact(values)]
+
+
+@properties
+@given(triples)
+def test_a_sum_of_triple_products_is_the_rational_one(factors):
+    a, b, c = np.array(factors, dtype=np.float64).reshape(-1, 3).T.copy()
+    sums = ExactSum.zeros((1,))
+    sums.add(a, b, np.zeros(len(a), dtype=np.uint64), c)
+    assert sums.to_fractions() == [sum((Fraction(x) * Fraction(y) * Fraction(z) for x, y, z in factors), Fraction(0))]
+
+
+@properties
+@given(pairs, doubles)
+def test_multiples_of_sums_are_rational(both, factor):
+    a, b = np.array(both, dtype=np.float64).reshape(-1, 2).T.copy()
+    sums = ExactSum.of(np.stack([a, b]))
+    sums.add_multiples(ExactSum.of(b), np.array([factor, -1.0]))
+    expected = [Fraction(x) + Fraction(factor) * Fraction(y) for x, y in both] + [Fraction(0)] * len(both)
+    assert sums.to_fractions() == expected
+
+
+@properties
+@given(lists, st.sampled_from([8388593, 8388587]))
+def test_residues_of_sums(values, prime):
+    total = exact(values)
+    expected = total.numerator * pow(total.denominator, -1, prime) % prime
+    assert one_sum(values).modulo(prime).tolist() == [expected]
 
 
 @properties
@@ -268,7 +296,7 @@ def test_totals_of_the_last_axis(values):
 
 
 @properties
-@given(st.integers(0, 5).flatmap(lambda n: arrays(np.float64, (3, 2**n), elements=doubles)), st.integers(1, 3))
+@given(st.integers(0, 4).flatmap(lambda n: arrays(np.float64, (3, 2**n), elements=doubles)), st.integers(1, 3))
 def test_the_transform_is_exact(values, n_threads):
     sums = ExactSum.of(values)
     before = canonical(sums)

@@ -302,8 +302,9 @@ def add_products(
     index: NDArray[np.uint64] | None,
     a: NDArray[np.float64],
     b: NDArray[np.float64] | None,
+    c: NDArray[np.float64] | None = None,
 ) -> None:
-    """Add the exact a[i] * b[i] to column index[i] (None: column i) of ``limbs`` (L, cells), in place.
+    """Add the exact a[i] * b[i] * c[i] to column index[i] (None: column i) of ``limbs`` (L, cells), in place.
 
     Limb l counts units of 2**(32 * (base + l)); the caller has made room for every digit of every product.
 
@@ -319,8 +320,10 @@ def add_products(
         First factors.
     b : ndarray of shape (m,), float64, or None
         Second factors; None for ones.
+    c : ndarray of shape (m,), float64, or None
+        Third factors, of which there are none without second ones; None for ones.
     """
-    _chosen.add_products(limbs, base, index, a, b)
+    _chosen.add_products(limbs, base, index, a, b, c)
 
 
 def _n_words(m: int) -> int:

@@ -23,7 +23,7 @@ from sparsact import kernels
 
 LIMB_BITS = 32
 _RADIX = 1 << LIMB_BITS
-_DIGITS_OF_ONE_ROW = 1 << (LIMB_BITS + 1)  # the most that one product adds to any limb
+_DIGITS_OF_ONE_ROW = 1 << (LIMB_BITS + 3)  # the most that one product adds to any limb
 _LARGEST = 1 << 62
 MOST_DIGIT = _RADIX  # of a normalised sum, in magnitude
 MOST_PLACES = 160  # limbs that products of doubles, and sums of them, can reach
@@ -94,16 +94,28 @@ class ExactSum:
         a: NDArray[np.float64],
         b: NDArray[np.float64] | None = None,
         index: NDArray[np.uint64] | None = None,
+        c: NDArray[np.float64] | None = None,
     ) -> None:
-        """Add the exact products ``a[i] * b[i]`` to entry ``index[i]`` in C order (entry ``i`` when None), in place."""
+        """Add the exact ``a[i] * b[i] * c[i]`` to entry ``index[i]`` in C order (entry ``i`` when None), in place."""
         low, high = kernels.exponent_range(a)
-        if b is not None:
-            low_b, high_b = kernels.exponent_range(b)
-            low, high = low + low_b, high + high_b
-        self._make_room(len(a) * _DIGITS_OF_ONE_ROW)
+        for factor in (b, c):
+            if factor is not None:
+                low_factor, high_factor = kernels.exponent_range(factor)
+                low, high = low + low_factor, high + high_factor
+        self._make_room(len(a) * _DIGITS_OF_ONE_ROW * (1 if c is None else 4))
         self._cover(low // LIMB_BITS, -(-high // LIMB_BITS))
         if len(self.limbs):
-            kernels.add_products(self.limbs.reshape(len(self.limbs), -1), self.base, index, a, b)
+            kernels.add_products(self.limbs.reshape(len(self.limbs), -1), self.base, index, a, b, c)
+
+    def add_multiples(self, other: ExactSum, factors: NDArray[np.float64]) -> None:
+        """Add the exact products of other sums and of factors, both broadcast to this shape, in place."""
+        other.normalize()
+        low, high = kernels.exponent_range(np.ascontiguousarray(factors).ravel())
+        self._make_room(len(other.limbs) * _DIGITS_OF_ONE_ROW)
+        self._cover(other.base + low // LIMB_BITS, other.base + len(other.limbs) + 1 - (-high // LIMB_BITS))
+        limbs, times = self.limbs.reshape(len(self.limbs), -1), _spread(factors, self.shape)
+        for place, limb in enumerate(other.limbs):
+            kernels.add_products(limbs, self.base - other.base - place, None, _spread(limb, self.shape), times)
 
     def merge(self, other: ExactSum, sign: int = 1) -> None:
         """Add (or, with sign -1, subtract) sums of the same shape, in place."""
@@ -174,6 +186,14 @@ class ExactSum:
         exponent = LIMB_BITS * (self.base + place)
         return np.asarray(np.ldexp(digits, exponent, out=digits)) if exponent else digits
 
+    def modulo(self, prime: int) -> NDArray[np.float64]:
+        """The sums as residues modulo an odd prime below 2**23; a power of two below the point is inverted."""
+        self.normalize()
+        total = np.zeros(self.shape, dtype=np.int64)
+        for limb in self.limbs[::-1]:
+            total = (total * (_RADIX % prime) + limb) % prime
+        return (total * pow(2, LIMB_BITS * self.base, prime) % prime).astype(np.float64)
+
     def to_fractions(self) -> list[Fraction]:
         """The sums as rationals, in C order; for the few totals that need exact arithmetic."""
         columns = self.limbs.reshape(len(self.limbs), prod(self.shape)).T.tolist()
@@ -199,6 +219,10 @@ class ExactSum:
     def times(self, sign: int) -> ExactSum:
         """The sums times 1 or -1."""
         return ExactSum(self.base, sign * self.limbs, self._bound)
+
+    def repeated(self, count: int) -> ExactSum:
+        """The one sum there is, ``count`` times."""
+        return ExactSum(self.base, np.repeat(self.limbs, count, axis=-1), self._bound)
 
     def grouped(self, order: NDArray[np.intp], first: NDArray[np.intp]) -> ExactSum:
         """Sums over groups of the last axis: put in ``order``, the groups begin at the increasing places ``first``."""
@@ -238,3 +262,8 @@ def _outside(limb: NDArray[np.int64]) -> bool:
 def _only_signs(limb: NDArray[np.int64], below: NDArray[np.int64]) -> bool:
     """Whether a top limb can be folded into the one below, which then stays above -2**32."""
     return not limb.size or bool(limb.max() <= 0 and limb.min() >= -1 and below[limb < 0].all())
+
+
+def _spread(values: NDArray[np.float64] | NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Values broadcast to a shape, in C order."""
+    return np.ascontiguousarray(np.broadcast_to(values, shape), dtype=np.float64).ravel()

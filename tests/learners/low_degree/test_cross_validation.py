@@ -136,6 +136,18 @@ def test_dealt(first, n_rows, n_folds, seed):
     assert len(set(rest.tolist())) == len(rest)
 
 
+@pytest.mark.parametrize("n_folds", [2**31, 2**16 + 1])
+def test_very_many_folds_are_dealt_without_an_array_of_them(n_folds):
+    """A block of 2**31 would take 16 GiB; 300 rows across the border of two blocks go to folds of their own in each."""
+    folds = dealt(n_folds - 100, 300, n_folds, 5)
+    assert ((folds >= 0) & (folds < n_folds)).all()
+    assert len(set(folds[:100].tolist())) == 100
+    assert len(set(folds[100:].tolist())) == 200
+    assert_array_equal(dealt(n_folds - 3, 7, n_folds, 5), folds[97:104])
+    with pytest.raises(MemoryError, match="smaller cv"):
+        LowDegreeRegressorCV(cv=n_folds, max_memory=1e8).partial_fit(SIGNS, Y)
+
+
 def test_dealing_looks_random():
     """Each fold stands at each place in 1/5 of 20,000 blocks; off by 0.02 (7 sigma) has a chance below 1e-9."""
     folds = dealt(0, 100_000, 5, 1).reshape(-1, 5)

@@ -21,15 +21,24 @@ def add_products(
     index: NDArray[np.uint64] | None,
     a: NDArray[np.float64],
     b: NDArray[np.float64] | None,
+    c: NDArray[np.float64] | None,
 ) -> None:
-    """Add the exact a[i] * b[i] to column index[i] of ``limbs``: limb l counts units of 2**(32 * (base + l)).
+    """Add the exact a[i] * b[i] * c[i] to column index[i] of ``limbs``: limb l counts units of 2**(32 * (base + l)).
 
     No rounding: each mantissa is cut into 27-bit halves, each product of halves into digits of 32 bits.
     """
     column = np.arange(len(a)) if index is None else index.astype(np.intp)
-    for x, x_exponent in _halves(a):
-        for y, y_exponent in [(np.ones(len(a), np.int64), np.zeros(len(a), np.int64))] if b is None else _halves(b):
-            _add_scaled(limbs, base, column, x * y, x_exponent + y_exponent)
+    parts = _halves(a)
+    for factor in (b, c):
+        if factor is not None:
+            parts = [
+                (half * y, exponent + y_exponent)
+                for mantissa, exponent in parts
+                for half, exponent in _halved(mantissa, exponent)
+                for y, y_exponent in _halves(factor)
+            ]
+    for mantissa, exponent in parts:
+        _add_scaled(limbs, base, column, mantissa, exponent)
 
 
 def _odd_mantissas(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -40,7 +49,12 @@ def _odd_mantissas(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDAr
 
 
 def _halves(values: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    mantissa, exponent = _odd_mantissas(values)
+    return _halved(*_odd_mantissas(values))
+
+
+def _halved(
+    mantissa: NDArray[np.int64], exponent: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     magnitude, sign = np.abs(mantissa), np.sign(mantissa)
     return [(sign * (magnitude & (2**27 - 1)), exponent), (sign * (magnitude >> 27), exponent + 27)]
 

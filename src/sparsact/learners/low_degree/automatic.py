@@ -51,7 +51,7 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
         return max((len(subset) for subset in request.subsets), default=0), "the subsets are listed."
     if batch.weights is not None:
         X, batch = X[batch.weights > 0], batch.positive()
-    batch = _of_size_one(batch)
+    batch = _of_size_one(batch, centred=penalty.fit_intercept)
     written, _ = recognized(X) if request.domain != "real" else ("real", None)
     degrees = list(_affordable(X.shape[1], batch, request, "dense" if written == "real" else request.solver, penalty))
     most = f"at most {degrees[-1]} is affordable for {len(X):,} rows of {X.shape[1]} columns"
@@ -76,10 +76,11 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
     return degree, f"least held-out error over degrees {fast[0]} to {fast[-1]}, because {obstacle}; {most}."
 
 
-def _of_size_one(batch: Batch) -> Batch:
-    """Targets scaled together by a power of two: the choice is the same, and their squares are float64."""
+def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
+    """Targets scaled by a power of two, so that squares are float64, and about their mean: the choice is the same."""
     _, exponent = np.frexp(np.abs(batch.y).max(initial=0.0))
-    return replace(batch, y=np.ldexp(batch.y, -int(exponent)))
+    y = np.ldexp(batch.y, -int(exponent))
+    return replace(batch, y=y - np.average(y, axis=0, weights=batch.weights) if centred else y)
 
 
 def _affordable(n: int, batch: Batch, request: Request, solver: str, penalty: Penalty) -> Iterator[int]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import Rows
-from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.points import Points
 
 MAX_N = 26
@@ -67,9 +67,9 @@ class Cells(Statistic):
         rows.weights, rows.sums = self.weights.take(place), self.sums.take(place)
         return rows
 
-    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+    def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1): ``G[S, T] = c(S xor T)``, look-ups alone."""
-        moments = self.weights.walsh_hadamard(n_threads=n_threads).to_float()
+        moments = read(self.weights.walsh_hadamard(n_threads=n_threads))
         codes = family.with_empty[:, 0]
         gram = np.empty((len(codes), len(codes)))
         for start in range(0, len(codes), _ROWS_AT_ONCE):

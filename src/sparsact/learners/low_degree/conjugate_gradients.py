@@ -16,6 +16,7 @@ from sparsact.learners.low_degree.family import Family
 _TOLERANCE = 1e-12
 _MOST_ITERATIONS = 2000
 _PROBE_ENTRIES = 200_000
+_NULL = 1e-6
 
 
 class CellEquations:
@@ -66,16 +67,36 @@ class CellEquations:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (probes, size))
         return float(np.mean([v @ self._solved(self._product(v), alpha)[0] for v in signs]))
 
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the rows determine each coefficient of ``[(), *family]``, (D + 1,).
+
+        What is left of a random vector less its projection on the range of G is a random null vector. It is zero, up to
+        the tolerance of conjugate gradients, at the coefficients that the rows determine, and below 1e-6 at any other
+        with a chance of about 1e-6 over the length of that unit vector's null part; two vectors are tried.
+        """
+        found = np.ones(len(self._chosen) + 1, dtype=bool)
+        if self._weights.all():
+            return found
+        rng = np.random.default_rng(0)
+        for vector in rng.normal(size=(2, len(self._chosen))):
+            null = vector - self._solved(self._product(vector), 0.0)[0]
+            found &= np.abs(np.concatenate([[self._mean @ null], null[self._graded]])) <= _NULL
+        return found
+
     def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
         """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,).
+
+        NaN where the rows do not determine the coefficient.
 
         Raises
         ------
         ValueError
-            If the rows do not determine one of these coefficients.
+            If conjugate gradients do not converge.
         """
-        variances = np.empty(len(places))
+        variances, identified = np.full(len(places), np.nan), self.identified()
         for i, place in enumerate(places.tolist()):
+            if not identified[place]:
+                continue
             unit = np.zeros(len(self._chosen))
             if place:
                 unit[self._graded[place - 1]] = 1.0
@@ -86,7 +107,10 @@ class CellEquations:
                 solution, _ = self._solved(unit, alpha)
             miss = self._product(solution) + alpha * solution - unit
             if not np.linalg.norm(miss) <= 1e-6 * np.linalg.norm(unit):
-                raise ValueError("the rows do not determine this coefficient; pass alpha > 0 or more rows.")
+                raise ValueError(
+                    "conjugate gradients did not find the variance of a coefficient, which the rows hardly determine; "
+                    "pass alpha > 0, a lower degree or more rows."
+                )
             variances[i] = solution @ self._product(solution)
             if place == 0:
                 variances[i] += self._fit_intercept / self.weight

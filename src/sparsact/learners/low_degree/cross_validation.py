@@ -208,7 +208,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             if not count_rows(statistic):
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         everything = stream.total()
-        of_size_one = stream.in_unit(everything.place())
+        place, least_squares = everything.place(), Penalty("ridge", 0.0, self.fit_intercept)
+        of_size_one = stream.in_unit(place, least_squares.origin(everything, place))
         squared, variance = fold_scores(of_size_one, request, degrees, alphas, fit_intercept=self.fit_intercept)
         results = summary(degrees, alphas, squared, variance)
         best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])

@@ -33,6 +33,10 @@ class Differences(ABC):
             return Ranked(kernels.subsets_in_order(family.n, size), family.n, size)
         return Listed(*kernels.symmetric_differences(family.with_empty))
 
+    def places(self, masks: Masks) -> NDArray[np.intp]:
+        """Places of some of the masks."""
+        return np.searchsorted(_spelled(self.masks), _spelled(masks))
+
     @property
     @abstractmethod
     def nbytes(self) -> int:
@@ -75,3 +79,9 @@ class Listed(Differences):
         """Moments (N,) arranged by pair, (D + 1, D + 1), for the family or a leading part of it."""
         size = len(family) + 1
         return np.asarray(moments[self.position[:size, :size]])
+
+
+def _spelled(masks: Masks) -> NDArray[np.bytes_]:
+    """Masks as strings of bytes that sort like the numbers they spell."""
+    words = np.ascontiguousarray(masks[:, ::-1].astype(">u8"))
+    return words.view(f"S{words.shape[1] * words.itemsize}").ravel()

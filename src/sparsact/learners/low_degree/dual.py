@@ -7,33 +7,34 @@ The Gram matrix between points of the monomials of degree a..d depends only on t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.modular import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
+from sparsact.learners.low_degree.real import monomials
 from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.points import Points, unpack
 
 _VALUES_AT_ONCE = 1 << 22
+_MONOMIALS_AT_ONCE = 1 << 12
 
 
-def krawtchouk_sums(n: int, degree: int, min_degree: int) -> NDArray[np.float64]:
-    """Kernel value at every Hamming distance 0..n, from exact integers; shape (n + 1,)."""
-    return np.array(
-        [
-            float(
-                sum(
-                    (-1) ** i * comb(h, i) * comb(n - h, size - i)
-                    for size in range(min_degree, degree + 1)
-                    for i in range(min(h, size) + 1)
-                )
-            )
-            for h in range(n + 1)
-        ]
-    )
+def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:
+    """Kernel value at every Hamming distance 0..n, exactly."""
+    return [
+        sum(
+            (-1) ** i * comb(h, i) * comb(n - h, size - i)
+            for size in range(min_degree, degree + 1)
+            for i in range(min(h, size) + 1)
+        )
+        for h in range(n + 1)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +65,65 @@ class Dual:
             values[rows] = between(there[rows].astype(np.float32), here, self.kernel) @ self.weights
         return values
 
+    def identified(self, family: Family, *, fit_intercept: bool) -> NDArray[np.bool_]:
+        """Whether the points determine each coefficient of ``[(), *family]``, (D + 1,), exactly.
+
+        With the design A of all coefficients, v random and ``A A' a = A v``, ``v - A' a`` is a random null vector of A,
+        here modulo a prime: zero at the coefficients that the points determine, at any other with a chance of one in
+        the prime; ``4 N D`` multiplications a prime.
+        """
+        signs, found = unpack(self.points).astype(np.float64), np.ones(len(family) + 1, dtype=bool)
+        rng = np.random.default_rng(0)
+        for prime in PRIMES:
+            vector = rng.integers(0, prime, len(found)).astype(np.float64)
+            vector[0] *= fit_intercept
+            images = np.full(len(signs), vector[0])
+            for places, features in _monomials_in_blocks(signs, family):
+                images = residues(images + features @ vector[places], prime)
+            combination = self._solved(family, images, prime, fit_intercept=fit_intercept)
+            found[0] &= residues(combination.sum(keepdims=True), prime)[0] == vector[0] or not fit_intercept
+            for places, features in _monomials_in_blocks(signs, family):
+                found[places] &= residues(combination @ features, prime) == vector[places]
+        return found
+
+    def _solved(
+        self, family: Family, images: NDArray[np.float64], prime: int, *, fit_intercept: bool
+    ) -> NDArray[np.float64]:
+        """Solution a of ``A A' a = images`` modulo a prime, (N,)."""
+        assert family.span is not None  # noqa: S101 - the plan refuses lists
+        gram = _residues_between(self.points, krawtchouk_sums(family.n, *family.span[::-1]), prime, int(fit_intercept))
+        pivots, rows = reduced_echelon(np.concatenate([gram, images[:, None]], axis=1), prime)
+        solution = np.zeros(len(images))
+        kept = pivots < len(images)
+        solution[pivots[kept]] = rows[kept, -1]
+        return solution
+
+
+def _monomials_in_blocks(
+    signs: NDArray[np.float64], family: Family
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Places in ``[(), *family]``, and the monomials there, (N, block)."""
+    for start in range(0, len(family), _MONOMIALS_AT_ONCE):
+        places = np.arange(start, min(start + _MONOMIALS_AT_ONCE, len(family)))
+        yield places + 1, monomials(signs, family.part(places))
+
+
+def _residues_between(points: Points, kernel: list[int], prime: int, added: int) -> NDArray[np.float64]:
+    signs = unpack(points).astype(np.float32)
+    return between(signs, signs, np.array([(value + added) % prime for value in kernel], dtype=np.float64))
+
 
 def between(a: NDArray[np.float32], b: NDArray[np.float32], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kernel values (len(a), len(b)) between signs: the distance ``(n - <a, b>) / 2`` is exact in float32."""
     distance = ((a.shape[1] - a @ b.T) / 2).astype(np.int32)
     return np.asarray(np.take(kernel, distance))
+
+
+def kernel_rank(points: Points, kernel: list[int], *, fit_intercept: bool) -> int:
+    """Rank of the monomials over distinct points, with a column of ones if there is an intercept."""
+    return max(
+        len(reduced_echelon(_residues_between(points, kernel, prime, int(fit_intercept)), prime)[0]) for prime in PRIMES
+    )
 
 
 def solve_dual(
@@ -87,7 +142,8 @@ def solve_dual(
     weights = rows.weights.take(kept).to_float()
     targets = rows.sums.take(kept).to_float().T / weights[:, None]
     points = Points.from_codes(np.ascontiguousarray(rows.codes[kept]), rows.n)
-    kernel = krawtchouk_sums(rows.n, degree, min_degree)
+    sums = krawtchouk_sums(rows.n, degree, min_degree)
+    kernel = np.array([float(value) for value in sums])
     signs = unpack(points).astype(np.float32)
     gram = between(signs, signs, kernel)
     root, share, mean = np.sqrt(weights), weights / weights.sum(), np.zeros(rows.n_targets)
@@ -98,10 +154,10 @@ def solve_dual(
     gram *= np.outer(root, root)
     filled = 0.0
     if fit_intercept:  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
-        hole = gram.trace() / len(gram)
+        hole = max(kernel[0], 1.0) * weights.sum() / len(gram)
         gram += hole * np.outer(root, root) / weights.sum()
-        filled = hole / (hole + alpha) if hole else 0.0
-    factor = Factor(gram, alpha)
+        filled = hole / (hole + alpha)
+    factor = Factor(gram, alpha, lambda: kernel_rank(points, sums, fit_intercept=fit_intercept))
     dual = root[:, None] * factor.solve(root[:, None] * (targets - mean))
     if fit_intercept:
         intercept = mean - row_mean @ dual + (share @ row_mean) * dual.sum(axis=0)

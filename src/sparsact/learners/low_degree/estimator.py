@@ -213,13 +213,14 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         try:
             place = statistic.place()
             unit = 2.0 ** (LIMB_BITS * place)
-            found = self._in_unit(statistic.in_unit(place), request, penalty.over(unit))
+            origin = penalty.origin(statistic, place)
+            found = self._in_unit(statistic.in_unit(place, origin), request, penalty.over(unit))
         except OverflowError as error:  # no rows can do that, but a file that was made up may say so
             raise ValueError(f"the sums of targets are beyond any float ({error}); fit the rows again.") from error
-        return found.of_targets_over(unit, penalty)
+        return found.of_targets(unit, origin, penalty)
 
     def _in_unit(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
-        """The solution of a statistic whose targets are of size one."""
+        """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
         if isinstance(statistic, RealStatistic):
             if penalty.kind == "correlation":
                 raise ValueError(

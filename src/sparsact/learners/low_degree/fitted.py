@@ -15,11 +15,13 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import threads
 from sparsact.learners.door import validated
+from sparsact.learners.low_degree.aliases import agreeing, aliases
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
+from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.polynomial import Polynomial
 from sparsact.learners.low_degree.solve import Solution
 from sparsact.learners.low_degree.storage import save_learner
-from sparsact.learners.low_degree.stream import Stream
+from sparsact.learners.low_degree.stream import Request, Stream
 from sparsact.learners.points import Encoding, kernel_dtype, pack
 
 
@@ -96,8 +98,68 @@ class FittedLowDegree(ABC):
         """Rows of non-zero weight seen so far."""
         return self.stream_.n_rows if "stream_" in self.__dict__ else self._fitted.n_rows
 
+    def identified(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.bool_]:
+        """Whether the rows determine the coefficients of ``subsets`` (default: ``subsets_``) without a penalty, (N,).
+
+        They do not where another combination of coefficients gives the same values on all rows: constant or repeated
+        columns, groups of one-hot columns, more monomials than distinct rows. The estimate is then one of many.
+
+        Raises
+        ------
+        ValueError
+            If the model was loaded without its statistic, and its file does not say.
+
+        Notes
+        -----
+        Decided exactly for points of the cube, by elimination modulo two primes; within rounding for real columns, and
+        where conjugate gradients solve.
+        """
+        known, places = self._fitted.identified, self._places(subsets)
+        if known is None:
+            statistic, family = self._statistic("what its rows determine"), self._polynomial.family
+            known = normal_equations(statistic, family, fit_intercept=self._fitted.penalty.fit_intercept).identified
+        return known[1:] if places is None else known[places]
+
+    def aliases(self, subset: Iterable[int]) -> list[Subset]:
+        """The other monomials, ``()`` for a constant among them, that agree up to sign with ``subset`` on all rows.
+
+        Raises
+        ------
+        ValueError
+            If the subset is not among the fitted monomials, or if the model was loaded without its statistic.
+
+        Examples
+        --------
+        >>> from sparsact import LowDegreeRegressor
+        >>> X = [[0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
+        >>> model = LowDegreeRegressor(1).fit(X, [1.0, 2.0, 1.5, 2.5])
+        >>> model.aliases((0,)), model.aliases((2,)), model.identified()
+        ([(1,)], [()], array([False, False, False]))
+        """
+        places, family = self._places([subset]), self._polynomial.family
+        assert places is not None  # noqa: S101 - one subset is named
+        dual = self._polynomial.dual
+        if dual is None:
+            found = aliases(self._statistic("which monomials agree"), family, int(places[0]))
+        else:
+            found = agreeing(dual.points, family, int(places[0]))
+        everything = [(), *self.subsets_]
+        return [everything[place] for place in found.tolist()]
+
+    def _statistic(self, what: str) -> Any:
+        """The statistic of all rows."""
+        if "stream_" not in self.__dict__:
+            raise ValueError(f"a model without its statistic does not know {what}; save it with statistic=True.")
+        return self.stream_.settled(self._request()).total()
+
+    @abstractmethod
+    def _request(self) -> Request:
+        """What the parameters ask of the statistic."""
+
     def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.float64]:
         """Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,), or (T, N) for several.
+
+        NaN where the rows do not determine the coefficient, with a penalty too; see :meth:`identified`.
 
         Raises
         ------
@@ -109,7 +171,10 @@ class FittedLowDegree(ABC):
     def confidence_intervals(
         self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
     ) -> NDArray[np.float64]:
-        """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2) or (T, N, 2)."""
+        """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2) or (T, N, 2).
+
+        NaN where the rows do not determine the coefficient; see :meth:`identified`.
+        """
         return np.asarray(self._squeezed(confidence_intervals(self._fitted, self._places(subsets), confidence)))
 
     def save(self, path: str | Path, *, statistic: bool = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,13 @@ from numpy.typing import NDArray
 
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
+from sparsact.learners.low_degree.normal_equations import NormalEquations, normal_equations
 from sparsact.learners.low_degree.plan import plan
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import Penalty, solve, squared_error
 from sparsact.learners.low_degree.stream import Request, Stream
+
+_MOST_SHUFFLED = 1 << 16
 
 
 def fold_scores(
@@ -83,8 +87,8 @@ def _by_equations(
     train, test = training.part(leading), held_out.part(leading)
     errors = []
     for alpha in alphas:
-        coef = Factor(train.gram, alpha).solve(train.rhs)
-        errors.append(test.squared_error(coef, train.target_mean - train.feature_mean @ coef) / test.weight)
+        coef = train.factor(alpha).solve(train.rhs)
+        errors.append(test.squared_error(coef, train.feature_mean, train.target_mean) / test.weight)
     return np.stack(errors)
 
 
@@ -123,13 +127,25 @@ def summary(
 def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
     """Folds of rows first..first + n_rows - 1 of a stream: each block of ``n_folds`` rows is a random permutation.
 
-    Depends on the row's number and the seed alone, not on how the stream was cut.
+    Depends on the row's number and the seed alone, not on how the stream was cut. Blocks of very many folds are never
+    written out: their permutations are affine, with a random multiplier and shift.
     """
+    if n_folds > _MOST_SHUFFLED:
+        return np.array([_affine(row // n_folds, row % n_folds, n_folds, seed) for row in range(first, first + n_rows)])
     block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
     numbers = block[:, None] * n_folds + np.arange(n_folds)
     keys = _mixed(numbers.astype(np.uint64), seed)
     folds = keys.argsort(axis=1, kind="stable").ravel()
     return folds[first % n_folds :][:n_rows]
+
+
+def _affine(block: int, place: int, n_folds: int, seed: int) -> int:
+    """Where a permutation that depends on the block and the seed takes a place."""
+    for draw in count():
+        shift, factor = (int(word) for word in _mixed(np.array([block, draw + 1], dtype=np.uint64), seed))
+        if gcd(factor, n_folds) == 1:
+            return (factor * place + shift) % n_folds
+    raise AssertionError  # some odd number in 64 bits is prime to n_folds
 
 
 def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:

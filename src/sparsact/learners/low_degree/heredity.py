@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from sparsact.hypercube import Subset
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
+from sparsact.learners.low_degree.normal_equations import NormalEquations
 
 _LEVEL = 0.05
 
@@ -51,12 +51,12 @@ def _parts(subset: Subset) -> list[Subset]:
 def _significant(equations: NormalEquations, places: list[int], n_candidates: int) -> list[int]:
     """The last ``n_candidates`` places whose t-test passes."""
     part = equations.part(np.array(places, dtype=np.intp))
-    factor = Factor(part.gram, 0.0)
+    factor = part.factor(0.0)
     freedom = part.n_rows - factor.rank - 1
     if freedom < 1:
         return places[-n_candidates:]  # nothing can be tested: the rows are too few to refuse anything
     coef = factor.solve(part.rhs)
-    variance = part.squared_error(coef, part.target_mean - part.feature_mean @ coef) / freedom
+    variance = part.squared_error(coef, part.feature_mean, part.target_mean) / freedom
     error = np.sqrt(np.maximum(factor.inverse.diagonal(), 0.0)[:, None] * variance)
     critical = t.ppf(1 - _LEVEL / (2 * n_candidates * coef.shape[1]), freedom)
     passed = (np.abs(coef) > critical * error).any(axis=1)[-n_candidates:]

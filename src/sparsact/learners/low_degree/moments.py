@@ -13,7 +13,7 @@ from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import Rows
-from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
 
@@ -68,10 +68,13 @@ class Moments(Statistic):
         self._waiting.merge(rows)
         self.digest()
 
-    def in_unit(self, place: int) -> Self:
-        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums."""
         self.digest()
-        return super().in_unit(place)
+        return super().in_unit(place, origin)
+
+    def _weights_of_sums(self) -> ExactSum:
+        return self.weights.take(self.differences.places(self.family.with_empty))
 
     def digest(self) -> None:
         """Turn the waiting rows into moments."""
@@ -100,10 +103,10 @@ class Moments(Statistic):
         self.weights.merge(other.weights, sign)
         self.sums.merge(other.sums, sign)
 
-    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+    def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), for the family or a leading part of it."""
         self.digest()
-        return self.differences.gram(self.family.leading(family), self.weights.to_float(), n_threads=n_threads)
+        return self.differences.gram(self.family.leading(family), read(self.weights), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""

@@ -9,17 +9,22 @@ of least norm, the limit of ridge.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import frexp
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, norm
 
 from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.row_space import RowSpace
 from sparsact.learners.low_degree.statistic import Statistic
 
 _ROWS_AT_ONCE = 64
+_SAME = 1e-8  # of a length: less apart, a vector lies in the space that rounded sums span
+_WELL_CONDITIONED = 1e-8  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,10 @@ class NormalEquations:
         Weighted squares of the centred targets.
     weight, n_rows : float, int
         Total weight; rows of non-zero weight.
+    row_space : RowSpace or None
+        What decides rank exactly; None for real columns, whose sums are rounded.
+    noise : float
+        What rounding may have done to the eigenvalues of ``gram``, where ``row_space`` is None.
     """
 
     gram: NDArray[np.float64]
@@ -47,6 +56,8 @@ class NormalEquations:
     target_squares: NDArray[np.float64]
     weight: float
     n_rows: int
+    row_space: RowSpace | None = None
+    noise: float = 0.0
 
     def part(self, chosen: slice | NDArray[np.intp]) -> NormalEquations:
         """The equations of some of the features alone."""
@@ -55,11 +66,33 @@ class NormalEquations:
             gram=self.gram[chosen][:, chosen],
             rhs=self.rhs[chosen],
             feature_mean=self.feature_mean[chosen],
+            row_space=None if self.row_space is None else self.row_space.part(chosen),
         )
 
-    def squared_error(self, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weighted squared error on these rows of a model, coef (D, T) and intercept (T,), per target."""
-        shift = self.target_mean - intercept - self.feature_mean @ coef
+    def factor(self, alpha: float) -> Factor:
+        """Factor of ``gram + alpha``."""
+        return Factor(self.gram, alpha, None if self.row_space is None else self.row_space.rank, noise=self.noise)
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the rows determine each coefficient of the empty subset and the features, (D + 1,)."""
+        factor = self.factor(0.0)
+        if factor.rank == len(self.gram):
+            return np.ones(len(self.gram) + 1, dtype=bool)
+        if self.row_space is not None:
+            return self.row_space.identified
+        missed = np.diag(factor.projection) < 1 - _SAME
+        own = self.feature_mean - factor.projection @ self.feature_mean
+        return np.concatenate([[norm(own) <= _SAME * norm(self.feature_mean)], ~missed])
+
+    def squared_error(
+        self, coef: NDArray[np.float64], feature_mean: NDArray[np.float64], target_mean: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Weighted squared error on these rows, per target, of ``target_mean + (features - feature_mean) @ coef``.
+
+        Means are subtracted from means, so that nothing large cancels.
+        """
+        shift = (self.target_mean - target_mean) - (self.feature_mean - feature_mean) @ coef
         fitted = np.einsum("dt,dt->t", coef, self.gram @ coef - 2 * self.rhs)
         return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
 
@@ -72,17 +105,23 @@ def normal_equations(
     correlations = statistic.correlations(family, n_threads=n_threads)
     weight = float(gram[0, 0])
     if fit_intercept and weight > 0:
-        sums = gram[0, 1:]
+        sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
         feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
         rhs = correlations[:, 1:] - np.outer(target_mean, sums)
-        centred = gram[1:, 1:]
+        centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
         for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-            centred[start : start + _ROWS_AT_ONCE] -= np.outer(sums[start : start + _ROWS_AT_ONCE], feature_mean)
+            block = centred[start : start + _ROWS_AT_ONCE]
+            block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
+            block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
+            block /= scale
     else:
         feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
         centred, rhs = gram[1:, 1:], correlations[:, 1:]
     squares = np.maximum(statistic.totals.squares_about(target_mean), 0.0)
-    return NormalEquations(centred, rhs.T.copy(), feature_mean, target_mean, squares, weight, statistic.totals.n_rows)
+    row_space = RowSpace(statistic, family, fit_intercept)
+    return NormalEquations(
+        centred, rhs.T.copy(), feature_mean, target_mean, squares, weight, statistic.totals.n_rows, row_space
+    )
 
 
 class Factor:
@@ -90,35 +129,58 @@ class Factor:
 
     On all points of the cube, equally often, characters are orthogonal: G is diagonal, and division is all there is.
 
+    Parameters
+    ----------
+    gram : ndarray of shape (D, D)
+        G, positive semidefinite.
+    alpha : float
+        The penalty.
+    rank : callable, default=None
+        Returns the rank of G. It is called only where rounding leaves a doubt. None: the number of eigenvalues above
+        ``noise``.
+    noise : float, default=0.0
+        What rounding may have done to the eigenvalues of G, besides ``D * eps`` times the largest.
+
     Attributes
     ----------
     method : str
         ``"division"``, ``"Cholesky"`` or ``"eigenvectors"``.
     rank : int
-        Numerical rank of G as far as it matters: D, or the number of eigenvalues above ``D * eps`` times the largest.
+        Rank of G where it was needed, else D.
     """
 
-    def __init__(self, gram: NDArray[np.float64], alpha: float) -> None:
+    def __init__(
+        self,
+        gram: NDArray[np.float64],
+        alpha: float,
+        rank: Callable[[], int] | None = None,
+        *,
+        noise: float = 0.0,
+    ) -> None:
         self._gram = gram
         self._alpha = alpha
         self._values: NDArray[np.float64]
         size = self.rank = len(gram)
-        diagonal = gram.diagonal()
-        if size == 0 or (not gram[0, 1:].any() and np.count_nonzero(gram) == np.count_nonzero(diagonal) == size):
-            self.method, self._values = "division", diagonal
+        if size == 0 or _well_conditioned_diagonal(gram):
+            self.method, self._values = "division", gram.diagonal()
             return
         shifted = gram.T.copy(order="F")  # symmetric: its rows are its columns
         shifted.ravel(order="K")[:: size + 1] += alpha
         bound = float(shifted.trace())  # of the 2-norm
         self._cholesky, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1, clean=0)
+        noise = max(noise, size * np.finfo(float).eps * bound)
+        least = 10 * noise / bound if rank is None and bound else _WELL_CONDITIONED
         # With a penalty, (|G| + alpha) / alpha bounds the condition, which then need not be estimated.
-        accurate = not failed and (alpha > size * 2e-15 * bound or self._reciprocal_condition(gram) > size * 2e-15)
+        accurate = not failed and (alpha > least * bound or self._reciprocal_condition(gram) > least)
+        if not accurate and rank is not None:
+            self.rank = rank()
+            accurate = not failed and self.rank == size
         self.method = "Cholesky" if accurate else "eigenvectors"
         if not accurate:
             values, vectors = eigh(gram)
-            kept = values > size * np.finfo(float).eps * max(values[-1], 0.0)
-            self._values, self._vectors = values[kept], vectors[:, kept]
-            self.rank = int(kept.sum())
+            if rank is None:
+                self.rank = int(np.count_nonzero(values > noise))
+            self._values, self._vectors = values[size - self.rank :], vectors[:, size - self.rank :]
 
     def _reciprocal_condition(self, gram: NDArray[np.float64]) -> float:
         return float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
@@ -130,6 +192,11 @@ class Factor:
         if self.method == "Cholesky":
             return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
         return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
+
+    @cached_property
+    def projection(self) -> NDArray[np.float64]:
+        """Orthogonal projection on the range of G, D x D."""
+        return self._vectors @ self._vectors.T if self.method == "eigenvectors" else np.eye(len(self._gram))
 
     @cached_property
     def inverse(self) -> NDArray[np.float64]:
@@ -153,4 +220,14 @@ class Factor:
         r"""Trace of the smoother, :math:`\operatorname{tr}((G + \alpha I)^{-1} G)`; the rank when alpha is 0."""
         if self._alpha == 0:
             return float(self.rank)
+        if self.method != "Cholesky":
+            return float((self._values / (self._values + self._alpha)).sum())
         return float(np.einsum("ij,ji->", self.inverse, self._gram))
+
+
+def _well_conditioned_diagonal(gram: NDArray[np.float64]) -> bool:
+    """Whether a matrix is diagonal, and no entry so small that rounding may have made it."""
+    diagonal = gram.diagonal()
+    if gram[0, 1:].any() or not diagonal.min() > _WELL_CONDITIONED * diagonal.max():
+        return False
+    return bool(np.count_nonzero(gram) == len(gram))

@@ -56,6 +56,10 @@ class Polynomial:
         coef[order] = correlations(self.dual.points, weights, self.family.masks[order]).to_float().T
         return coef
 
+    def plus(self, constants: NDArray[np.float64]) -> Polynomial:
+        """The polynomial plus a constant for each target, (T,)."""
+        return Polynomial(self.family, self.__dict__.get("coef"), self.intercept + constants, self.dual)
+
     def times(self, factor: float) -> Polynomial:
         """The polynomial times a number."""
         dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * factor)

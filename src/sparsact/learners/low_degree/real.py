@@ -13,9 +13,10 @@ from sparsact.hypercube import sizes
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.totals import check_alike
+from sparsact.learners.low_degree.totals import MOST_PLACE, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
+_EPS = float(np.finfo(float).eps)
 NO_TARGET = -(1 << 20)
 MOST_PRODUCT = 1e100
 
@@ -47,6 +48,7 @@ class RealStatistic:
         self.rhs = np.zeros((len(family), n_targets))
         self.target_squares = np.zeros(n_targets)
         self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
+        self._read_over = 0  # place of the unit that a view gives targets in
 
     @property
     def nbytes(self) -> int:
@@ -79,6 +81,7 @@ class RealStatistic:
     def copy(self) -> RealStatistic:
         """An independent copy."""
         twin = RealStatistic(self.family, self.n_targets)
+        twin._read_over = self._read_over
         twin.merge(self)
         return twin
 
@@ -90,12 +93,16 @@ class RealStatistic:
         ValueError
             If targets differ so much in size that no unit serves all.
         """
-        return place_of(self.exponents)
+        return place_of(self.exponents) - self._read_over
 
-    def in_unit(self, place: int) -> RealStatistic:
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """Zeros: what depends on targets is kept about their mean."""
+        return np.zeros(self.n_targets)
+
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> RealStatistic:
         """The same rows with targets over ``2**(32 * place)``; to read from, as it shares the sums."""
         view = copy(self)
-        view.exponents = np.where(self.exponents == NO_TARGET, NO_TARGET, self.exponents - LIMB_BITS * place)
+        view._read_over = self._read_over + place
         return view
 
     def _block(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> RealStatistic:
@@ -106,9 +113,8 @@ class RealStatistic:
         block.exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
         block.exponents[~y.any(axis=0)] = NO_TARGET
         y = np.ldexp(y, -LIMB_BITS * block.place())
-        block.feature_mean, block.target_mean = weights @ features / block.weight, weights @ y / block.weight
-        features -= block.feature_mean
-        targets = y - block.target_mean
+        block.feature_mean, features = _about_mean(features, weights, block.weight)
+        block.target_mean, targets = _about_mean(y, weights, block.weight)
         weighted = weights[:, None] * targets
         block.rhs, block.target_squares = features.T @ weighted, np.einsum("mt,mt->t", weighted, targets)
         features *= np.sqrt(weights)[:, None]
@@ -117,7 +123,8 @@ class RealStatistic:
 
     def _join(self, other: RealStatistic, sign: int) -> None:
         exponents = np.maximum(self.exponents, other.exponents)
-        mine, theirs = (_over(statistic, place_of(exponents)) for statistic in (self, other))
+        place = place_of(exponents) - self._read_over
+        mine, theirs = _over(self, place), _over(other, place)
         weight = self.weight + sign * other.weight
         share = sign * other.weight / weight if weight else 0.0
         features, targets = other.feature_mean - self.feature_mean, theirs.target_mean - mine.target_mean
@@ -134,14 +141,26 @@ class RealStatistic:
         """The equations of the family."""
         its = _over(self, 0)
         if fit_intercept:
-            return NormalEquations(
-                self.gram, its.rhs, self.feature_mean, its.target_mean, its.target_squares, self.weight, self.n_rows
-            )
-        gram = self.gram + self.weight * np.outer(self.feature_mean, self.feature_mean)
-        rhs = its.rhs + self.weight * np.outer(self.feature_mean, its.target_mean)
-        squares = its.target_squares + self.weight * its.target_mean**2
-        no_features, no_targets = np.zeros(len(self.family)), np.zeros(self.n_targets)
-        return NormalEquations(gram, rhs, no_features, no_targets, squares, self.weight, self.n_rows)
+            gram, rhs, squares = self.gram, its.rhs, its.target_squares
+            feature_mean, target_mean = self.feature_mean, its.target_mean
+        else:
+            gram = self.gram + self.weight * np.outer(self.feature_mean, self.feature_mean)
+            rhs = its.rhs + self.weight * np.outer(self.feature_mean, its.target_mean)
+            squares = its.target_squares + self.weight * its.target_mean**2
+            feature_mean, target_mean = np.zeros(len(self.family)), np.zeros(self.n_targets)
+        return NormalEquations(
+            gram, rhs, feature_mean, target_mean, squares, self.weight, self.n_rows, noise=self._noise(gram)
+        )
+
+    def _noise(self, gram: NDArray[np.float64]) -> float:
+        """What rounding may have done to eigenvalues of the Gram matrix: a generous multiple of what is expected.
+
+        Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features less their mean by ``eps`` of
+        the mean.
+        """
+        own = (len(self.family) + self.n_rows**0.5) * float(gram.trace())
+        of_means = self.weight * float(self.feature_mean @ self.feature_mean)
+        return 8 * _EPS * (own + 2 * float(np.sqrt(own * of_means))) + self.weight * _EPS**2 * of_means
 
 
 class _Targets(NamedTuple):
@@ -161,6 +180,17 @@ def _over(statistic: RealStatistic, place: int) -> _Targets:
     return _Targets(np.ldexp(means, shift), np.ldexp(rhs, shift), np.ldexp(squares, 2 * shift))
 
 
+def _about_mean(
+    values: NDArray[np.float64], weights: NDArray[np.float64], weight: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted means, and the values less them; twice, as the rounding of the first may exceed what is left."""
+    mean = weights @ values / weight
+    values = values - mean
+    rest = weights @ values / weight
+    values -= rest
+    return mean + rest, values
+
+
 def place_of(exponents: NDArray[np.int64]) -> int:
     """Place on the grid of limbs of a unit for targets of these exponents."""
     there = np.flatnonzero(exponents != NO_TARGET)
@@ -168,7 +198,7 @@ def place_of(exponents: NDArray[np.int64]) -> int:
         return 0
     small, large = (int(there[choose(exponents[there])]) for choose in (np.argmin, np.argmax))
     check_alike(int(exponents[large] - exponents[small]), small, large)
-    return int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS
+    return min(int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS, MOST_PLACE)
 
 
 def check_products(features: NDArray[np.float64], family: Family) -> None:

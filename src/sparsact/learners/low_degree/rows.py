@@ -12,7 +12,7 @@ from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.statistic import Statistic, row_sums
+from sparsact.learners.low_degree.statistic import Reading, Statistic, row_sums
 from sparsact.learners.points import Points
 
 
@@ -62,10 +62,10 @@ class Rows(Statistic):
         self.totals.merge(other.totals, sign)
         self._append(other.codes, other.weights.times(sign), other.sums.times(sign))
 
-    def in_unit(self, place: int) -> Self:
-        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums."""
         self.join()
-        return super().in_unit(place)
+        return super().in_unit(place, origin)
 
     def _append(self, codes: NDArray[np.uint64], weights: ExactSum, sums: ExactSum) -> None:
         self._appended.append((codes, weights, sums))
@@ -95,11 +95,11 @@ class Rows(Statistic):
         self.weights, self.sums = weights.take(kept), sums.take(kept)
         self._n_joined = len(kept)
 
-    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+    def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), from the unique symmetric differences."""
         differences = Differences.of(family)
         moments = correlations(self.points, self.weights, differences.masks, n_threads=n_threads)
-        return differences.gram(family, moments.to_float(), n_threads=n_threads)
+        return differences.gram(family, read(moments), n_threads=n_threads)
 
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""

@@ -35,6 +35,12 @@ class Penalty:
     alpha: float
     fit_intercept: bool
 
+    def origin(self, statistic: Any, place: int) -> NDArray[np.float64]:
+        """What the intercept may take from targets in the unit of a place beforehand: their mean, (T,)."""
+        if self.fit_intercept and self.kind != "correlation":
+            return np.asarray(statistic.mean(place))
+        return np.zeros(statistic.n_targets)
+
     def over(self, unit: float) -> Penalty:
         """The same penalty for targets over a unit: that on a square is as it was, that on a size is in the unit."""
         if self.kind != "lasso":
@@ -85,18 +91,19 @@ class Solution:
     encoding: Encoding | None = None
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
+    said_identified: NDArray[np.bool_] | None = None  # by the file
     choice: Choice | None = None
     unit: float = 1.0
 
-    def of_targets_over(self, unit: float, penalty: Penalty) -> Solution:
-        """The solution for the targets themselves, where it was found for targets over a unit."""
-        self.polynomial, self.unit, self.penalty = self.polynomial.times(unit), unit, penalty
+    def of_targets(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
+        """The solution for the targets themselves, where it was found for targets over a unit, less an origin."""
+        self.polynomial, self.unit, self.penalty = self.polynomial.plus(origin).times(unit), unit, penalty
         return self
 
     @cached_property
     def factor(self) -> Factor | None:
         """Factor of the normal equations, when they were written out."""
-        return None if self.equations is None else Factor(self.equations.gram, self.penalty.alpha)
+        return None if self.equations is None else self.equations.factor(self.penalty.alpha)
 
     @cached_property
     def residual_degrees_of_freedom(self) -> float:
@@ -111,8 +118,21 @@ class Solution:
             self.parameters = size if self.factor is None else self.factor.effective_parameters
         return self.n_rows - self.parameters - self.penalty.fit_intercept
 
+    @cached_property
+    def identified(self) -> NDArray[np.bool_] | None:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if only they could tell."""
+        if self.equations is not None:
+            return self.equations.identified
+        if self.cells is not None:
+            return self.cells.identified()
+        if self.polynomial.dual is not None:
+            return self.polynomial.dual.identified(self.polynomial.family, fit_intercept=self.penalty.fit_intercept)
+        return self.said_identified
+
     def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
+
+        NaN where the rows do not determine the coefficient.
 
         Raises
         ------
@@ -123,6 +143,7 @@ class Solution:
             covariance, mean = self.factor.unscaled_covariance, self.equations.feature_mean
             own = self.penalty.fit_intercept / self.total_weight + mean @ covariance @ mean
             self.variances = np.concatenate([[own], covariance.diagonal()])
+            self.variances[~self.equations.identified] = np.nan
         if self.variances is not None:
             return self.variances[places]
         if self.cells is None:
@@ -152,24 +173,21 @@ def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *,
 
 def from_equations(equations: NormalEquations, family: Family, plan: Plan, penalty: Penalty) -> Solution:
     """The polynomial that solves equations which are written out."""
-    factor, parameters = None, None
-    intercept = equations.target_mean
+    factor, parameters, feature_mean = None, None, equations.feature_mean
     if penalty.kind == "correlation":
         sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
-        coef = sums / (equations.weight + penalty.alpha)
+        coef, feature_mean = sums / (equations.weight + penalty.alpha), np.zeros(len(family))
     elif penalty.kind == "lasso":
         coef = lasso(equations, penalty.alpha)
-        intercept = intercept - equations.feature_mean @ coef
         parameters = float(np.count_nonzero(coef, axis=0).max(initial=0))
     else:
-        factor = Factor(equations.gram, penalty.alpha)
+        factor = equations.factor(penalty.alpha)
         coef = factor.solve(equations.rhs)
-        intercept = intercept - equations.feature_mean @ coef
     solution = Solution(
-        Polynomial(family, coef, intercept),
+        Polynomial(family, coef, equations.target_mean - feature_mean @ coef),
         plan.solver if penalty.kind == "ridge" else penalty.kind,
         _AVERAGES if penalty.kind == "correlation" else plan.reason + _remark(factor),
-        equations.squared_error(coef, intercept),
+        equations.squared_error(coef, feature_mean, equations.target_mean),
         equations.target_squares,
         equations.n_rows,
         equations.weight,
@@ -213,7 +231,7 @@ def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: P
     polynomial = Polynomial(family, sums[1:] / (weight + penalty.alpha), intercept)
     if isinstance(statistic, Moments):
         equations = normal_equations(statistic, family, n_threads=n_threads)
-        error = equations.squared_error(polynomial.coef, intercept)
+        error = equations.squared_error(polynomial.coef, np.zeros(len(family)), intercept)
     else:
         error = squared_error(statistic, polynomial, n_threads=n_threads)
     return Solution(

@@ -11,6 +11,7 @@ Three forms hold the same exact sums; each can stand for any degree, so that the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from typing import Self
 
@@ -21,6 +22,8 @@ from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
+
+Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 
 
 class Statistic(ABC):
@@ -34,10 +37,11 @@ class Statistic(ABC):
         Number of targets T.
     totals : Totals
         Rows, weight, sums and squares of the targets.
-    sums : ExactSum of shape (T, ...)
-        Of weighted targets, in the form of the class.
+    weights, sums : ExactSum of shape (N,), (T, ...)
+        Of weights and of weighted targets, in the form of the class.
     """
 
+    weights: ExactSum
     sums: ExactSum
 
     def __init__(self, n: int, n_targets: int) -> None:
@@ -84,11 +88,25 @@ class Statistic(ABC):
         """Place of a unit of the targets, see :meth:`Totals.place`."""
         return self.totals.place()
 
-    def in_unit(self, place: int) -> Self:
-        """The same rows with targets over ``2**(32 * place)``, exactly: to read from, as it shares the sums."""
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """The mean of each target over ``2**(32 * place)``, rounded once, (T,)."""
+        return self.totals.mean(place)
+
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums.
+
+        About their mean, targets lose nothing when their sums are rounded, however far from zero they are.
+        """
         view = copy(self)
-        view.totals, view.sums = self.totals.in_unit(place), self.sums.in_unit(place)
+        view.totals, view.sums = self.totals.in_unit(place, origin), self.sums.in_unit(place)
+        if origin.any():
+            view.sums = view.sums.copy()
+            view.sums.add_multiples(self._weights_of_sums(), -origin[:, None])
         return view
+
+    def _weights_of_sums(self) -> ExactSum:
+        """What the sums of a target that is 1 everywhere are."""
+        return self.weights
 
     def _empty(self) -> Self:
         return type(self)(self.n, self.n_targets)
@@ -98,7 +116,7 @@ class Statistic(ABC):
         """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
 
     @abstractmethod
-    def gram(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
+    def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of the characters of the empty subset and the family, (D + 1, D + 1)."""
 
     @abstractmethod

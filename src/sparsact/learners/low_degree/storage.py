@@ -105,6 +105,8 @@ def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
     learner._solution = solution = _solution_in(state["solution"], arrays)
     n_targets = len(solution.polynomial.intercept)
     _known_in(learner, state, arrays, n_targets)
+    if solution.choice is not None and getattr(learner, "cv", None) != solution.choice.results["fold_mse"].shape[1]:
+        raise ValueError("held-out errors of other folds than cv deals")
     if learner._single and n_targets != 1:
         raise ValueError(f"{n_targets} functions where there is one")
     if solution.polynomial.family.n != n:
@@ -121,6 +123,8 @@ def _known_in(learner: Any, state: State, arrays: Arrays, n_targets: int) -> Non
             raise ValueError(f"{n_targets} functions of {len(learner.classes_)} classes")
     if "stream" in state:
         learner.stream_ = stream_in(state["stream"], arrays, learner.n_features_in_, n_targets)
+        if learner.stream_.n_folds != learner._n_folds():
+            raise ValueError(f"sums of {learner.stream_.n_folds} folds where cv deals {learner._n_folds()}")
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:
@@ -155,6 +159,8 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
         state["dual_rows"] = dual.points.n_rows
     else:
         arrays["coef"] = polynomial.coef
+    if polynomial.dual is None and solution.identified is not None:
+        arrays["identified"] = solution.identified
     if penalty.kind == "ridge" and solution.cells is None and polynomial.dual is None:
         arrays["variances"] = solution.unscaled_variances(np.arange(len(family) + 1))
     return {"solution": state}, arrays
@@ -189,6 +195,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         _penalty(*state["penalty"]),
         encoding=encoding_named(state["encoding"]),
         variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
+        said_identified=expect(arrays, "identified", np.bool_, (len(family) + 1,)) if "identified" in arrays else None,
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=_choice(state["choice"], arrays) if "choice" in state else None,
         unit=checked_positive(state["unit"], "the unit of targets"),

@@ -19,6 +19,7 @@ from sparsact.learners.low_degree.statistic import Statistic
 from sparsact.learners.points import Encoding, Points, pack, recognized
 
 _ROWS_AT_ONCE = 1 << 16
+_BYTES_OF_A_FOLD = 4096  # of the sums of no rows, as objects
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,11 @@ class Stream:
             )
         if request.solver == "cells" and domain == "cube" and self.n > MAX_N:
             raise ValueError(f'solver="cells" serves up to {MAX_N} coordinates; `X` has {self.n}: pass solver="auto".')
+        if self.n_folds * _BYTES_OF_A_FOLD > request.max_memory:
+            raise MemoryError(
+                f"{self.n_folds:,} folds keep as many sets of sums, more than {request.max_memory:.1e} bytes hold; "
+                "pass a smaller cv."
+            )
         if domain == "real":
             plan(request.size(self.n, 0, self.n_targets), "dense", request.max_memory)
         self.domain, self.encoding = domain, encoding
@@ -244,9 +250,9 @@ class Stream:
             self.statistics[fold] = joined(self.statistics[fold], theirs)
         self._digest_waiting(request)
 
-    def in_unit(self, place: int) -> Stream:
-        """The same rows with targets over ``2**(32 * place)``, to read from."""
-        return replace(self, statistics=[statistic.in_unit(place) for statistic in self.statistics])
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Stream:
+        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, to read from."""
+        return replace(self, statistics=[statistic.in_unit(place, origin) for statistic in self.statistics])
 
     def total(self) -> Any:
         """The statistic of all rows: a new one, the folds joined."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.exact_sum import LIMB_BITS, ExactSum
 
+MOST_PLACE = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
 _MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish beside those of the larger
 
 
@@ -21,7 +22,7 @@ class Totals:
     n_rows : int
         Rows of non-zero weight.
     weight, sums, squares : ExactSum of shape (1,), (T,), (T,)
-        Sums of ``w``, ``w * y_t`` and ``w * y_t**2``; the last with ``w * y_t`` rounded once a row.
+        Sums of ``w``, ``w * y_t`` and ``w * y_t**2``.
     """
 
     def __init__(self, n_targets: int) -> None:
@@ -38,7 +39,7 @@ class Totals:
             values = np.ascontiguousarray(column)
             here = np.full(len(y), target, dtype=np.uint64)
             self.sums.add(values, weights, here)
-            self.squares.add(values, values * weights, here)
+            self.squares.add(values, weights, here, values)
 
     def merge(self, other: Totals, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another."""
@@ -69,13 +70,25 @@ class Totals:
             return 0
         powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
         check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
-        return round(max(powers) / (2 * LIMB_BITS))
+        return min(round(max(powers) / (2 * LIMB_BITS)), MOST_PLACE)
 
-    def in_unit(self, place: int) -> Totals:
-        """The totals of targets over ``2**(32 * place)``, to read from."""
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """The mean of each target over ``2**(32 * place)``, rounded once; zeros if there is no weight."""
+        (weight,) = self.weight.to_fractions()
+        if not weight:
+            return np.zeros(self.sums.shape)
+        return np.array([float(total / weight) for total in self.sums.in_unit(place).to_fractions()])
+
+    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Totals:
+        """The totals of ``y_t / 2**(32 * place) - origin_t``, exactly; to read from."""
         view = Totals(self.sums.shape[0])
         view.n_rows, view.weight = self.n_rows, self.weight
         view.sums, view.squares = self.sums.in_unit(place), self.squares.in_unit(2 * place)
+        if origin.any():
+            both, view.sums, view.squares = view.sums.copy(), view.sums.copy(), view.squares.copy()
+            view.sums.add_multiples(self.weight, -origin)
+            both.merge(view.sums)  # w (y - c)**2 = w y**2 - c (w y + w (y - c))
+            view.squares.add_multiples(both, -origin)
         return view
 
     def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
