@@ -169,7 +169,7 @@ class Stream:
             )
         if request.solver == "cells" and domain == "cube" and self.n > MAX_N:
             raise ValueError(f'solver="cells" serves up to {MAX_N} coordinates; `X` has {self.n}: pass solver="auto".')
-        if self.n_folds * _BYTES_OF_A_FOLD > request.max_memory:
+        if self.n_folds > 1 and self.n_folds * _BYTES_OF_A_FOLD > request.max_memory:
             raise MemoryError(
                 f"{self.n_folds:,} folds keep as many sets of sums, more than {request.max_memory:.1e} bytes hold; "
                 "pass a smaller cv."
