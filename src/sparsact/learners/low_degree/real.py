@@ -160,7 +160,7 @@ class RealStatistic:
         """
         own = (len(self.family) + self.n_rows**0.5) * float(gram.trace())
         of_means = self.weight * float(self.feature_mean @ self.feature_mean)
-        return 8 * _EPS * (own + 2 * float(np.sqrt(own * of_means))) + self.weight * _EPS**2 * of_means
+        return float(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + self.weight * _EPS**2 * of_means)
 
 
 class _Targets(NamedTuple):
