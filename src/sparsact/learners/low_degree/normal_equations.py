@@ -26,7 +26,7 @@ from sparsact.learners.low_degree.statistic import Statistic
 _ROWS_AT_ONCE = 64
 _FEW_DIGITS = 1e-6
 _SAME = 1e-8  # of a length: less apart, a vector lies in the space that rounded sums span
-_WELL_CONDITIONED = 1e-8  # reciprocal condition from which rounding neither hides a direction nor makes one up
+_WELL_CONDITIONED = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,10 @@ class Factor:
             self._values, self._vectors = values[kept], vectors[:, kept]
 
     def _reciprocal_condition(self, gram: NDArray[np.float64]) -> float:
-        return float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
+        """LAPACK's estimate or, where that is blind to a column that nearly depends on those before, its pivot."""
+        estimate = float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
+        pivots = self._cholesky.diagonal() ** 2
+        return min(estimate, float((pivots / (gram.diagonal() + self._alpha)).min()))
 
     def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solution (D, T); of least norm where G is singular."""
