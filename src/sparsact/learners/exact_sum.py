@@ -108,15 +108,16 @@ class ExactSum:
         if len(self.limbs):
             kernels.add_products(self.limbs.reshape(len(self.limbs), -1), self.base, index, a, b, c)
 
-    def add_multiples(self, other: ExactSum, factors: NDArray[np.float64]) -> None:
-        """Add the exact products of other sums and of factors, both broadcast to this shape, in place."""
+    def add_multiples(self, other: ExactSum, factors: NDArray[np.float64], place: int = 0) -> None:
+        """Add the exact products of other sums and of ``factors * 2**(32 * place)``, broadcast to this shape."""
         other.normalize()
         low, high = kernels.exponent_range(np.ascontiguousarray(factors).ravel())
         self._make_room(len(other.limbs) * _DIGITS_OF_ONE_ROW)
-        self._cover(other.base + low // LIMB_BITS, other.base + len(other.limbs) + 1 - (-high // LIMB_BITS))
+        place += other.base
+        self._cover(place + low // LIMB_BITS, place + len(other.limbs) + 1 - (-high // LIMB_BITS))
         limbs, times = self.limbs.reshape(len(self.limbs), -1), _spread(factors, self.shape)
-        for place, limb in enumerate(other.limbs):
-            kernels.add_products(limbs, self.base - other.base - place, None, _spread(limb, self.shape), times)
+        for higher, limb in enumerate(other.limbs):
+            kernels.add_products(limbs, self.base - place - higher, None, _spread(limb, self.shape), times)
 
     def merge(self, other: ExactSum, sign: int = 1) -> None:
         """Add (or, with sign -1, subtract) sums of the same shape, in place."""

@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, norm
 
+from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.row_space import RowSpace
 from sparsact.learners.low_degree.statistic import Statistic
 
 _ROWS_AT_ONCE = 64
+_FEW_DIGITS = 1e-6
 _SAME = 1e-8  # of a length: less apart, a vector lies in the space that rounded sums span
-_WELL_CONDITIONED = 1e-8  # reciprocal condition from which rounding neither hides a direction nor makes one up
+_WELL_CONDITIONED = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,10 @@ def normal_equations(
             block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
             block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
             block /= scale
+        if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
+            small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
+            if len(small):
+                _centre_exactly(centred, statistic, family, small)
     else:
         feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
         centred, rhs = gram[1:, 1:], correlations[:, 1:]
@@ -122,6 +128,46 @@ def normal_equations(
     return NormalEquations(
         centred, rhs.T.copy(), feature_mean, target_mean, squares, weight, statistic.totals.n_rows, row_space
     )
+
+
+def _centre_exactly(gram: NDArray[np.float64], statistic: Statistic, family: Family, small: NDArray[np.intp]) -> None:
+    """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once; a microsecond or less an entry.
+
+    ``small`` are the features of so small a variance that few of its digits are right. If they are but constant, zeros
+    are all that it takes.
+    """
+    kept: list[ExactSum] = []
+
+    def places(moments: ExactSum) -> NDArray[np.float64]:
+        kept.append(moments)
+        return np.arange(moments.shape[0], dtype=np.float64)
+
+    place = statistic.gram(family, read=places).astype(np.intp)
+    moments = kept[0]
+    moments.normalize()
+    weight, sums = moments.take(place[0, :1]), moments.take(place[0, 1:])
+    if _constant(weight, sums.take(small)):
+        gram[small], gram[:, small] = 0.0, 0.0
+        return
+    for start in range(0, len(family), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        products = moments.take(place[1:][rows, 1:])
+        block = ExactSum.zeros(products.shape)
+        for higher, limb in enumerate(weight.limbs.astype(np.float64)):
+            block.add_multiples(products, limb, weight.base + higher)
+        for higher, limb in enumerate(sums.limbs[:, rows].astype(np.float64)):
+            block.add_multiples(sums, -limb[:, None], sums.base + higher)
+        gram[rows] = block.to_float() / weight.to_float()
+
+
+def _constant(weight: ExactSum, sums: ExactSum) -> bool:
+    """Whether all features of these weighted sums are 1 everywhere, or -1 everywhere."""
+    off = np.ones(sums.shape, dtype=bool)
+    for sign in (1.0, -1.0):
+        rest = sums.copy()
+        rest.add_multiples(weight, np.array(sign))
+        off &= rest.nonzero()
+    return not off.any()
 
 
 class Factor:
@@ -180,10 +226,15 @@ class Factor:
             values, vectors = eigh(gram)
             if rank is None:
                 self.rank = int(np.count_nonzero(values > noise))
-            self._values, self._vectors = values[size - self.rank :], vectors[:, size - self.rank :]
+            kept = np.arange(size) >= size - self.rank
+            kept &= values > size * np.finfo(float).eps * values[-1]  # the others are there, but lost to rounding
+            self._values, self._vectors = values[kept], vectors[:, kept]
 
     def _reciprocal_condition(self, gram: NDArray[np.float64]) -> float:
-        return float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
+        """LAPACK's estimate or, where that is blind to a column that nearly depends on those before, its pivot."""
+        estimate = float(lapack.dpocon(self._cholesky, norm(gram, 1, check_finite=False) + self._alpha, uplo="L")[0])
+        pivots = self._cholesky.diagonal() ** 2
+        return min(estimate, float((pivots / (gram.diagonal() + self._alpha)).min()))
 
     def solve(self, rhs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solution (D, T); of least norm where G is singular."""

@@ -53,6 +53,8 @@ class RowSpace:
             columns = np.arange(len(gram)) if self.chosen is None else np.concatenate([[0], self.chosen + 1])
             columns = columns[0 if self.fit_intercept else 1 :]
             found.append(reduced_echelon(gram[np.ix_(columns, columns)], prime))
+            if len(found[-1][0]) == len(columns):
+                break  # a full rank is beyond doubt
         rank = max(len(pivots) for pivots, _ in found)
         return [(pivots, rows) for pivots, rows in found if len(pivots) == rank]
 

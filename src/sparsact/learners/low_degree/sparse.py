@@ -73,13 +73,15 @@ def relative_gap(
 ) -> float:
     r"""Bound, as a share, on how far :math:`\frac12\|y - X\beta\|^2 + \lambda\|\beta\|_1` is above its minimum.
 
-    The residual, scaled by c until no feature's product with it exceeds :math:`\lambda`, is feasible for the dual. With
+    The residual, scaled by c until no feature's product with it exceeds :math:`\lambda` by more than rounding may have
+    made, is feasible for the dual. With
     :math:`g = X^\top(y - X\beta)`, the gap is
     :math:`\frac12 (1 - c)^2 \|y - X\beta\|^2 + \lambda\|\beta\|_1 - c\langle g, \beta\rangle`.
     """
     products = rhs - gram @ coef
     squares = max(square - float(coef @ (rhs + products)), 0.0)
-    shrink = min(1.0, penalty / max(float(np.abs(products).max()), _TINY))
+    rounding = 4 * np.finfo(float).eps * (np.abs(rhs) + np.abs(gram) @ np.abs(coef))
+    shrink = min(1.0, penalty / max(float((np.abs(products) - rounding).max()), _TINY))
     norm = penalty * float(np.abs(coef).sum())
     gap = 0.5 * (1 - shrink) ** 2 * squares + norm - shrink * float(products @ coef)
     return max(gap, 0.0) / max(0.5 * squares + norm, _TINY)
