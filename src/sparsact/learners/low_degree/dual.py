@@ -14,6 +14,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.modular import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
@@ -115,7 +116,8 @@ def _residues_between(points: Points, kernel: list[int], prime: int, added: int)
 
 def between(a: NDArray[np.float32], b: NDArray[np.float32], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kernel values (len(a), len(b)) between signs: the distance ``(n - <a, b>) / 2`` is exact in float32."""
-    distance = ((a.shape[1] - a @ b.T) / 2).astype(np.int32)
+    with blas_threads(a.size * len(b)):
+        distance = ((a.shape[1] - a @ b.T) / 2).astype(np.int32)
     return np.asarray(np.take(kernel, distance))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, norm
 
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.row_space import RowSpace
@@ -210,6 +211,11 @@ class Factor:
         if size == 0 or _well_conditioned_diagonal(gram):
             self.method, self._values = "division", gram.diagonal()
             return
+        with blas_threads(size**3):
+            self._factorise(rank, noise)
+
+    def _factorise(self, rank: Callable[[], int] | None, noise: float) -> None:
+        gram, alpha, size = self._gram, self._alpha, len(self._gram)
         shifted = gram.T.copy(order="F")  # symmetric: its rows are its columns
         shifted.ravel(order="K")[:: size + 1] += alpha
         bound = float(shifted.trace())  # of the 2-norm
@@ -240,9 +246,10 @@ class Factor:
         """Solution (D, T); of least norm where G is singular."""
         if self.method == "division":
             return np.asarray(rhs / (self._values + self._alpha)[:, None])
-        if self.method == "Cholesky":
-            return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
-        return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
+        with blas_threads(rhs.size * len(rhs)):
+            if self.method == "Cholesky":
+                return np.asarray(lapack.dpotrs(self._cholesky, rhs, lower=1)[0])
+            return np.asarray(self._vectors @ ((self._vectors.T @ rhs) / (self._values + self._alpha)[:, None]))
 
     @cached_property
     def projection(self) -> NDArray[np.float64]:
@@ -254,17 +261,19 @@ class Factor:
         """The (pseudo-)inverse, D x D; ``2 D**3 / 3`` multiplications."""
         if self.method == "division":
             return np.diag(1 / (self._values + self._alpha))
-        if self.method == "Cholesky":
-            lower = lapack.dpotri(self._cholesky, lower=1)[0]
-            return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
-        return np.asarray((self._vectors / (self._values + self._alpha)) @ self._vectors.T)
+        with blas_threads(len(self._gram) ** 3):
+            if self.method == "Cholesky":
+                lower = lapack.dpotri(self._cholesky, lower=1)[0]
+                return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+            return np.asarray((self._vectors / (self._values + self._alpha)) @ self._vectors.T)
 
     @cached_property
     def unscaled_covariance(self) -> NDArray[np.float64]:
         """Covariance of the coefficients per unit of residual variance."""
         if self._alpha == 0:
             return self.inverse
-        return np.asarray(self.inverse @ self._gram @ self.inverse)
+        with blas_threads(len(self._gram) ** 3):
+            return np.asarray(self.inverse @ self._gram @ self.inverse)
 
     @cached_property
     def effective_parameters(self) -> float:

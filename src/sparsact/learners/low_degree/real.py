@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
@@ -122,7 +123,8 @@ class RealStatistic:
         weighted = weights[:, None] * targets
         block.rhs, block.target_squares = features.T @ weighted, np.einsum("mt,mt->t", weighted, targets)
         features *= np.sqrt(weights)[:, None]
-        block.gram = features.T @ features
+        with blas_threads(features.size * features.shape[1]):
+            block.gram = features.T @ features
         return block
 
     def _join(self, other: RealStatistic, sign: int) -> None:

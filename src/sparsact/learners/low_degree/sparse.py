@@ -15,6 +15,7 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 
 _GAP = 1e-10  # of the objective
@@ -53,7 +54,8 @@ def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
 
 def _descended(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
     """Coefficients (D, T) by coordinate descent, near the minimiser."""
-    values, vectors = eigh(equations.gram)
+    with blas_threads(len(equations.gram) ** 3):
+        values, vectors = eigh(equations.gram)
     kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
     root = np.sqrt(values[kept])
     design = np.ascontiguousarray((vectors[:, kept] * root).T)
