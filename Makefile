@@ -4,13 +4,15 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow sanitize fuzz lint format bench reproduce docs dist clean
+.PHONY: help demo test test-slow test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the test suite, in minutes; test-slow for the rest"
+	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
 	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
 	@echo "make lint       ruff, mypy, clang-format; make format mends what it can"
+	@echo "make audit      known vulnerabilities and licences of what is installed; make lock renews ci.lock"
 	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
 	@echo "make docs       the documentation into docs/_build/html"
@@ -39,9 +41,23 @@ test: .venv/dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
 
 test-slow: .venv/dev .venv/docs
-	$(BIN)/python -m pytest --quiet -m slow
+	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough
 
-# A copy of the package with kernels that check themselves; the sanitizers must be in the process before Python is.
+# Results must not depend on the processor: the numerical tests again, on the code paths of other machines' BLAS and on
+# every instruction set of the kernels. tests/test_forced.py fails where a variable has no effect. SkylakeX needs AVX-512.
+AVX512 := $(shell grep -q avx512vpopcntdq /proc/cpuinfo 2>/dev/null && echo SkylakeX:avx512)
+AVX2 := $(shell grep -q avx2 /proc/cpuinfo 2>/dev/null && echo Haswell:avx2 Zen:avx2)
+CPUS ?= $(AVX512) $(AVX2) Sandybridge:portable
+NUMERICAL := tests/test_forced.py tests/kernels tests/fourier tests/learners tests/certificate tests/rademacher tests/papers \
+    tests/inference tests/differential
+
+test-cpus: .venv/dev
+	for cpu in $(CPUS); do echo "BLAS core type : kernels = $$cpu"; \
+	    OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=$${cpu%:*} SPARSACT_ISA=$${cpu#*:} \
+	    $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile $(NUMERICAL) || exit 1; done
+
+# A copy of the package with kernels that check themselves, in an environment that finds it before the installed one; the
+# sanitizers must be in the process before Python is. First a planted error must be caught, or nothing else is believed.
 SANITIZED := build/sanitize/package
 # AddressSanitizer looks for the C++ library's throw once, when the process begins.
 SANITIZER = $(shell for library in libasan.so libstdc++.so.6; do $${CXX:-g++} --print-file-name=$$library; done)
@@ -53,9 +69,11 @@ sanitize: .venv/dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/sanitize
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/sparsact $(SANITIZED) && rm -f $(SANITIZED)/sparsact/kernels/_native*
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --install build/sanitize --prefix $(SANITIZED)
-	LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	    PYTHONPATH=$(SANITIZED) SPARSACT_KERNELS=native OMP_NUM_THREADS=1 \
-	    $(BIN)/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
+	$(BIN)/python tests/sanitized.py environment build/sanitize/env $(SANITIZED)
+	export LD_PRELOAD="$(SANITIZER)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1 SPARSACT_KERNELS=native OMP_NUM_THREADS=1; \
+	build/sanitize/env/bin/python tests/sanitized.py canary $(SANITIZED) && \
+	build/sanitize/env/bin/python -m pytest --quiet -p no:cacheprovider --capture=sys $(SANITIZE_TESTS)
 
 # Coverage-guided search for files that do harm; what it finds is kept in build/fuzz-crash-*.
 FUZZ_SECONDS ?= 60
@@ -79,6 +97,22 @@ format: .venv/dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i src/native/*.cpp src/native/*.hpp
+
+# pip-audit asks the registry for known vulnerabilities, so it wants a network.
+.venv/audit: .venv/dev
+	$(PIP) pip-audit pip-licenses
+	@touch $@
+
+audit: .venv/audit
+	$(BIN)/python tests/licences.py
+	$(BIN)/pip-audit --requirement ci.lock --require-hashes --disable-pip
+
+# What CI installs, with hashes: Python 3.11 on Linux x86-64, the CPU build of torch.
+lock: .venv/dev
+	$(PIP) uv
+	echo "torch==2.13.0+cpu" | $(BIN)/uv pip compile pyproject.toml --extra dev --extra docs --extra fuzz --generate-hashes \
+	    --constraint constraints.txt --override - --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
+	    --no-annotate --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file ci.lock
 
 bench: .venv/dev
 	$(BIN)/python -m sparsact bench

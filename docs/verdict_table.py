@@ -19,11 +19,12 @@ def verdict_table(path: Path) -> None:
         group = "In practice" if experiment.paper == "practice" else f"Paper {experiment.paper}"
         title = f"{group}, {experiment.place}: {experiment.title}"
         lines += ["", f"**{plain(title)}** (``{experiment.name}``, {len(found.rows)} of {found.n_tasks} tasks)", ""]
-        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 16 40 12 32", ""]
-        rows = [("place", "claim", "verdict", "measured")]
+        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 12 30 10 28 20", ""]
+        rows = [("place", "claim", "verdict", "measured", "refuted if")]
         for claim, verdict in found.verdicts:
             condition = f"Only if {verdict.condition}. " if verdict.condition else ""
-            rows.append((claim.place, claim.statement, verdict.outcome.value, condition + verdict.measured))
+            measured = condition + verdict.measured
+            rows.append((claim.place, claim.statement, verdict.label, measured, claim.refuted_if))
         for first, *rest in rows:
             lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)

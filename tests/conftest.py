@@ -1,7 +1,15 @@
 """Settings of the whole test suite."""
 
+import os
+import sys
+
 from hypothesis import settings
 
+# Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
+if sys.platform != "win32":
+    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
+
 # A busy machine is no failure: time is limited per test by pytest-timeout instead.
-settings.register_profile("sparsact", deadline=None)
+settings.register_profile("sparsact", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=400)  # of `make test-slow`
 settings.load_profile("sparsact")

@@ -329,3 +329,16 @@ def test_rows_of_a_file_that_end_before_they_begin(tmp_path, last):
     sa.storage.write(path, "SparselyActivatedNetwork", {"shape": [3, 2]}, {"u": np.ones(3), "b": np.ones(3)} | sparse)
     with pytest.raises(sa.storage.ModelFileError):
         sa.load(path)
+
+
+@pytest.mark.parametrize(
+    "wrap", [np.array, lambda W: sp.csr_array(np.array(W)), list, lambda W: np.array(W, dtype=object)]
+)
+def test_integers_that_floats_cannot_hold_are_refused(wrap):
+    """As floats, the weight would equal the threshold, and a certificate would prove that the unit is never on."""
+    with pytest.raises(ValueError, match="9007199254740993 would become 9007199254740992"):
+        SparselyActivatedNetwork([1.0], wrap([[2**53 + 1]]), [2**53])
+    with pytest.raises(ValueError, match="`b` must hold numbers that float64 represents"):
+        SparselyActivatedNetwork([1.0], [[2**53]], [-(2**53) - 1])
+    held = SparselyActivatedNetwork([1.0], wrap([[2**53 + 2]]), [2**53])
+    assert held.certify().max_active == 1

@@ -56,9 +56,49 @@ def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_import_loads_nothing_heavy():
-    code = f"import sys, sparsact; print([name for name in {HEAVY} if name in sys.modules])"
-    assert python(code).strip() == "[]"
+DOORS = f"""
+import contextlib, io, sys
+def loaded(*names): return [name for name in names if name in sys.modules]
+import sparsact
+print(loaded(*{HEAVY}))
+from sparsact.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    main(["--help"])
+print(loaded("matplotlib", "sklearn", "scipy", "pyarrow", "torch", "jinja2"))
+import numpy
+sparsact.LowDegreeRegressor
+sparsact.routing.Switch(3)(numpy.eye(4))
+print(loaded("torch", "matplotlib", "dask", "sparsact.layers", "sparsact.inference"))
+sparsact.layers
+print(loaded("torch", "sparsact.inference"))
+sparsact.measure
+print(loaded("sparsact.inference"))
+"""
+
+
+def test_each_part_is_loaded_when_it_is_asked_for():
+    """The import, the command's help, learners and routers on NumPy, layers, and the measurement, in this order."""
+    assert python(DOORS).splitlines() == ["[]", "[]", "[]", "['torch']", "['sparsact.inference']"]
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+import sparsact
+for name in ("layers", "measure"):
+    try:
+        getattr(sparsact, name)
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_without_torch_the_error_says_what_to_install():
+    layers, measure = python(WITHOUT_TORCH).splitlines()
+    assert layers.startswith("sparsact.layers are modules of PyTorch")
+    assert measure.startswith("sparsact.inference works on models of PyTorch")
+    assert ': pip install "sparsact[torch]".' in layers
+    assert ': pip install "sparsact[torch]".' in measure
 
 
 def test_the_import_is_quick():
@@ -70,12 +110,6 @@ def test_the_import_is_quick():
             python(code)
             seconds.append(time.perf_counter() - start)
     assert statistics.median(took["import sparsact"]) - statistics.median(took["pass"]) < 0.5
-
-
-def test_learners_need_neither_torch_nor_matplotlib():
-    heavy = ("torch", "matplotlib", "dask")
-    code = f"import sys, sparsact; sparsact.LowDegreeRegressor; print([n for n in {heavy} if n in sys.modules])"
-    assert python(code).strip() == "[]"
 
 
 def imports():

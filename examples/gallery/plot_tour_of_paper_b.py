@@ -141,10 +141,10 @@ plt.show()
 
 # %%
 # **What one learns.** One unit that is on, if it is the right one, does what a dense layer does,
-# and the number of cells grows with the intrinsic dimension and not with that of the columns. The
-# rate of Theorem 4.1 can be seen in one and two dimensions. What matters is that the mask keeps
-# near inputs together. From here, more tables and lines in cells make the learner of
-# :doc:`plot_fast_regression`; all figures of the paper are in :doc:`/reproduce`.
+# and the number of cells grows with the intrinsic dimension and not with that of the columns.
+# What matters is that the mask keeps near inputs together. From here, more tables and lines in
+# cells make the learner of :doc:`plot_fast_regression`; all figures of the paper are in
+# :doc:`/reproduce`.
 #
 # .. [1] C. Baykal, N. Dikkala, R. Panigrahy, C. Rashtchian, X. Wang, "A Theoretical View on
 #    Sparsely Activated Networks", 2022.

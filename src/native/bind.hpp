@@ -12,6 +12,7 @@ void bind_descent(nanobind::module_& module);
 void bind_enumeration(nanobind::module_& module);
 void bind_exact(nanobind::module_& module);
 void bind_walsh_hadamard(nanobind::module_& module);
+void bind_fingerprint(nanobind::module_& module);
 void bind_flips(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_hashing(nanobind::module_& module);

@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <vector>
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -50,6 +52,9 @@ NB_MODULE(_native, module) {
         return 1;
 #endif
     });
+#ifdef SPARSACT_CANARY
+    module.def("read_past_the_end", [](size_t size) { return std::vector<char>(size).data()[size]; });
+#endif
     sparsact::bind_bucket_index(module);
     sparsact::bind_bucket_statistics(module);
     sparsact::bind_bucket_values(module);
@@ -57,6 +62,7 @@ NB_MODULE(_native, module) {
     sparsact::bind_enumeration(module);
     sparsact::bind_exact(module);
     sparsact::bind_walsh_hadamard(module);
+    sparsact::bind_fingerprint(module);
     sparsact::bind_flips(module);
     sparsact::bind_gather(module);
     sparsact::bind_hashing(module);

@@ -4,11 +4,12 @@
 // The order matters only along the path to each entry. So we go depth first and finish a block in the nearest
 // cache before its neighbour is touched, and every visit to memory joins several coordinates in registers:
 //   tile   the lowest 6 to 8 coordinates: between the lanes of a vector, then between 16 vectors;
-//   sweep  3 coordinates (6 in memory beyond the caches) in one pass over a block. Of the smallest blocks
+//   sweep  3 coordinates (6 in memory, on some processors) in one pass over a block. Of the smallest blocks
 //          beyond the first cache it is deferred, to run between the tiles of the next such block.
 #include "walsh_hadamard.hpp"
 
 #include "butterflies.hpp"
+#include "caches.hpp"
 #include "deferred_sweep.hpp"
 #include "threads.hpp"
 
@@ -23,11 +24,13 @@ constexpr std::size_t tile_length = tile_vectors * lanes<T>;
 
 template <class T>
 std::size_t top_radix(std::size_t length) {
-    // Far beyond the second cache the traffic to memory is all that counts.
-    if (length * sizeof(T) >= std::size_t{1} << 25) return 64;
-    // Rows a power of two apart share the sets of a cache; the first cache has room for eight of them in a
-    // set. What is left over goes to the bottom, where the whole block is in that cache and sixteen do no
-    // harm.
+    // Rows a power of two apart share the sets of a cache. Eight lines fit into every first cache, and in
+    // memory sequential sweeps of eight rows are fast. Where a set has room for eight rows and their copies
+    // (12 ways or more), 64 rows at a time save a pass over memory; with 8 ways they took 1.5 times as long.
+    static const bool many_ways = first_cache_ways() >= 12;
+    if (many_ways && length * sizeof(T) >= std::size_t{1} << 25) return 64;
+    // What is left over goes to the bottom, where the whole block is in the first cache and sixteen rows do
+    // no harm.
     const std::size_t tiles = length / tile_length<T>;
     return tiles <= 16 ? tiles : 8;
 }

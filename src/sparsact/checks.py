@@ -63,13 +63,30 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.aligned else array.copy()
 
 
+def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
+    """Refuse integers that float64 cannot hold, of which ``numbers`` are the roundings: proofs would be of others."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuO" or not np.abs(numbers).max(initial=0.0) >= 2.0**53:
+        return
+    for place in zip(*np.nonzero(np.abs(numbers) >= 2.0**53), strict=True):
+        if int(array[place]) != int(numbers[place]):
+            raise ValueError(
+                f"{what} must hold numbers that float64 represents; {array[place]} would become {int(numbers[place])}: "
+                "divide the row of `W` and its threshold by a power of two that keeps them exact, or round them."
+            )
+
+
 def checked_weights(W: Any) -> Any:
     """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
     if not hasattr(W, "tocsr"):
-        return checked_reals(W, "`W`").copy(order="C")
+        dense = checked_reals(W, "`W`").copy(order="C")
+        check_exact(W, dense, "`W`")
+        return dense
     if np.dtype(W.dtype).kind not in "biuf":
         raise ValueError(f"`W` must hold real numbers; got a sparse matrix of {W.dtype}.")
     weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
+    checked_reals(weights.data, "weights of `W`")
+    check_exact(sp.csr_array(W).data, weights.data, "`W`")
     weights.sum_duplicates()
     weights.eliminate_zeros()
     checked_reals(weights.data, "weights of `W`")
@@ -216,6 +233,10 @@ def checked_subset(subset: Iterable[int]) -> Subset:
     """``subset`` as a sorted tuple of integers."""
     if not isinstance(subset, Iterable):
         raise TypeError(f"a subset is a tuple of coordinates; got {subset!r}: for one coordinate write (i,).")
+    subset = tuple(subset)
+    strange = [i for i in subset if isinstance(i, bool | np.bool_) or not hasattr(i, "__index__")]
+    if strange:
+        raise TypeError(f"a subset holds coordinates, which are integers; got {strange[0]!r} among {subset!r}.")
     return tuple(sorted(index(i) for i in subset))
 
 

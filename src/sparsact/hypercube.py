@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import comb
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -201,7 +202,7 @@ def masks_of(subsets: Sequence[Iterable[int]] | NDArray[np.intp], n: int) -> Mas
         row = np.repeat(np.arange(len(subsets)), subsets.shape[1])
         coordinate = subsets.ravel()
     else:
-        rows = [tuple(subset) for subset in subsets]
+        rows = [tuple(map(index, subset)) for subset in subsets]
         row = np.repeat(np.arange(len(rows)), [len(subset) for subset in rows])
         coordinate = np.array([i for subset in rows for i in subset], dtype=np.intp)
         _check_members(rows, n)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels, storage
-from sparsact.checks import check_overflow, checked_columns, checked_points, checked_reals, checked_weights
+from sparsact.checks import check_exact, check_overflow, checked_columns, checked_points, checked_reals, checked_weights
 from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ class SparselyActivatedNetwork:
 
     def __post_init__(self) -> None:
         u, b = (checked_reals(getattr(self, name), f"`{name}`").copy() for name in "ub")
+        for name, array in (("u", u), ("b", b)):
+            check_exact(getattr(self, name), array, f"`{name}`")
         W = checked_weights(self.W)
         if W.ndim != 2 or u.shape != (W.shape[0],) or b.shape != (W.shape[0],):
             raise ValueError(

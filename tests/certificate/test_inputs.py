@@ -25,27 +25,27 @@ def meets(x, A, lb, ub):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", METHODS)
-def test_brute_force_over_constrained_sets(kind, method):
+def test_brute_force_over_constrained_sets(kind):
     """Integers and tenths in the constraints, met and missed by nothing; sets may be empty."""
     rng = np.random.default_rng(4)
     empty = 0
-    for step in (1, 0.1, 1, 0.1, 1, 0.1):
-        network = random_network(kind, 4, 6, rng)
-        A, lb = rng.integers(-2, 3, (2, 6)) * step, rng.integers(-2, 4, 2) * step
+    for step in (1, 0.1, 1, 0.1):
+        network = random_network(kind, 4, 5, rng)
+        A, lb = rng.integers(-2, 3, (2, 5)) * step, rng.integers(-3, 2, 2) * step
         ub = np.where(rng.random(2) < 0.5, np.inf, lb + rng.integers(0, 3, 2) * step)
-        certificate = network.certify(method, inputs=LinearConstraint(A, lb, ub))
-        X = points(6)[[meets(x, A, lb, ub) for x in points(6)]]
-        assert "constraints" in certificate.inputs
-        if not len(X):
-            empty += 1
-            assert certificate.vacuous
-            assert certificate.witness is None
-            assert "no input is allowed" in str(certificate)
-        else:
-            assert certificate.max_active == certificate.upper == network.n_active(X).max()
-            assert (certificate.witness == X).all(axis=1).any()
-    assert empty < 6
+        X = points(5)[[meets(x, A, lb, ub) for x in points(5)]]
+        empty += not len(X)
+        for method in METHODS:
+            certificate = network.certify(method, inputs=LinearConstraint(A, lb, ub))
+            assert "constraints" in certificate.inputs
+            if not len(X):
+                assert certificate.vacuous
+                assert certificate.witness is None
+                assert "no input is allowed" in str(certificate)
+            else:
+                assert certificate.max_active == certificate.upper == network.n_active(X).max()
+                assert (certificate.witness == X).all(axis=1).any()
+    assert empty < 4
 
 
 @pytest.mark.parametrize("method", METHODS)

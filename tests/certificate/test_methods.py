@@ -38,10 +38,9 @@ def check(certificate, network, X):
 @pytest.mark.parametrize("method", METHODS)
 def test_brute_force(kind, method):
     rng = np.random.default_rng(7)
-    for n, s in ((1, 3), (4, 2), (6, 5), (7, 9)):
-        for _ in range(3):
-            network = random_network(kind, s, n, rng)
-            check(network.certify(method), network, points(n))
+    for n, s in ((1, 3), (4, 2), (4, 7), (6, 5), (7, 9)):
+        network = random_network(kind, s, n, rng)
+        check(network.certify(method), network, points(n))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,14 +126,14 @@ def test_lifted_parity_is_one_sparse_over_the_lift_alone():
 
 
 def test_orbits_reach_far_beyond_enumeration():
-    """m = 8: 2**64 points in two groups, and a distribution that counts them all."""
+    """m = 8: 2**64 points, groups of 8 and 56 coordinates that may be exchanged, and a distribution that counts all."""
     network = parity(range(8), 8, signs=True)
     certificate = network.certify()
     assert certificate.method == "orbits"
     assert certificate.exact
     assert sum(certificate.distribution) == 2**64
     assert certificate.max_active == network.certify("milp").max_active == 7
-    assert "513 orbits" in str(certificate)
+    assert f"{(8 + 1) * (56 + 1)} orbits" in str(certificate)
 
 
 def test_auto_chooses_what_is_cheap():

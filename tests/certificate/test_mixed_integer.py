@@ -1,12 +1,14 @@
 """Intervals that time leaves open, bounds that tolerances cannot break, and the two networks of the speed bars."""
 
+import signal
 from fractions import Fraction
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from random_networks import KINDS, random_network
 
-from sparsact.certificate import mixed_integer
+from sparsact.certificate import mixed_integer, program
 from sparsact.certificate.conflicts import clique_cover, conflicts
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.orbits import Orbits
@@ -145,3 +147,34 @@ def test_signs_in_two_parts():
         truth = np.array([[sign_of_sum(w, x, b) for w, b in zip(network.W, network.b, strict=True)] for x in X])
         np.testing.assert_array_equal(np.sign(values)[:, fits], truth[:, fits])
         np.testing.assert_array_equal(exact_signs(X, network.W, network.b), truth)
+
+
+def test_an_interrupt_ends_the_solver_at_once(monkeypatch):
+    """HiGHS looks at no signal: here it is a call that runs until it is let go."""
+    running, let_go = Event(), Event()
+
+    def solver(*_, **__):
+        running.set()
+        let_go.wait()
+
+    def interrupt():
+        running.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(program, "milp", solver)
+    Thread(target=interrupt, daemon=True).start()
+    network = random_network("reals", 12, 11, np.random.default_rng(2))
+    monkeypatch.setattr(mixed_integer, "searched_witness", lambda *_, **__: (0, None))
+    with pytest.raises(KeyboardInterrupt):
+        network.certify("milp", time_limit=100)
+    let_go.set()
+
+
+def test_an_error_of_the_solver_is_raised(monkeypatch):
+    def solver(*_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(program, "milp", solver)
+    monkeypatch.setattr(mixed_integer, "searched_witness", lambda *_, **__: (0, None))
+    with pytest.raises(MemoryError, match="no room"):
+        random_network("reals", 12, 11, np.random.default_rng(2)).certify("milp")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from math import ceil
 
 import networks
 import pytest
@@ -117,3 +119,13 @@ def test_a_model_that_is_no_network(capsys, tmp_path):
     status, _, err = run(capsys, "bounds", tmp_path / "model.sparsact")
     assert status == 2
     assert "model.sparsact holds a LowDegreeRegressor; a SparselyActivatedNetwork is needed." in err
+
+
+@pytest.mark.parametrize(
+    ("W", "B", "epsilon"), [(1e308, 2, 0.1), (3, 1e308, 1e-320), (5e-324, 5e-324, 1e308), (1e200, 0, 5e-324)]
+)
+@pytest.mark.parametrize("others", [("--delta", 1e-320), ("--rho", -1, "--given", "L=5e-324", "--given", "c=1e-320")])
+def test_the_ends_of_the_floats_have_bounds_too(capsys, W, B, epsilon, others):
+    size = ("--n", 100, "--s", 64, "--k", 2, "--W", W, "--B", B, "--epsilon", epsilon)
+    found = values(told(capsys, *size, *others, "--given", "intrinsic=3", "--given", "ambient=7"))
+    assert found["sufficient_degree"] == max(0, ceil(16 * Fraction(W) ** 2 / Fraction(epsilon)) - 1)

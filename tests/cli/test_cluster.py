@@ -11,6 +11,7 @@ from commands import run
 from distributed import LocalCluster
 
 from sparsact import storage
+from sparsact.cli.fitting import cluster
 from sparsact.cli.fitting.cluster import Workers
 from sparsact.datasets.pieces import pieces
 from sparsact.datasets.sources import open_source
@@ -30,8 +31,9 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """Address of a scheduler that runs, with two workers."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster:
+    """Address of a scheduler that runs, with two workers: threads of this process, spoken to through sockets."""
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "memory_limit": None}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
         yield cluster.scheduler_address
 
 
@@ -109,7 +111,7 @@ def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, sc
         patch.setattr(Workers, "summed", summed)
         assert run(capsys, *words, "--cluster", scheduler, "--no-progress")[0] == 130
     assert passes == ["_Search"]
-    assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "choosing"}
+    assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "checking", "choosing"}
     assert run(capsys, *words)[0] == 0
     assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
 
@@ -132,3 +134,23 @@ def test_an_address_that_is_none(folder, capsys):
         status, _, err = run(capsys, "fit", folder / "part-0.parquet", "-t", "y", "--cluster", address)
         assert status == 2
         assert "is neither local:N" in err
+
+
+def test_a_cluster_without_workers_is_not_waited_for_without_end(capsys, folder, monkeypatch):
+    monkeypatch.setattr(cluster, "WAIT_FOR_WORKERS", 0.2)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp") as empty:
+        files = str(folder / "*.parquet")
+        words = ("fit", files, "--target", "y", "--ignore", "kind", "--cluster", empty.scheduler_address)
+        status, _, err = run(capsys, *words)
+    assert status == 2
+    assert "no worker joined within 0.2 s" in err
+
+
+def test_workers_that_end_while_they_start_end_the_command(capsys, folder, monkeypatch):
+    def failing(**_):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", failing)
+    status, _, err = run(capsys, "fit", str(folder / "*.parquet"), "--target", "y", "--cluster", "local:2")
+    assert status == 2
+    assert "its workers ended while they started" in err

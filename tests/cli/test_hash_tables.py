@@ -1,5 +1,7 @@
 """``sparsact fit`` on columns of numbers: which model it takes, what it measures, and the files it writes."""
 
+import contextlib
+import io
 import json
 
 import numpy as np
@@ -10,13 +12,14 @@ from commands import fit_json, run
 
 import sparsact
 from sparsact import LSHClassifier, LSHRegressor
+from sparsact.cli import main
 from sparsact.cli.fitting.choice import wish
 from sparsact.cli.fitting.hash_tables import laid_out, learned, measured, rows_of_fold
 from sparsact.cli.fitting.layout_findings import standardised_weights, tried
 from sparsact.cli.fitting.rows import RowSample
 from sparsact.datasets import open_table
 
-N = 1501
+N = 901
 
 
 def nothing(count):
@@ -47,10 +50,19 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, folder, tmp_path):
-    report, model = tmp_path / "r.html", tmp_path / "m.sparsact"
-    words = ("fit", folder / "bent.csv", "--target", "y", "--report", report, "--out", model)
-    status, out, err = run(capsys, *words)
+@pytest.fixture(scope="module")
+def bent(folder):
+    """What ``--json`` says of the table that bends, and the files of its model and of its report."""
+    model, report, said = folder / "bent.sparsact", folder / "bent.html", io.StringIO()
+    words = ("fit", folder / "bent.csv", "--target", "y", "--report", report, "--out", model, "--json")
+    with contextlib.redirect_stdout(said):
+        assert main([str(word) for word in words]) == 0
+    return json.loads(said.getvalue()), model, report
+
+
+def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, folder, bent):
+    report = bent[2]
+    status, out, err = run(capsys, "fit", folder / "bent.csv", "--target", "y")
     assert (status, err) == (0, "")
     assert out.startswith("Hash tables (LSH) predict rows that they have not seen: held-out R² 0.9")
     assert "chosen: hash tables (LSH), because held-out R² 0.9" in out
@@ -70,8 +82,8 @@ def test_what_multiplies_is_learned_by_a_polynomial_because_it_errs_less(capsys,
     assert f"against {second['r2']:.3f} of hash tables (LSH), on the same 5 folds" in told["why"]
 
 
-def test_json_holds_the_tables(capsys, folder):
-    told = fit_json(capsys, folder / "bent.csv", "--target", "y")
+def test_json_holds_the_tables(bent):
+    told = bent[0]
     tables = told["lsh"]
     rows, buckets = np.array(tables["load"]["rows"]), np.array(tables["load"]["buckets"])
     assert rows @ buckets == N * tables["n_tables"]
@@ -137,7 +149,7 @@ def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_r
     for X, y in table.batches():
         sample.take(X, y)
     assert not sample.is_whole
-    assert 490 < len(sample.rows()[0]) < 690  # 588 and five standard deviations, which are 94
+    assert 516 < len(sample.rows()[0]) < 660  # 588 and five standard deviations, which are 72
     model = laid_out(table, asked, sample)
     whole = learned(table, model, sample, nothing)
     X = np.concatenate([X for X, _ in table.batches()])
@@ -150,9 +162,8 @@ def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_r
     assert held_out.mean_r2.mean > 0.9
 
 
-def test_a_saved_model_predicts_new_tables_with_the_scales_of_the_first(capsys, folder, tmp_path):
-    model = tmp_path / "m.sparsact"
-    run(capsys, "fit", folder / "bent.csv", "--target", "y", "--out", model, "--quiet")
+def test_a_saved_model_predicts_new_tables_with_the_scales_of_the_first(capsys, folder, tmp_path, bent):
+    model = bent[1]
     table = pa.csv.read_csv(folder / "bent.csv")
     pa.csv.write_csv(table.slice(3, 5).select(["garden", "weight", "colour", "x"]), tmp_path / "few.csv")
     assert run(capsys, "predict", model, folder / "bent.csv", "--out", tmp_path / "all.csv")[0] == 0
@@ -197,9 +208,8 @@ def test_several_targets_are_scored_one_by_one(capsys, folder, tmp_path):
     assert "How well it predicts: z" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_inspect_shows_the_tables_and_the_columns(capsys, folder, tmp_path):
-    model = tmp_path / "m.sparsact"
-    run(capsys, "fit", folder / "bent.csv", "--target", "y", "--out", model, "--quiet")
+def test_inspect_shows_the_tables_and_the_columns(capsys, tmp_path, bent):
+    fitted, model, _ = bent
     status, out, _ = run(capsys, "inspect", model, "--top", "2")
     assert status == 0
     assert "16 hash tables" in out
@@ -210,8 +220,7 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, folder, tmp_path):
     ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
     assert {column["column"] for column in ranked[:2]} == {"x", "weight"}
     shares = {column["column"]: sum(column["shares"]) for column in told["lsh"]["columns"]}
-    fitted = fit_json(capsys, folder / "bent.csv", "--target", "y")["lsh"]["columns"]
-    assert shares == pytest.approx({column["column"]: sum(column["shares"]) for column in fitted})
+    assert shares == pytest.approx({column["column"]: sum(column["shares"]) for column in fitted["lsh"]["columns"]})
     status, _, err = run(capsys, "inspect", model, "--report", tmp_path / "r.html")
     assert (status, err.count("\n")) == (2, 1)
 

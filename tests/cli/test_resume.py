@@ -121,7 +121,7 @@ def stopped(capsys, monkeypatch, folder, tmp_path, small):
         (tmp_path / f"p{number}.csv").write_bytes((folder / f"bits-{number}.csv").read_bytes())
     words = ("fit", tmp_path / "p*.csv", "-t", "y", "--ignore", "z", "--ignore", "kind", "--out", tmp_path / "m")
     with monkeypatch.context() as patch:
-        Interrupted(patch).every = 14
+        Interrupted(patch).every = 24
         status, _, err = run(capsys, *words)
     statistic = tmp_path / "m.statistic"
     assert (status, statistic.is_file(), (tmp_path / "m").exists()) == (130, True, False)

@@ -40,7 +40,7 @@ def test_size_and_scale_of_parity(subset, m):
     assert (net.n, net.s, both.s) == (m * m, size // 2 + 1, size + 1)
     assert net.has_exact_weights().all()
     W, B = net.scale()
-    assert pytest.approx(2 * np.sqrt(size * (size - 1) + 4 * size**3)) == W <= 2 * 2.0616 * m**1.5
+    assert pytest.approx(2 * np.sqrt(size * (size - 1) + 4 * size**3)) == W <= 2 * np.sqrt(4.25 * m**3) * (1 + 1e-12)
     assert pytest.approx(2 * abs(size + size**2 - 0.5)) == B
 
 

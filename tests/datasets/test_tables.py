@@ -147,7 +147,9 @@ def test_integers_are_classes_only_when_asked(tmp_path):
 
 
 def test_the_encoding_survives_json_and_reads_a_new_table_alike(tmp_path):
-    learned = write(tmp_path / "t.csv", "g,c,s,k,y\n01,red,yes,1,0.5\n10,blue,no,1,2\n11,green,no,1,3\n")
+    learned = write(
+        tmp_path / "t.csv", "g,c,s,k,y\n01,red,yes,1,0.5\n10,blue,yes,1,2\n11,green,no,1,3\n11,red,no,1,4\n"
+    )
     encoding = open_table(learned, "y").encoding
     assert Encoding.from_json(encoding.to_json()) == encoding
     new = write(tmp_path / "new.csv", "k,s,g,c\n0,no,11,blue\n")  # other order, no target, a constant that varies
@@ -165,7 +167,7 @@ def test_the_encoding_survives_json_and_reads_a_new_table_alike(tmp_path):
     ],
 )
 def test_a_new_table_with_an_unknown_value_is_refused(tmp_path, cells, message):
-    learned = write(tmp_path / "t.csv", "g,c,s,y\n01,red,yes,0.5\n10,blue,no,2\n11,green,no,3\n")
+    learned = write(tmp_path / "t.csv", "g,c,s,y\n01,red,yes,0.5\n10,blue,yes,2\n11,green,no,3\n11,red,no,4\n")
     new = write(tmp_path / "new.csv", f"g,c,s\n{cells}\n")
     with pytest.raises(ValueError, match=message):
         list(encoded_table(new, open_table(learned, "y").encoding).points())
@@ -190,6 +192,7 @@ def test_a_new_table_with_an_unknown_value_is_refused(tmp_path, cells, message):
         ("a,z\n0,1\n", "no target 'y' in the table"),
         ("y\n0\n", "no column is left"),
         ("a,a,y\n0,0,1\n", "two columns named 'a'"),
+        ("0,0,1.5\n0,1,2.5\n", "holds numbers in its first row, where names are due"),
         ("a,y\n0,1,5\n", "Expected 2 columns, got 3"),
         ("", "cannot read t.csv as CSV"),
     ],
@@ -206,7 +209,7 @@ def test_rows_are_counted_through_batches(tmp_path):
 
 
 def test_many_texts_are_refused_and_every_such_column_is_named(tmp_path):
-    rows = "".join(f"id{i},{i},{i % 2},{i}\n" for i in range(70))
+    rows = "".join(f"n{i % 65},{i},{i % 2},{i}\n" for i in range(130))
     path = write(tmp_path / "t.csv", "name,count,a,y\n" + rows)
     with pytest.raises(ValueError, match=r"column 'name' holds more than 64 .*--ignore name\. \(The same .*'count'"):
         open_table(path, "y")

@@ -7,6 +7,7 @@ from sparsact.datasets import load_tinyshakespeare
 
 @pytest.mark.skipif("SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data")
 def test_the_real_text_has_the_known_length_and_characters():
+    """As A. Karpathy's nanoGPT states them in data/shakespeare_char/prepare.py."""
     found = load_tinyshakespeare()
     assert len(found.text) == 1_115_394
     assert len(set(found.text)) == 65

@@ -7,7 +7,7 @@ from reproduced import made_up
 
 from sparsact.bounds.unexplained import krawtchouk
 from sparsact.datasets import iwls2020
-from sparsact.experiments import Outcome, Rows, Scale
+from sparsact.experiments import Rows, Scale
 from sparsact.experiments.paper_a import circuits
 from sparsact.hypercube import bits_to_signs, characters, subset_masks, subsets_of
 from sparsact.reports.paper_a.circuits import CHARTS
@@ -97,53 +97,6 @@ def test_every_function_has_tasks_and_all_rows_are_drawn_once():
     tasks = circuits.EXPERIMENT.tasks(Scale.FULL)
     assert {task.parameters["example"] for task in tasks} == set(circuits.EXAMPLES)
     assert {task.parameters["seed"] for task in tasks if task.parameters["n_train"] == circuits.ALL} == {0}
-
-
-@pytest.mark.parametrize(
-    ("share", "outcome"), [(0.6, Outcome.HOLDS), (0.51, Outcome.UNDECIDED), (0.3, Outcome.DOES_NOT_HOLD)]
-)
-def test_low_degree_asks_for_half_the_variance_beyond_two_standard_errors(share, outcome):
-    rows = Rows([row("adder", 1, 0, 1, 1), row("parity", 1, 0, 1, 1, up_to_2=share)])
-    assert circuits.judge_low_degree(rows).outcome is outcome
-
-
-@pytest.mark.parametrize(
-    ("best", "outcome"), [(1.01, Outcome.HOLDS), (0.98, Outcome.UNDECIDED), (0.9, Outcome.DOES_NOT_HOLD)]
-)
-def test_parity_is_judged_by_the_best_degree_above_zero(best, outcome):
-    rows = Rows(
-        row("parity", degree, seed, (0.5, best + 0.002 * seed, 1.5)[degree], 1)
-        for degree in range(3)
-        for seed in range(3)
-    )
-    assert circuits.judge_parity(rows).outcome is outcome
-
-
-def test_the_prediction_counts_ample_rows_only():
-    poor = [row("adder", 2, seed, 5.0, 1.0, n_coefficients=900) for seed in range(3)]
-    good = [row("adder", 1, seed, 1.01 + 0.001 * seed, 1.0) for seed in range(3)]
-    assert circuits.judge_prediction(Rows(poor + good)).outcome is Outcome.HOLDS
-    bad = [row("divider", 1, seed, 1.3 + 0.001 * seed, 1.0) for seed in range(3)]
-    verdict = circuits.judge_prediction(Rows(good + bad))
-    assert verdict.outcome is Outcome.DOES_NOT_HOLD
-    assert "divider, degree 1" in verdict.measured
-
-
-def test_the_choice_is_charged_with_what_the_best_degree_would_have_left():
-    def draws(mse_of_chosen):
-        return Rows(
-            row("adder", degree, seed, (0.8, mse_of_chosen)[degree], (0.9, 0.5)[degree])
-            for degree in range(2)
-            for seed in range(3)
-        )
-
-    assert circuits.judge_choice(draws(0.5)).outcome is Outcome.HOLDS
-    assert circuits.judge_choice(draws(1.0)).outcome is Outcome.DOES_NOT_HOLD
-
-
-def test_no_rows_leave_every_claim_undecided():
-    for claim in circuits.EXPERIMENT.claims:
-        assert claim.verdict(Rows([])).outcome is Outcome.UNDECIDED
 
 
 def test_charts_draw_the_numbers_of_their_frames():

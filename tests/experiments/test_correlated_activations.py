@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments import Row
 from sparsact.experiments.paper_a import correlated_activations as experiment
 from sparsact.fourier import Spectrum, average_sensitivity
 from sparsact.hypercube import points
@@ -50,22 +50,3 @@ def test_measure() -> None:
     assert found["error"] >= found["tail"]
     closer = experiment.measure(**(TASK | {"rho": 0.99}))  # type: ignore[arg-type]
     assert closer["together"] > found["together"]
-
-
-def test_judges() -> None:
-    base = {"k": 2, "sensitivity": 1.0, "bound": 16.0, "bound_by_activity": 8.0, "variance": 1.0, "error": 0.1}
-    base |= {"overlap": 0.7, "erm_error": 0.001}
-    far = base | {"sensitivity": 2.0, "overlap": 0.5, "error": 0.12}
-    thin = base | {"sensitivity": 0.1, "error": 0.9}
-    rows = [made(base, kind=kind, seed=seed) for kind in (experiment.SAME, experiment.OPPOSED) for seed in (0, 1)]
-    rows += [made(far, rho=0.99, seed=seed) for seed in (0, 1)]
-    rows += [made(thin, kind=experiment.OPPOSED, rho=0.99, seed=seed) for seed in (0, 1)]
-    found = Rows(rows)
-    assert experiment.judge_bounds(found).outcome is Outcome.HOLDS
-    assert experiment.judge_bounds(Rows([made(base | {"sensitivity": 9.0})])).outcome is Outcome.DOES_NOT_HOLD
-    assert experiment.judge_sensitivity(found).outcome is Outcome.HOLDS_ONLY_IF
-    assert experiment.judge_low_degree(found).outcome is Outcome.HOLDS_ONLY_IF
-    assert experiment.judge_apart(found).outcome is Outcome.HOLDS
-    assert experiment.judge_prediction(found).outcome is Outcome.HOLDS
-    wrong = Rows([made(far | {"erm_error": 0.5}, seed=seed) for seed in (0, 1)])
-    assert experiment.judge_prediction(wrong).outcome is Outcome.DOES_NOT_HOLD

@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
-from reproduced import made_up
 
+from sparsact.datasets import diagonal_subspace, random_cones
 from sparsact.datasets.targets.analytic import CosineSeries
-from sparsact.experiments import Outcome, Rows
-from sparsact.experiments.hard_families import dense_error, largest_on_grid, needed_width, pair
-from sparsact.experiments.paper_b.dense_lower_bounds import EXPERIMENT, judge_counting, judge_pairs, judge_width
+from sparsact.experiments.hard_families import dense_error, largest_on_grid, needed_bits, needed_width, pair
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 3), (2, 2, 2)])
@@ -44,33 +42,15 @@ def test_the_needed_width_is_the_first_that_meets_the_goal():
     assert found == needed_width(1, 0.4, 8, seed=2)
 
 
-def widths(slope):
-    return Rows(
-        made_up(
-            EXPERIMENT,
-            {"part": "width", "k": 1, "epsilon": epsilon, "ambient": 8, "n_waves": None, "seed": seed},
-            {"needed": (3 + seed) * epsilon**-slope, "n_cones": 1 / epsilon, "buckets": 5, "hash_operations": 32},
-        )
-        for seed in range(3)
-        for epsilon in (0.5, 0.1, 0.02)
-    )
-
-
-def pairs(*ratios):
-    return Rows(
-        made_up(
-            EXPERIMENT,
-            {"part": "pair", "k": k, "epsilon": None, "ambient": None, "n_waves": 1, "seed": 0},
-            {"differing": 0.5, "sup": ratio, "sup_at_most": ratio, "printed": 1.0},
-        )
-        for k, ratio in ratios
-    )
-
-
-def test_judges_see_both_sides():
-    assert judge_width(widths(1.1)).outcome is Outcome.HOLDS
-    assert judge_width(widths(0.3)).outcome is Outcome.DOES_NOT_HOLD
-    assert judge_counting(widths(1.0)).outcome is Outcome.HOLDS
-    assert judge_pairs(pairs((2, 1.5), (5, 0.6), (4, 1.2))).outcome is Outcome.HOLDS_ONLY_IF
-    assert judge_pairs(pairs((2, 1.5), (5, 1.6))).outcome is Outcome.HOLDS
-    assert judge_pairs(pairs((2, 0.5), (5, 0.6))).outcome is Outcome.DOES_NOT_HOLD
+@pytest.mark.parametrize(("epsilon", "seed"), [(0.45, 1), (0.07, 2)])
+def test_half_the_heights_serve_with_three_bits_a_kink(epsilon, seed):
+    """The interpolation by NumPy, on random points, errs as the layer of few bits does: by half of epsilon at most."""
+    found = needed_bits(epsilon, 8, seed)
+    rng = np.random.default_rng([seed, 1])
+    f = random_cones(diagonal_subspace(8, 1, rng=rng), epsilon, rng=rng).target
+    order = np.argsort(f.centres[:, 0])
+    z = rng.uniform(f.centres.min() - epsilon, f.centres.max() + epsilon, 20_000)
+    error = np.abs(np.interp(z, f.centres[order, 0], f.heights[order] / 2) - f(z[:, None])).max()
+    assert error <= found["sup_error"] * (1 + 1e-9)
+    assert found["sup_error"] == pytest.approx(epsilon / 2)
+    assert found["bits"] == 3 * len(order) + 1 >= found["n_cones"] == len(order)

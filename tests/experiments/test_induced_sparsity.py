@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from reproduced import made_up
 
-from sparsact.experiments import Outcome, Rows, Scale, characters
+from sparsact.experiments import Rows, Scale, characters
 from sparsact.experiments.practice.induced_sparsity import EXPERIMENT
 from sparsact.experiments.practice.induced_sparsity_claims import MODELS, PLAIN, STRONG, TOP_K, WEAK
 from sparsact.reports.practice.induced_sparsity import CHARTS
 
-CLAIMS = {claim.name: claim for claim in EXPERIMENT.claims}
 SIZES = {"n_layers": 2, "hidden": 100}
 DENSITIES = {PLAIN: 0.4, WEAK: 0.1, STRONG: 0.05, TOP_K: 0.0625}
 
@@ -34,41 +33,6 @@ def rows(changed=()):
             one = {"density": density, "loss": 2.0, "released": 2.01} | dict(changed).get(model, {})
             found.append(row(model, seed, **one | {name: one[name] + seed for name in ("loss", "released")}))
     return Rows(found)
-
-
-def verdict(claim, changed=()):
-    return CLAIMS[claim].verdict(rows(changed))
-
-
-@pytest.mark.parametrize("claim", ["falls", "l1", "stronger", "top-k", "released", "alive"])
-def test_what_was_hoped_for_holds(claim):
-    assert verdict(claim).outcome is Outcome.HOLDS
-
-
-@pytest.mark.parametrize(
-    ("claim", "changed"),
-    [
-        ("falls", {PLAIN: {"density": 0.55}}),
-        ("few", {}),
-        ("l1", {WEAK: {"density": 0.3}}),
-        ("l1", {STRONG: {"loss": 2.06}}),
-        ("stronger", {STRONG: {"density": 0.2}}),
-        ("top-k", {TOP_K: {"loss": 2.1}}),
-        ("released", {TOP_K: {"released": 2.1}}),
-        ("alive", {STRONG: {"dead": 40}}),
-    ],
-)
-def test_what_was_not_found_does_not_hold(claim, changed):
-    assert verdict(claim, changed).outcome is Outcome.DOES_NOT_HOLD
-
-
-def test_few_are_three_in_a_hundred():
-    assert verdict("few", {PLAIN: {"density": 0.029}}).outcome is Outcome.HOLDS
-
-
-def test_a_part_of_the_rows_decides_nothing_and_raises_nothing():
-    for found in (Rows([]), rows()[:1], rows()[3:4]):
-        assert {claim.verdict(found).outcome for claim in EXPERIMENT.claims} == {Outcome.UNDECIDED}
 
 
 def test_the_frames_hold_the_numbers_of_the_rows():

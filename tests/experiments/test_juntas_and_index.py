@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments import Row
 from sparsact.experiments.paper_a import juntas_and_index as experiment
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
@@ -43,19 +43,3 @@ def test_recovery_and_what_is_measured() -> None:
     index = experiment.measure(**INDEX)  # type: ignore[arg-type]
     assert index["none_active"] == 0.5
     assert index["certified"] == 1
-
-
-def test_judges() -> None:
-    right = {"difference": 0.0, "certified": 1, "n_units": 8, "W": 3**0.5, "B": 2.0, "none_active": 0.5, "m": 99}
-    right |= {"n_monomials": 20, "exact": True}
-    junta, index = made(right), made(right | {"n_units": 4}, kind="index", size=2)
-    assert experiment.judge_represented(Rows([junta])).outcome is Outcome.HOLDS
-    assert experiment.judge_represented(Rows([made(right | {"difference": 1e-9})])).outcome is Outcome.DOES_NOT_HOLD
-    assert experiment.judge_index(Rows([index])).outcome is Outcome.HOLDS
-    assert experiment.judge_activated(Rows([index])).outcome is Outcome.DOES_NOT_HOLD
-    assert experiment.judge_activated(Rows([made(right | {"none_active": 0.0}, kind="index")])).outcome is Outcome.HOLDS
-    many = [made(right, seed=i) for i in range(100)]
-    assert experiment.judge_averages(Rows(many)).outcome is Outcome.HOLDS
-    assert experiment.judge_averages(Rows(many[:3])).outcome is Outcome.UNDECIDED
-    failed = [made(right | {"exact": False}, seed=i, learner=experiment.LEAST_SQUARES) for i in range(9)]
-    assert experiment.judge_least_squares(Rows(failed)).outcome is Outcome.DOES_NOT_HOLD

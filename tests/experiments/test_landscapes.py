@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from reproduced import made_up
 
-from sparsact.experiments import Outcome, Rows, Scale
+from sparsact.experiments import Rows, Scale
 from sparsact.experiments.paper_a import landscapes
 from sparsact.hypercube import bits_to_signs, characters, n_subsets, subset_masks, subsets_of
 from sparsact.reports.paper_a.landscapes import CHARTS
@@ -78,37 +78,6 @@ def test_sizes_hold_more_rows_than_coefficients_and_every_claim_has_tasks():
     for task in landscapes.EXPERIMENT.tasks(Scale.FULL):
         table, degree = task.parameters["table"], task.parameters["degree"]
         assert task.parameters["n_train"] > n_subsets(landscapes.BITS[table], degree)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "outcome"),
-    [(1.02, Outcome.HOLDS), (1.1, Outcome.UNDECIDED), (1.3, Outcome.HOLDS_ONLY_IF)],
-)
-def test_the_prediction_is_judged_where_coefficients_are_few_and_elsewhere(ratio, outcome):
-    verdict = landscapes.judge_prediction(llvm(ratio, 1.0))
-    assert verdict.outcome is outcome
-    assert ("5%" in verdict.condition) == (outcome is Outcome.HOLDS_ONLY_IF)
-
-
-def test_the_finite_prediction_fails_at_one_ratio_far_off_and_names_it():
-    verdict = landscapes.judge_finite(llvm(1.0, 1.3))
-    assert verdict.outcome is Outcome.DOES_NOT_HOLD
-    assert "LLVM, degree 4, 800 rows" in verdict.measured
-    assert landscapes.judge_finite(llvm(1.3, 1.0)).outcome is Outcome.HOLDS
-
-
-def test_no_rows_leave_every_claim_undecided():
-    for claim in landscapes.EXPERIMENT.claims:
-        assert claim.verdict(Rows([])).outcome is Outcome.UNDECIDED
-
-
-def test_low_degree_and_sensitivity_follow_the_weights():
-    low, high = llvm(1, 1), llvm(1, 1, weights=(0, 0, 0, 0.2, 0.8))
-    assert landscapes.judge_low_degree(low).outcome is Outcome.HOLDS
-    assert landscapes.judge_low_degree(high).outcome is Outcome.DOES_NOT_HOLD
-    assert landscapes.judge_sensitivity(high).outcome is Outcome.HOLDS  # Markov's inequality knows no exception
-    parity = llvm(1, 1, weights=(0, 0, 0, 0, 1.0))
-    assert "LLVM 1.00" in landscapes.judge_sensitivity(parity).measured  # AS = 4 = 4 k^2 W^2
 
 
 def test_charts_draw_the_numbers_of_their_frames():

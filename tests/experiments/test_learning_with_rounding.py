@@ -1,67 +1,64 @@
-"""The experiment on learning with rounding: against exact facts at tiny size, and its judges on made-up rows."""
+"""The experiment on learning with rounding: against exact facts at tiny size, and its judge on made-up rows."""
 
 import pytest
 
 from sparsact.experiments import Outcome, Row, Rows
 from sparsact.experiments.paper_a import learning_with_rounding as experiment
 
-TINY = {"m": 2, "n_train": 40, "n_test": 50, "seed": 0}
+PRIME, SQUARE = {"p": 2, "q": 5}, {"p": 3, "q": 9}
 
 
-def rows(learner, skill, *, rule="round", mse=0.0, active=1, m=8):
-    """Two seeds of one learner."""
-    values = {"skill": skill, "mse": mse, "trivial_mse": 1.0, "most_active": active, "coordinates": 64}
-    told = [{"rule": rule, "learner": learner, "m": m, "seed": seed} for seed in (0, 1)]
-    return [Row("", "learning-with-rounding", 1, one, values, 1.0, "", {}, {}, "") for one in told]
+def measured(learner, *, m=2, rule="round", **moduli):
+    return experiment.measure(rule=rule, learner=learner, m=m, n_train=60, n_test=50, seed=0, **(moduli or PRIME))
 
 
 @pytest.mark.parametrize(
-    ("rule", "learner", "skill"),
+    ("rule", "learner", "moduli"),
     [
-        ("round", experiment.PLANTED, 1.0),
-        ("modulo", experiment.PLANTED, 1.0),
-        ("modulo", experiment.ELIMINATION, 1.0),
-        ("round", experiment.ELIMINATION, 0.0),
+        ("round", experiment.PLANTED, PRIME),
+        ("modulo", experiment.PLANTED, SQUARE),
+        ("modulo", experiment.ELIMINATION, SQUARE),
+        ("round", experiment.CARRIES, SQUARE),
+        *(("round", attack, PRIME) for attack in experiment.ATTACKS),
     ],
 )
-def test_what_is_known_of_each_rule(rule, learner, skill):
-    values = experiment.measure(rule=rule, learner=learner, **TINY)
-    assert values["skill"] == pytest.approx(skill)
-    assert values["most_active"] <= 1
+def test_what_solves_tiny_instances(rule, learner, moduli):
+    assert measured(learner, rule=rule, **moduli)["skill"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("attack", [experiment.TRIALS, experiment.LINEARISATION])
+def test_an_attack_beyond_its_budget_predicts_the_mean(attack):
+    values = measured(attack, m=8, p=2, q=17)
+    assert (values["tried"], values["skill"]) == (False, 0)
+    assert values["operations"] > 1e9
 
 
 def test_learners_share_their_points_and_repeat():
-    first, again = (experiment.measure(rule="round", learner="low degree", **TINY) for _ in range(2))
-    planted = experiment.measure(rule="round", learner=experiment.PLANTED, **TINY)
+    first, again = (measured("low degree") for _ in range(2))
     assert first == again
-    assert first["trivial_mse"] == planted["trivial_mse"]
+    assert first["trivial_mse"] == measured(experiment.PLANTED)["trivial_mse"]
+    assert first["trivial_mse"] == measured(experiment.LATTICE)["trivial_mse"]
 
 
 def test_every_learner_can_be_made():
     assert set(experiment.estimators(0)) == set(experiment.LEARNERS)
 
 
-@pytest.mark.parametrize(
-    ("mse", "active", "outcome"), [(0, 1, "HOLDS"), (0.1, 1, "DOES_NOT_HOLD"), (0, 2, "DOES_NOT_HOLD")]
-)
-def test_planted(mse, active, outcome):
-    assert (
-        experiment.judge_planted(Rows(rows(experiment.PLANTED, 1.0, mse=mse, active=active))).outcome
-        is Outcome[outcome]
-    )
+def test_moduli_are_primes_that_grow_with_the_length():
+    assert [experiment.modulus(m) for m in (2, 4, 6, 8, 10)] == [5, 11, 13, 17, 23]
 
 
-def test_one_learner_that_predicts_refutes_and_one_that_lacks_decides_nothing():
-    learners = experiment.EXPERIMENT.claims[1]
-    none = [row for name in experiment.LEARNERS for row in rows(name, -0.1)]
-    assert learners.verdict(Rows(none)).outcome is Outcome.HOLDS
-    assert learners.verdict(Rows([*none[2:], *rows(experiment.LEARNERS[0], 0.5)])).outcome is Outcome.DOES_NOT_HOLD
-    assert learners.verdict(Rows(none[2:])).outcome is Outcome.UNDECIDED
-    tiny = [row for name in experiment.LEARNERS for row in rows(name, 0.9, m=2)]
-    assert learners.verdict(Rows([*none, *tiny])).outcome is Outcome.HOLDS_ONLY_IF
+def test_any_learner_or_attack_refutes_the_conjecture_and_one_that_lacks_decides_nothing():
+    def rows(name, skill, m=10):
+        values = {"skill": skill, "operations": 1e6, "tried": True}
+        seeds = [{"rule": "round", "learner": name, "m": m, "p": 2, "q": 23, "seed": seed} for seed in (0, 1)]
+        return [Row("", "learning-with-rounding", 3, one, values, 1.0, "", {}, {}, "") for one in seeds]
 
-
-def test_elimination_is_judged_by_rule():
-    printed, rounded = rows(experiment.ELIMINATION, 1.0, rule="modulo"), rows(experiment.ELIMINATION, 0.0)
-    assert experiment.judge_printed(Rows(printed + rounded)).outcome is Outcome.DOES_NOT_HOLD
-    assert experiment.judge_rounding(Rows(printed + rounded)).outcome is Outcome.HOLDS
+    judge = experiment.EXPERIMENT.claims[1].verdict
+    names = experiment.LEARNERS + experiment.ATTACKS
+    none = [row for name in names for row in (*rows(name, 0.0), *rows(name, 1.0, m=2))]
+    assert judge(Rows(none)).outcome is Outcome.CONSISTENT
+    for name in names:
+        others = [row for row in none if row["learner"] != name]
+        assert judge(Rows([*others, *rows(name, 0.5)])).outcome is Outcome.DOES_NOT_HOLD
+        assert judge(Rows(others)).outcome is Outcome.UNDECIDED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows, Scale
+from sparsact.experiments import Row, Scale
 from sparsact.experiments.paper_a import low_degree_curves as curves
 from sparsact.experiments.paper_a.learning_targets import GATED, TARGETS, drawn, planted
 from sparsact.fourier import Spectrum
@@ -50,36 +50,6 @@ def test_a_tenth_of_the_labels_moves(labels: str) -> None:
     assert set(np.abs(moved[moved != 0])) == {np.sqrt(spectrum.variance())}
     high = (spectrum - spectrum.truncate(3)).values()
     assert (np.mean(moved * high) > np.mean(np.abs(moved) * np.mean(np.abs(high)))) == (labels == curves.ALIGNED)
-
-
-def test_the_formula_holds_only_in_a_large_cube() -> None:
-    small = [
-        made({"error": e, "predicted": 1.0, "m": 10}, n=16, degree=3, seed=i) for i, e in enumerate((1.0, 1.02, 1.01))
-    ]
-    large = [
-        made({"error": e, "predicted": 1.0, "m": 900}, n=10, degree=3, seed=i) for i, e in enumerate((1.5, 1.6, 1.7))
-    ]
-    verdict = curves.judge_formula(Rows(small + large))
-    assert verdict.outcome is Outcome.HOLDS_ONLY_IF
-    assert "eighth" in verdict.condition
-    assert curves.judge_formula(Rows(small + [made({"error": 1.0, "predicted": 1.0, "m": 900}, degree=3, seed=s) for s in (0, 1)])).outcome is Outcome.HOLDS  # fmt: skip  # noqa: E501
-    wrong = [made({"error": 2.0, "predicted": 1.0, "m": 1}, n=16, degree=4, seed=s) for s in (0, 1)]
-    assert curves.judge_formula(Rows(small + large + wrong)).outcome is Outcome.DOES_NOT_HOLD
-
-
-def test_judges_of_noise_corruption_and_constant() -> None:
-    noisy = [made({"error": 1.01, "predicted": 1.0}, labels=curves.GAUSSIAN, seed=s) for s in (0, 1, 2)]
-    assert curves.judge_noise(Rows(noisy)).outcome is Outcome.HOLDS
-    worse = [made({"error": 3.0, "predicted": 1.0}, labels=curves.GAUSSIAN, seed=s) for s in (0, 1, 2)]
-    assert curves.judge_noise(Rows(worse)).outcome is Outcome.DOES_NOT_HOLD
-    random = made({"least_risk": 1.5, "noise": 1.0, "tail": 0.5}, labels=curves.OBLIVIOUS)
-    aligned = made({"least_risk": 2.6, "noise": 1.0, "tail": 0.5}, labels=curves.ALIGNED)
-    assert curves.judge_agnostic(Rows([random, aligned])).outcome is Outcome.HOLDS_ONLY_IF
-    assert curves.judge_triangle(Rows([random, aligned])).outcome is Outcome.HOLDS
-    beyond = made({"least_risk": 3.0, "noise": 1.0, "tail": 0.5}, labels=curves.ALIGNED)
-    assert curves.judge_triangle(Rows([beyond])).outcome is Outcome.DOES_NOT_HOLD
-    clean = [made({"error": e, "tail": 1.0}, ratio=4.0) for e in (1.3, 1.4)]
-    assert curves.judge_constant(Rows(clean)).outcome is Outcome.HOLDS
 
 
 def test_scales_grow() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments import Row
 from sparsact.experiments.paper_a import parity_defeats as experiment
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
@@ -43,21 +43,3 @@ def test_degree_decides() -> None:
     assert lifted["n_units"] == 2
     assert lifted["wrong"] == 0
     assert lifted["error"] >= lifted["variance"]
-
-
-def test_judges() -> None:
-    low = {"error": 1.2, "variance": 1.0, "wrong": 0.0, "active": 4, "n_units": 4}
-    high = low | {"error": 0.0}
-    dense = [made(low), made(high, degree=3)]
-    assert experiment.judge_defeats(Rows(dense)).outcome is Outcome.HOLDS
-    assert experiment.judge_defeats(Rows([made(low | {"error": 0.3}), dense[1]])).outcome is Outcome.DOES_NOT_HOLD
-    assert experiment.judge_activity(Rows(dense)).outcome is Outcome.HOLDS
-    assert experiment.judge_activity(Rows([made(low | {"active": 1})])).outcome is Outcome.DOES_NOT_HOLD
-    sparse = [made(low | {"error": e}, kind=experiment.RANDOM) for e in (0.2, 0.21, 0.19)]
-    assert experiment.judge_sparse(Rows(sparse)).outcome is Outcome.HOLDS
-    parities = [made(low, kind=experiment.JUNTA, degree=1), made(high, kind=experiment.JUNTA, degree=2)]
-    assert experiment.judge_logarithm(Rows(parities)).outcome is Outcome.HOLDS
-    lifted = low | {"active": 1, "n_units": 2}
-    assert experiment.judge_lifted(Rows([made(lifted, kind=experiment.LIFTED)])).outcome is Outcome.HOLDS
-    dense_lift = made(lifted | {"active": 2}, kind=experiment.LIFTED)
-    assert experiment.judge_lifted(Rows([dense_lift])).outcome is Outcome.DOES_NOT_HOLD

@@ -3,9 +3,10 @@ import os
 import numpy as np
 import pytest
 from reproduced import made_up
+from scipy import stats
 
 from sparsact.datasets import config_performance
-from sparsact.experiments import Outcome, Rows, Scale
+from sparsact.experiments import Rows, Scale
 from sparsact.experiments.paper_a import real_tables
 from sparsact.experiments.paper_a.real_tables import DENSE, LOW_DEGREE, MODELS, SPARSE
 from sparsact.reports.paper_a.real_tables import CHARTS
@@ -26,16 +27,6 @@ def row(table, model, mse, fold=0, share=1.0, **values):
     if model in SPARSE:
         values = FIRING | {"n_units": 5} | values
     return made_up(real_tables.EXPERIMENT, parameters, values)
-
-
-def errors(model, other, ratios):
-    """Two folds of a table a ratio; the second fold is ten times as hard."""
-    return Rows(
-        row(f"t{i}", name, error * 10**fold, fold)
-        for i, ratio in enumerate(ratios)
-        for fold in range(2)
-        for name, error in ((model, 0.01 * ratio), (other, 0.01))
-    )
 
 
 def test_firing_counts_units_and_compares_their_number_with_independent_ones():
@@ -83,66 +74,23 @@ def test_every_model_meets_every_fold():
     assert len(tasks) == len(real_tables.TABLES) * 4 * 5 * len(MODELS)
 
 
-@pytest.mark.parametrize(
-    ("ratios", "outcome"),
-    [
-        ((0.5, 0.6, 0.4), Outcome.HOLDS),
-        ((0.5, 2.0, 1.0), Outcome.UNDECIDED),
-        ((2.0, 2.5, 1.8), Outcome.DOES_NOT_HOLD),
-        ((0.5,), Outcome.UNDECIDED),  # one table is no sample of tables
-    ],
-)
-@pytest.mark.parametrize(
-    ("judge", "model", "other"),
-    [
-        (real_tables.judge_few_rows, "sparse, k = 1", DENSE),
-        (real_tables.judge_low_degree, LOW_DEGREE, DENSE),
-        (real_tables.judge_any_distribution, "sparse, k = 4", LOW_DEGREE),
-    ],
-)
-def test_models_are_compared_fold_by_fold_and_tables_are_the_repetitions(ratios, outcome, judge, model, other):
-    rows = errors(model, other, ratios)
-    verdict = judge(rows)
-    assert verdict.outcome is outcome
-    assert f"t0 {ratios[0]:.3g}" in verdict.measured
-    assert real_tables.error_ratios(rows, model, other, 1.0)["t0"] == pytest.approx(ratios[0])
-
-
 def test_folds_that_one_model_lacks_do_not_count():
-    rows = Rows([*errors(LOW_DEGREE, DENSE, (0.5, 0.5)), row("t0", DENSE, 1e-4, fold=4)])
-    assert real_tables.error_ratios(rows, LOW_DEGREE, DENSE, 1.0)["t0"] == pytest.approx(0.5)
+    pairs = [
+        row("t", name, mse * 10**fold, fold) for fold in (0, 1) for name, mse in ((LOW_DEGREE, 0.01), (DENSE, 0.02))
+    ]
+    rows = Rows([*pairs, row("t", DENSE, 1e-4, fold=4)])
+    assert real_tables.log_ratios(rows, LOW_DEGREE, DENSE, 1.0) == pytest.approx([-1, -1])
 
 
-def test_few_rows_are_the_smallest_share():
-    small = [row(t, m, e, share=0.125) for t in "ab" for m, e in (("sparse, k = 1", 0.5), (DENSE, 1.0))]
-    large = [row(t, m, e) for t in "ab" for m, e in (("sparse, k = 1", 1.0), (DENSE, 0.1))]
-    assert real_tables.judge_few_rows(Rows(small + large)).outcome is Outcome.HOLDS
-
-
-@pytest.mark.parametrize(
-    ("fresh", "uniform", "outcome"),
-    [(0.001, 0.002, Outcome.HOLDS), (0.001, 0.3, Outcome.HOLDS_ONLY_IF), (0.2, 0.3, Outcome.DOES_NOT_HOLD)],
-)
-def test_fresh_rows_and_uniform_points_are_judged_apart(fresh, uniform, outcome):
-    rows = Rows(
-        row(table, model, 1.0, above_k_test=fresh + 1e-4 * i, above_k_uniform=uniform + 1e-4 * i)
-        for i, table in enumerate("abc")
-        for model in SPARSE
-    )
-    assert real_tables.judge_fresh_rows(rows).outcome is outcome
-
-
-@pytest.mark.parametrize(("dispersion", "outcome"), [(0.4, Outcome.HOLDS), (1.6, Outcome.DOES_NOT_HOLD)])
-def test_exclusion_asks_for_less_variance_than_of_independent_units(dispersion, outcome):
-    rows = [row(t, "sparse, k = 4", 1.0, dispersion_test=dispersion + 0.01 * i) for i, t in enumerate("abc")]
-    unknown = row("d", "sparse, k = 4", 1.0, dispersion_test=None)
-    assert real_tables.judge_exclusion(Rows([*rows, unknown])).outcome is outcome
-    assert real_tables.EXPERIMENT.claims[4].verdict(Rows([unknown])).outcome is Outcome.UNDECIDED
-
-
-def test_no_rows_leave_every_claim_undecided():
-    for claim in real_tables.EXPERIMENT.claims:
-        assert claim.verdict(Rows([])).outcome is Outcome.UNDECIDED
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_interval_over_folds_has_the_corrected_variance(share):
+    """The variance of the mean of J folds is (1/J + test rows / training rows) times that of a fold."""
+    values = np.array([0.3, 0.7, 0.4, 0.9])
+    found = real_tables.over_folds(values, share)
+    n_test, n_train = 1 / real_tables.FOLDS, share * (1 - 1 / real_tables.FOLDS)
+    error = np.sqrt((1 / 4 + n_test / n_train) * values.var(ddof=1))
+    assert found.estimate == pytest.approx(values.mean())
+    assert found.high - found.estimate == pytest.approx(stats.t.ppf(0.975, 3) * error)
 
 
 def test_charts_draw_the_numbers_of_their_frames():

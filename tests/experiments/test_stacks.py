@@ -1,16 +1,11 @@
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments import Row, Rows
 from sparsact.experiments.paper_a.sparse_stacks import Layer, Stack, random_stack
 from sparsact.experiments.paper_a.stacks import (
     EXPERIMENT,
     change,
-    judge_bound,
-    judge_learning,
-    judge_product,
-    judge_sensitivity,
-    judge_sparse,
     measure,
 )
 from sparsact.fourier import average_sensitivity
@@ -28,15 +23,6 @@ def row(depth, seed, *, sensitivity=2.0, over_bound=0.1, tail=0.5, most_active=2
     }
     parameters = {"n": 7, "address": 2, "k": 2, "depth": depth, "n_sizes": 2, "seed": seed}
     return Row(f"{depth} {seed}", EXPERIMENT.name, 1, parameters, values, 0, "", {}, {}, "")
-
-
-def of_depths(name, one, three):
-    """Rows of one and three layers, the value of each a little different for every seed."""
-    return Rows(
-        row(depth, seed, **{name: value * (1 + seed / 100)})
-        for seed in range(3)
-        for depth, value in ((1, one), (3, three))
-    )
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -97,38 +83,9 @@ def test_a_measurement_is_repeatable():
     assert found["n_points"] == [44, 88]
 
 
-@pytest.mark.parametrize(("active", "outcome"), [(2, Outcome.HOLDS), (3, Outcome.DOES_NOT_HOLD)])
-def test_sparsity(active, outcome):
-    assert judge_sparse(Rows([row(1, 0, most_active=active)])).outcome is outcome
-
-
-@pytest.mark.parametrize(("three", "outcome"), [(0.9, Outcome.HOLDS), (1.1, Outcome.DOES_NOT_HOLD)])
-def test_the_bound_is_judged_at_every_depth(three, outcome):
-    assert judge_bound(Rows([row(1, 0), row(3, 0, over_bound=three)])).outcome is outcome
-
-
-@pytest.mark.parametrize(("three", "outcome"), [(0.05, Outcome.HOLDS), (1e-4, Outcome.DOES_NOT_HOLD)])
-def test_product(three, outcome):
-    assert judge_product(of_depths("over_bound", 0.1, three)).outcome is outcome
-
-
-@pytest.mark.parametrize(("three", "outcome"), [(3.0, Outcome.HOLDS), (1.0, Outcome.DOES_NOT_HOLD)])
-def test_sensitivity(three, outcome):
-    assert judge_sensitivity(of_depths("sensitivity", 2.0, three)).outcome is outcome
-
-
-@pytest.mark.parametrize(("three", "outcome"), [(0.9, Outcome.HOLDS), (0.1, Outcome.DOES_NOT_HOLD)])
-def test_learning(three, outcome):
-    assert judge_learning(of_depths("tail", 0.5, three)).outcome is outcome
-
-
 def test_change_is_that_of_pairs():
     rows = Rows(
         [row(1, 0, sensitivity=1), row(3, 0, sensitivity=3), row(1, 1, sensitivity=2), row(3, 1, sensitivity=4)]
     )
     found = change(rows, lambda one: one["sensitivity_share"])
     assert (found.estimate, found.low, found.high) == (2, 2, 2)
-
-
-def test_without_a_pair_there_is_no_verdict():
-    assert EXPERIMENT.claims[3].verdict(Rows([row(1, 0)])).outcome is Outcome.UNDECIDED

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments import Row
 from sparsact.experiments.paper_a import hidden_parities as learners
 from sparsact.experiments.paper_a import statistical_queries as experiment
 from sparsact.experiments.paper_a import statistical_queries_claims as claims
@@ -21,11 +21,6 @@ RIGHT = {"queries": 900, "examples": 12, "error": 0.0, "bound": 60.0}
 def made(learner: str, values: dict[str, Any] | None = None, **other: Any) -> Row:
     parameters = {"learner": learner, "size": 3, "m": 9, "noise": 0.0, "seed": 0} | other
     return Row("0", "sq-ledger", 1, parameters, RIGHT | (values or {}), 0.0, "", {}, {}, "")
-
-
-def outcome(judge: Any, *rows: Row) -> Outcome:
-    verdict = judge(Rows(rows))
-    return verdict.outcome
 
 
 def test_all_coefficients_of_the_bent_function_are_an_eighth() -> None:
@@ -71,38 +66,3 @@ def test_bounds_and_certificates() -> None:
     assert found == {"on_lift": 1, "on_cube": 2, "on_cube_signs": 3}
     with pytest.raises(ValueError, match="a learner of this experiment"):
         experiment.measure(learner="nobody", size=3, m=5, noise=0.0, seed=1)
-
-
-def test_judges_of_queries() -> None:
-    holds, fails = Outcome.HOLDS, Outcome.DOES_NOT_HOLD
-    assert outcome(claims.judge_bound, made(claims.LOW)) is holds
-    assert outcome(claims.judge_bound, made(claims.LOW, {"queries": 59})) is fails
-    assert outcome(claims.judge_tight, made(claims.BENT, {"queries": 100})) is holds
-    assert outcome(claims.judge_tight, made(claims.BENT)) is fails
-    for base, expected in ((lambda m: 2**m, holds), (lambda m: 1000 - 2**m, fails), (lambda m: 30 + m * m, fails)):
-        rows = [made(claims.BENT, {"queries": base(m)}, m=m) for m in (4, 6, 8)]
-        assert outcome(claims.judge_powers, *rows) is expected
-    for power, expected in ((lambda size: size, holds), (lambda _: 2, fails)):
-        draws = [(size, m, seed) for size in (2, 3) for m in (8, 16) for seed in (0, 1)]
-        rows = [made(claims.LOW, {"queries": m ** power(size)}, size=size, m=m, seed=seed) for size, m, seed in draws]
-        assert outcome(claims.judge_sizes, *rows) is expected
-        member = [made(claims.MEMBERSHIP, {"queries": m ** power(3)}, m=m, seed=s) for m in (8, 16) for s in (0, 1)]
-        assert outcome(claims.judge_membership, *member) is (fails if power(3) > 2 else holds)
-
-
-def test_judges_of_errors() -> None:
-    holds, fails, condition = Outcome.HOLDS, Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF
-    wrong = {"error": 0.5}
-    assert outcome(claims.judge_below, made(claims.LOWER, wrong)) is holds
-    assert outcome(claims.judge_below, made(claims.LOWER)) is fails
-    assert outcome(claims.judge_noise, made(claims.LOW, noise=0.1)) is holds
-    assert outcome(claims.judge_noise, made(claims.LOW, wrong, noise=0.1)) is fails
-    clean = [made(claims.ELIMINATION), made(claims.LIFTED)]
-    noisy = [made(claims.ELIMINATION, wrong, noise=0.1, seed=seed) for seed in (0, 1)]
-    spared = [made(claims.ELIMINATION, noise=0.1, seed=seed) for seed in (0, 1)]
-    assert outcome(claims.judge_elimination, *clean, *noisy) is condition
-    assert outcome(claims.judge_elimination, *clean, *spared) is holds
-    assert outcome(claims.judge_elimination, *clean, made(claims.LIFTED, {"examples": 99}), *noisy) is fails
-    for cube, signs, expected in ((1, 1, holds), (1, 3, condition), (2, 3, condition)):
-        row = made(claims.NETWORK, {"on_lift": 1, "on_cube": cube, "on_cube_signs": signs})
-        assert outcome(claims.judge_network, row) is expected

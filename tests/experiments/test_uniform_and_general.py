@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
+from sparsact.experiments import Row, Rows
 from sparsact.experiments.paper_a import uniform_and_general as experiment
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
@@ -56,28 +56,3 @@ def test_samples_needed() -> None:
     curve = [made(e, m=m) for e, m in ((0.01, 10), (0.5, 20), (0.05, 40), (0.01, 80))]
     assert experiment.samples_needed(Rows(curve)) == [40.0]
     assert experiment.samples_needed(Rows([made(0.5, m=80)])) == [160.0]
-
-
-def test_judges() -> None:
-    def curve(learner: str, error: float, seed: int) -> list[Row]:
-        return [made(1.0, learner=learner, m=10, seed=seed), made(error, learner=learner, m=20, seed=seed)]
-
-    rows = [row for seed in (0, 1, 2) for row in curve(experiment.ERM, 0.01, seed)]
-    rows += [row for seed in (0, 1, 2) for name in experiment.SQUARES for row in curve(name, 0.5, seed)]
-    assert experiment.judge_fewer(Rows(rows)).outcome is Outcome.HOLDS
-    general = experiment.EXPERIMENT.claims[1]
-    assert general.verdict(Rows(rows)).outcome is Outcome.UNDECIDED  # three distributions are missing
-    everywhere = [
-        made(error, distribution=name, learner=learner, seed=seed)
-        for name in experiment.DISTRIBUTIONS
-        for learner, error in ((experiment.ERM, 0.05), (experiment.AVERAGES, 9.0 if "signs" in name else 0.2))
-        for seed in (0, 1)
-    ]
-    assert general.verdict(Rows(everywhere)).outcome is Outcome.HOLDS
-    assert experiment.judge_averages(Rows(everywhere)).outcome is Outcome.HOLDS_ONLY_IF
-    squares = [
-        made(0.11, distribution=name, learner="least squares, degree 2", seed=seed)
-        for name in experiment.DISTRIBUTIONS
-        for seed in (0, 1)
-    ]
-    assert experiment.judge_squares(Rows(squares)).outcome is Outcome.HOLDS

@@ -1,33 +1,12 @@
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
 from sparsact.experiments.paper_a.spectral_networks import network_of, pairs, parity_of_all, spectrum_of
 from sparsact.experiments.paper_a.weight_by_degree import (
-    EXPERIMENT,
-    judge_against_dense,
-    judge_bound,
-    judge_concentration,
     measure,
 )
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-
-
-def row(model, seed, tail, over_bound=0.5):
-    values = {"tail_share": tail, "tail_over_bound": over_bound}
-    return Row(
-        f"{model}{seed}",
-        EXPERIMENT.name,
-        1,
-        {"model": model, "n": 4, "s": 8, "k": 1, "seed": seed},
-        values,
-        0,
-        "",
-        {},
-        {},
-        "",
-    )
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])
@@ -74,28 +53,3 @@ def test_a_measurement_is_repeatable_and_its_tail_falls_to_nothing():
 
 def test_parity_has_all_of_its_weight_at_the_top():
     assert measure(model="parity", n=6, s=7, k=1, seed=0)["tail_share"][5] == pytest.approx(1)
-
-
-def test_the_bound_is_judged_on_every_row():
-    assert judge_bound(Rows([row("sparse", 0, [1], 0.9)])).outcome is Outcome.HOLDS
-    assert judge_bound(Rows([row("sparse", 0, [1], 0.9), row("sparse", 1, [1], 1.1)])).outcome is Outcome.DOES_NOT_HOLD
-    assert judge_bound(Rows([row("sparse", 0, [1], 1.1)])).outcome is Outcome.DOES_NOT_HOLD
-
-
-@pytest.mark.parametrize(("share", "outcome"), [(0.02, Outcome.HOLDS), (0.4, Outcome.DOES_NOT_HOLD)])
-def test_concentration(share, outcome):
-    rows = Rows([row("sparse", seed, [1, share + seed / 1000]) for seed in range(3)])
-    assert judge_concentration(rows).outcome is outcome
-
-
-@pytest.mark.parametrize(("dense", "outcome"), [(0.9, Outcome.HOLDS), (0.1, Outcome.HOLDS_ONLY_IF)])
-def test_sparse_against_dense(dense, outcome):
-    rows = [row("parity", 0, [1, 1, 1, 1, 0])]
-    rows += [row("sparse", seed, [1, 0.6, 0.4 + seed / 1000]) for seed in range(3)]
-    rows += [row("dense", seed, [1, 0.6, dense]) for seed in range(3)]
-    assert judge_against_dense(Rows(rows)).outcome is outcome
-
-
-def test_without_pairs_there_is_no_verdict():
-    claim = EXPERIMENT.claims[2]
-    assert claim.verdict(Rows([row("sparse", 0, [1, 0.5, 0.4])])).outcome is Outcome.UNDECIDED

@@ -11,11 +11,12 @@ from sparsact.hypercube import points
 STORAGES = {"dense": Spectrum.to_dense, "sparse": Spectrum.to_sparse}
 
 
-@pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda identity: identity.__name__)
 @given(values=tables())
-def test_identity(identity, storage, values):
-    identity(STORAGES[storage](Spectrum.of(values)), values)
+def test_identity(identity, values):
+    spectrum = Spectrum.of(values)
+    for stored in STORAGES.values():
+        identity(stored(spectrum), values)
 
 
 @given(values=real_tables(max_n=4))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from sparsact.hardness import (
     StatisticalQueryOracle,
     consistent_secrets,
     secret_modulo,
+    solve_modulo,
 )
 from sparsact.hardness.learning_with_rounding import Residues, all_residues
 
@@ -122,6 +125,22 @@ def test_rounding_is_not_linear():
     Y, labels = LearningWithRounding(rng.integers(35, size=25), 5, 35).residues(45, rng=rng)
     with pytest.raises(InconsistentLabelsError, match="labels are not linear modulo 5"):
         secret_modulo(Y, labels, 5, 35)
+
+
+def test_rounding_from_nine_to_three_is_a_cubic_over_three_elements():
+    """Elimination on monomials in the base-3 digits of y: 84 of degree 3 in 6 digits, and no secret is searched for."""
+    rng = np.random.default_rng(10)
+    instance = LearningWithRounding(rng.integers(9, size=3), 3, 9)
+
+    def monomials(Y):
+        digits = np.hstack([Y % 3, Y // 3])
+        chosen = (list(c) for size in range(4) for c in combinations_with_replacement(range(6), size))
+        return np.stack([digits[:, c].prod(axis=1) for c in chosen], axis=1)
+
+    Y, labels = instance.residues(300, rng=rng)
+    fresh, expected = instance.residues(400, rng=rng)
+    solution = solve_modulo(monomials(Y), labels, 3)
+    assert np.array_equal(monomials(fresh) @ solution.residues % 3, expected)
 
 
 def test_statistical_queries_about_rounding():

@@ -139,7 +139,7 @@ def test_forty_bits_lifted_to_sixteen_hundred():
     lifted = parity_distribution(S, m, lifted=True)
     oracle = StatisticalQueryOracle(lifted, 0.05, "adversarial")
     assert low_degree_by_queries(oracle, 1).coefficients.size == 0
-    assert oracle.ledger.n_queries == 1601
+    assert oracle.ledger.n_queries == 1 + m * m
     X, y = lifted.sample(60, rng=np.random.default_rng(12))
     assert X.shape == (60, Lift.quadratic(m).n)
     fresh, labels = lifted.sample(200, rng=np.random.default_rng(13))

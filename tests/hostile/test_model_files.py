@@ -46,7 +46,7 @@ def try_content(contents, path, kind, seed):
             load_and_use(write(path, content))
 
 
-@settings(bounded, max_examples=500)
+@settings(bounded, max_examples=120)
 @given(kind=kinds, seed=seeds)
 def test_content_that_was_made_up(contents, tmp_path_factory, kind, seed):
     try_content(contents, tmp_path_factory.getbasetemp() / "made up", kind, seed)
@@ -59,7 +59,7 @@ def test_much_content_that_was_made_up(contents, tmp_path_factory, kind, seed):
     try_content(contents, tmp_path_factory.getbasetemp() / "made up", kind, seed)
 
 
-@settings(bounded, max_examples=400)
+@settings(bounded, max_examples=120)
 @given(kind=kinds, seed=seeds)
 def test_damaged_bytes(contents, tmp_path_factory, kind, seed):
     whole = list(contents.values())[kind].signed()

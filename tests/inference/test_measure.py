@@ -114,6 +114,8 @@ def test_batches_add_up_and_a_generator_is_consumed_once():
     assert (together.n_batches, apart.n_batches) == (1, 3)
     one, other = together.to_dict()["blocks"][0], apart.to_dict()["blocks"][0]
     assert one.pop("energy_within") == pytest.approx(other.pop("energy_within"), rel=1e-12)
+    assert (one.pop("calls"), one.pop("rows")) == (1, (96, 96))
+    assert (other.pop("calls"), other.pop("rows")) == (3, (16, 48))
     assert one == other
 
 

@@ -371,3 +371,25 @@ def test_speed_tells_of_a_number_that_is_lost():
     found = speed(model, [x], rounds=1)
     assert found.difference == math.inf
     assert found.to_dict()["difference"] is None
+
+
+def test_the_plan_tells_which_of_the_calls_shown_were_sparse():
+    model = plain()
+    shown = [rows(m, model, seed=m) for m in (1, 3, 16, 17, 40)]
+    (choice,) = plan_of(sparsify(model, "exact", shown)).choices
+    assert (choice.rows, choice.share) == ((1, 16, 40), 3 / 5)
+    (choice,) = plan_of(sparsify(model, "exact", shown[3:])).choices
+    assert (choice.rows, choice.share) == ((17, 17, 40), 0.0)
+    assert "no call shown was computed sparsely" in choice.reason
+
+
+def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
+    """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
+    from sparsact.inference.timing import Times
+
+    monkeypatch.setattr(Times, "pays", lambda self, method, block, gain: self.rows[block] == 1)
+    (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices
+    assert (choice.max_rows, choice.share, choice.speed_up) == (1, 0.0, 1.0)
+    assert "faster for calls of one row; no call shown" in choice.reason
+    (choice,) = plan_of(sparsify(plain(), "auto", list(rows(40, plain()).split(1)), time_limit=0)).choices
+    assert (choice.max_rows, choice.share, choice.reason) == (1, 1.0, "fastest here")

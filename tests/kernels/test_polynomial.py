@@ -66,8 +66,7 @@ def test_packed_points_have_the_bits_of_their_signs(m, n, N, T, density, ordered
     np.testing.assert_array_equal(columns, before)
 
 
-@pytest.mark.parametrize("numeric_order", [False, True])
-@pytest.mark.parametrize("T", [1, 3])
+@pytest.mark.parametrize(("T", "numeric_order"), [(1, True), (3, False)])
 def test_more_monomials_than_one_plan_holds(T, numeric_order):
     rng = np.random.default_rng(11)
     m, n = 77, 41

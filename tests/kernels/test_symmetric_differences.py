@@ -13,8 +13,11 @@ pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def numbers(masks: np.ndarray) -> list[int]:
-    return [sum(int(word) << 64 * w for w, word in enumerate(mask)) for mask in masks]
+def increase(masks: np.ndarray) -> bool:
+    """Each mask is a larger number than the one before: its highest word that differs is."""
+    before, after = masks[:-1, ::-1], masks[1:, ::-1]
+    highest = (before != after).argmax(axis=1)[:, None]
+    return bool((np.take_along_axis(before, highest, 1) < np.take_along_axis(after, highest, 1)).all())
 
 
 def check(masks: np.ndarray) -> np.ndarray:
@@ -27,8 +30,7 @@ def check(masks: np.ndarray) -> np.ndarray:
     np.testing.assert_array_equal(unique, expected)
     np.testing.assert_array_equal(position, expected_position)
     np.testing.assert_array_equal(unique[position], masks[:, None] ^ masks[None])
-    in_order = numbers(unique)
-    assert in_order == sorted(set(in_order))
+    assert increase(unique)
     return unique
 
 
@@ -46,7 +48,9 @@ def test_every_difference_once_in_numeric_order(W, D, mask, seed):
     check(masks)
 
 
-@pytest.mark.parametrize(("n", "degree"), [(5, 3), (23, 2), (66, 1), (70, 2), (131, 1), (0, 0)])
+@pytest.mark.parametrize(
+    ("n", "degree"), [(5, 3), (23, 2), (66, 1), pytest.param(70, 2, marks=pytest.mark.slow), (131, 1), (0, 0)]
+)
 def test_differences_of_small_subsets_are_small_subsets(n, degree):
     unique = check(subset_masks(n, degree))
     assert len(unique) == n_subsets(n, 2 * degree)

@@ -99,7 +99,7 @@ def test_derivatives(router):
     def value(x, *values):
         return torch.func.functional_call(units, dict(zip(names, values, strict=True)), (x,))
 
-    assert torch.autograd.gradcheck(value, parameters)
+    assert torch.autograd.gradcheck(value, parameters, fast_mode=True)  # against random directions
 
 
 def test_units_that_are_off_are_not_read():
@@ -247,13 +247,13 @@ def test_compiled_by_inductor(router, method):
 
 
 def test_flops_by_hand():
-    """Table 1 of paper B at n = 8: 18 operations for each active unit; routing makes it 3.7 times that."""
+    """Table 1 of paper B at n = 8: 18 operations an active unit; 16 for each other to route make it 11/3 of that."""
     units = SparselyActivatedLayer(8, 4096, 1, router=TopK(1024), bias=False, device="meta")
     flops = units.flops()
-    assert flops.active == 18432
+    assert flops.active == 18432  # as printed
     assert flops.dense == 18 * 4096
     assert flops.routing == 16 * 3072 + TopK(1024).flops(4096)
-    assert (flops.active + 16 * 3072) / flops.active == pytest.approx(3.67, abs=0.01)
+    assert (flops.active + 16 * 3072) / flops.active == pytest.approx(11 / 3)
     assert units.flops(10) == Flops(10 * flops.routing, 10 * flops.active, 10 * flops.dense)
     assert flops.total == flops.active + flops.routing
 
@@ -317,7 +317,7 @@ def test_it_says_what_it_is():
 def test_auto_takes_whole_matrices_for_large_batches():
     """And both give the same, so that a batch cut in two gives what it gave whole."""
     units = layer("random_hash", dtype=torch.float64)
-    x = inputs(400, dtype=torch.float64)
+    x = inputs(100, dtype=torch.float64)
     torch.testing.assert_close(units(x), torch.cat([units(row[None]) for row in x]), rtol=0, atol=1e-12)
 
 

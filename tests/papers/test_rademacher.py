@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
+from dual_bounds import assert_best_on
 from scipy.linalg import hadamard
 
 from sparsact.fourier import Estimate
 from sparsact.hypercube import points
 from sparsact.rademacher import compare, exact_complexity, lower_complexity, orthogonal_network
+from sparsact.rademacher.exact import exact_maxima
+from sparsact.rademacher.units import Units
 
 CUBE = points(3).astype(float)
 SIZES = range(1, 9)
@@ -22,19 +27,38 @@ def sparse():
 
 
 def test_complexity_of_the_one_sparse_class_on_the_cube(sparse):
-    assert sparse.value == pytest.approx([1.055, 1.307, 1.369, 1.458, 1.506, 1.516, 1.517, 1.518], abs=6e-4)
+    """One unit: 1.05348, by an interior-point solver for each of the 104 cones. Each maximum is proved by duality."""
     assert sparse.n_samples == 256
+    assert sparse.value[0] == pytest.approx(1.05348, abs=5e-6)
+    units, draws = Units(CUBE, **SCALE), points(8).astype(float)
+    values, best = units.best(draws)
+    exact = exact_maxima(CUBE, 1, 1, **SCALE)
+    assert np.maximum(values, values[::-1]).max(axis=1) / 8 == pytest.approx(exact, rel=1e-12)  # -z mirrors z
+    for draw in {orbit[0] for orbit in orbits().values()}:
+        for at, inside in enumerate(units.sets):
+            assert_best_on(CUBE, inside, draws[draw], **SCALE, unit=best[draw, at], value=values[draw, at])
 
 
-def test_an_independent_computation_with_120_draws(sparse):
-    """Its figures have two digits; they are those of these very draws."""
-    published = np.array([1.03, 1.29, 1.35, 1.45, 1.49, 1.50, 1.50, 1.50])
-    signs = np.random.default_rng(0).choice([-1, 1], size=(120, 8))
-    drawn = exact_complexity(CUBE, SIZES, 1, signs=signs, **SCALE)
-    error = drawn.standard_error
-    assert (error < 0.04).all()
-    assert drawn.value == pytest.approx(published, abs=0.006)
-    assert (np.abs(drawn.value - sparse.value) < 4 * error).all()
+def test_symmetric_sign_vectors_have_equal_maxima():
+    """Symmetries of the cube and a change of sign leave 14 kinds of sign vectors; a dictator is worth W."""
+    exact = exact_maxima(CUBE, SIZES, 1, **SCALE)
+    kinds = orbits()
+    assert len(kinds) == 14
+    for orbit in kinds.values():
+        assert exact[orbit] == pytest.approx(np.tile(exact[orbit[0]], (len(orbit), 1)), rel=1e-12)
+    dictators = exact_maxima(CUBE, 1, 1, signs=CUBE.T, **SCALE)
+    assert dictators == pytest.approx(np.ones(3), rel=1e-12)
+
+
+def orbits():
+    """Rows of all sign vectors on the 3-cube by their least image under the symmetries of the cube and a sign."""
+    images = [
+        (s * f * CUBE[:, p] > 0) @ [4, 2, 1] for p in permutations(range(3)) for s in (1, -1) for f in CUBE if f[0] > 0
+    ]
+    draws = points(8)
+    moved = np.stack([sign * draws[:, np.argsort(image)] for image in images for sign in (1, -1)])
+    numbers = ((moved > 0) @ 2 ** np.arange(8)).min(axis=0)
+    return {int(number): np.flatnonzero(numbers == number) for number in np.unique(numbers)}
 
 
 def test_the_dense_class_grows_with_the_number_of_units(sparse):
@@ -49,7 +73,6 @@ def test_the_conjecture_is_not_violated_on_the_cube(sparse):
     comparison = compare(sparse, CUBE, SIZES, 1, **SCALE)
     assert not comparison.exceeds_conjecture().any()
     assert comparison.ratio.value == pytest.approx(sparse.value / (2 * np.sqrt(3) * np.sqrt(np.array(SIZES) / 8)))
-    assert 0.85 < comparison.ratio.value[0] < 0.87
     assert (np.diff(comparison.ratio.value) < 0).all()
     assert (comparison.complexity.value <= comparison.sparse_bound).all()
     assert (comparison.complexity.value <= comparison.dense_bound).all()
@@ -62,7 +85,7 @@ def test_the_conjecture_is_met_with_equality_where_every_point_has_its_unit():
     assert compare(exact_complexity(X, 2, 1), X, 2, 1).ratio.value == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("m", "n", "W"), [(8, 8, 1.0), (64, 64, 0.3), (11, 32, 2.5)])
+@pytest.mark.parametrize(("m", "n", "W"), [(6, 8, 1.0), (64, 64, 0.3), (11, 32, 2.5)])
 def test_the_conjecture_fails_with_constant_one_on_orthogonal_points(m, n, W):
     """For every sign vector a network of the class reaches 2 W R / sqrt(m), above (W R + B) sqrt(2 / m)."""
     X, R, B = hadamard(n)[:m], np.sqrt(n), W * np.sqrt(n / m)
@@ -79,7 +102,7 @@ def test_the_failure_of_the_conjecture_by_the_exact_method():
     X, signs = hadamard(8), np.random.default_rng(4).choice([-1, 1], size=(3, 8))
     comparison = compare(exact_complexity(X, 2, signs=signs), X, 2)
     assert comparison.exceeds_conjecture()
-    assert comparison.ratio.value > 1.045
+    assert comparison.ratio.value >= np.sqrt(2) / (1 + 1 / np.sqrt(8))  # what two units are known to reach
     assert comparison.complexity.value < comparison.sparse_bound
 
 

@@ -1,4 +1,4 @@
-"""Rademacher complexity on a few points: by hand, by search, and beside the published figures."""
+"""Rademacher complexity on a few points: by hand, by duality and by brute force."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from dual_bounds import assert_best_on
+from scipy.linalg import hadamard
 
 from sparsact.hypercube import points
 from sparsact.rademacher import exact_complexity
 from sparsact.rademacher.dichotomies import dichotomies
 from sparsact.rademacher.packing import packings
-from sparsact.rademacher.units import Cone
+from sparsact.rademacher.units import Units
 
 SQUARE = points(2).astype(float)
 CUBE = points(3).astype(float)
@@ -38,21 +39,28 @@ def test_dichotomies_are_those_of_random_halfspaces():
     assert {tuple(row) for row in cut} <= found
 
 
-@pytest.mark.parametrize(("W", "B"), [(1.0, 1.0), (0.5, 2.0), (2.0, 0.3)])
-def test_the_best_unit_on_a_set(W, B):
-    """Against a general solver, which stays below by its tolerance at most."""
+@pytest.mark.parametrize(
+    ("X", "W", "B"),
+    [
+        (CUBE, 1.0, 1.0),
+        (CUBE, 0.5, 2.0),
+        (PLANE, 2.0, 0.3),
+        (PLANE * 1e-7, 1e7, 0.4),
+        (PLANE + 50, 1.0, 3.0),
+        (np.array([[0.0, 0], [1, 0], [2, 0], [3, 0], [0, 1]]), 1.0, 0.7),  # four on a line
+        (np.array([[0.0, 0, 1], [1, 1, 1], [2, 2, 1]]), 1.0, 1.0),  # in a subspace
+        (hadamard(7 + 1)[:7].astype(float), 1.0, 0.4),
+    ],
+)
+def test_the_best_units_meet_their_dual_bounds(X, W, B):
+    """Each is in its cone and of its scale, and no unit of the cone does better."""
     rng = np.random.default_rng(2)
-    sets = dichotomies(CUBE)
-    for inside in sets[rng.choice(len(sets), size=12, replace=False)]:
-        cone, c = Cone(CUBE, inside, W, B), rng.normal(size=8)
-        gradient = (c * inside) @ cone.affine
-        constraints = [
-            {"type": "ineq", "fun": lambda v, cone=cone: cone.sides @ v},
-            {"type": "ineq", "fun": lambda v: W**2 - v[:3] @ v[:3]},
-            {"type": "ineq", "fun": lambda v: B**2 - v[3] ** 2},
-        ]
-        found = minimize(lambda v, g=gradient: -g @ v, 0.1 * cone.sides.sum(axis=0), constraints=constraints)
-        assert cone.largest(c) == pytest.approx(max(0.0, -found.fun), abs=1e-5)
+    units = Units(X, W, B)
+    C = np.concatenate([rng.choice([-1.0, 1.0], size=(2, len(X))), rng.normal(size=(1, len(X)))])
+    values, best = units.best(C)
+    for (draw, at), value in np.ndenumerate(values):
+        inside, unit = units.sets[at], best[draw, at]
+        assert_best_on(X, inside, C[draw], W, B, unit, value)
 
 
 def test_packings_by_brute_force():

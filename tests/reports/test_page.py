@@ -127,7 +127,7 @@ def test_a_regression_has_every_section(regression, heading):
 
 
 def test_a_classification_tells_accuracy_and_every_class(classification):
-    assert "90.96%" in classification
+    assert f"{(50 + 61 + 40) / 166:.2%}" in classification  # the diagonal of 166 rows
     assert "Confusion of held-out rows" in classification
     for name in ("cat", "dog", "eel"):
         assert f"class {name}" in classification
@@ -188,12 +188,12 @@ def test_a_page_of_several_targets_names_each():
     assert "How well it predicts: h9" in html
 
 
-def test_the_page_says_plainly_when_nothing_was_learned():
+def test_the_page_says_plainly_when_nothing_was_learned(regression):
     noise = Spread((-0.002, 0.001, -0.001, 0.0005, -0.003))
     html = render(summary([target(r2=noise.folds)]))
     assert "Nothing of degree ≤ 3 can be learned from these columns" in html
     assert 'class="verdict nothing"' in html
-    assert "Nothing of degree" not in render(summary())
+    assert "Nothing of degree" not in regression
 
 
 def test_the_same_summary_gives_the_same_bytes(tmp_path, regression):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -83,13 +81,12 @@ def test_without_a_state_the_seed_makes_it(router):
 
 
 @routers
-@modes
-def test_compiles_without_graph_breaks(router, training):
+def test_compiles_without_graph_breaks(router):
     torch._dynamo.reset()
     state = {name: torch.tensor(value) for name, value in state_of(router).items()}
     x = torch.tensor(inputs())
     compiled = torch.compile(router.select, fullgraph=True, backend="eager")
-    equal(compiled(x, state, training=training), router.select(x, state, training=training), 0)
+    equal(compiled(x, state), router.select(x, state), 0)
 
 
 @pytest.mark.slow
@@ -104,7 +101,7 @@ def test_compiled_code_chooses_the_same(router):
 
 
 @routers
-def test_compiles_for_batches_of_any_size(router):
+def test_compiles_for_training_on_batches_of_any_size(router):
     torch._dynamo.reset()
     state = {name: torch.tensor(value) for name, value in state_of(router).items()}
     compiled = torch.compile(router.select, fullgraph=True, backend="eager", dynamic=True)
@@ -314,11 +311,6 @@ def test_more_units_than_there_are(kind):
             router(made(inputs(), kind))
     with pytest.raises(ValueError, match=r"6.*5"):
         routing.Nearest(6)(inputs(), routing.Nearest.state_of(inputs(5)))
-
-
-def test_numpy_users_load_no_torch():
-    code = "import sys, numpy, sparsact; sparsact.routing.Switch(3)(numpy.eye(4)); print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_scores_that_overflow_are_no_answer():

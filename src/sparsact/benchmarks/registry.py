@@ -67,5 +67,6 @@ BENCHMARKS = {
         ("lsh_slopes", ()),
         ("lsh_tables", ()),
         ("scaling", ("dask", "distributed")),
+        ("busy", ()),
     )
 }

@@ -98,7 +98,7 @@ def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
     *Proved*, and 1-sparse on lifted points only: one unit for each value of :math:`\langle w, y \rangle`, which lies in
     :math:`0 \dots m (q-1)^2`. The paper counts :math:`O(q^2 m)`. That no polynomial algorithm solves the problem is
     Conjecture 16; where p divides q, reduction modulo p (the printed Definition 15) is linear and easy, and rounding
-    is meant.
+    is meant. That is easy for q a small power of a small p, too: see :class:`~sparsact.hardness.LearningWithRounding`.
 
     Raises
     ------

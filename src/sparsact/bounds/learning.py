@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import expm1, inf, log, log1p, log2, sqrt
 
-from sparsact.bounds.parameters import check, log2_of, or_infinity, power_of_two
+from sparsact.bounds.parameters import check, log2_of, log2_quotient, or_infinity, power_of_two
 from sparsact.bounds.sensitivity import sufficient_degree
 
 _MOST_ROWS = 2**60
@@ -79,7 +79,7 @@ def largest_value(n: int, k: int, W: float, B: float) -> float:
 def log2_low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`low_degree_samples`, which may exceed every float."""
     check(n=n, degree=degree, C=C, epsilon=epsilon, delta=delta, c=c)
-    return degree * log2(n) + 2 * log2_of(C) + log2(c * log(1 / delta) / epsilon)
+    return degree * log2(n) + 2 * log2_of(C) + log2_quotient([c, -log(delta)], [epsilon])
 
 
 @or_infinity
@@ -111,8 +111,11 @@ def log2_uniform_samples(
     """Base-2 logarithm of :func:`uniform_samples`, which may exceed every float."""
     check(delta=delta, c_degree=c_degree)
     degree = uniform_degree(n, s, k, W, B, epsilon, c=c_degree)
-    size = c * log(1 / delta) / epsilon
-    return (degree * log2(n) if n > 1 else 0.0) + 2 * log2_of(largest_value(n, k, W, B)) + log2(size)
+    return (
+        (degree * log2(n) if n > 1 else 0.0)
+        + 2 * log2_of(largest_value(n, k, W, B))
+        + log2_quotient([c, -log(delta)], [epsilon])
+    )
 
 
 @or_infinity
@@ -130,8 +133,8 @@ def uniform_samples(
 def log2_sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`sparse_samples`, which may exceed every float."""
     check(n=n, k=k, W=W, B=B, epsilon=epsilon, delta=delta, c=c)
-    degree = min(n, sufficient_degree(k, W, epsilon))
-    return log2_low_degree_samples(n, degree, largest_value(n, k, W, B), epsilon, delta, c=c)
+    degree, C = min(n, sufficient_degree(k, W, epsilon)), largest_value(n, k, W, B)
+    return log2_low_degree_samples(n, degree, C, epsilon, delta, c=c) if inf > C else inf
 
 
 @or_infinity

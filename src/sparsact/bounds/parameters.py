@@ -6,7 +6,7 @@ The same letter means the same thing in every function of :mod:`sparsact.bounds`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import wraps
 from math import ceil, inf, isfinite, log2
@@ -108,6 +108,11 @@ def power_of_two(exponent: float) -> float:
 def log2_of(value: float) -> float:
     """Base-2 logarithm, minus infinity at 0."""
     return log2(value) if value > 0 else -inf
+
+
+def log2_quotient(above: Sequence[float], below: Sequence[float]) -> float:
+    """Base-2 logarithm of a quotient of products of positive numbers, which may itself leave the range of floats."""
+    return sum(map(log2, above)) - sum(map(log2, below))
 
 
 def least_degree(sensitivity: float | Fraction, epsilon: float) -> int:

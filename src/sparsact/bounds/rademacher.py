@@ -65,7 +65,9 @@ def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float,
 def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m: int, *, c: float = 1.0) -> float:
     r"""Conjecture 20: :math:`c\,(WR + B) \sqrt{sk/m}`, without the dimension.
 
-    *Conjectured*, with c = 1.
+    *Conjectured* with c = 1, with which it is false for sparsity on the sample: from six orthogonal points on
+    (:func:`sparsact.rademacher.orthogonal_network`), by up to :math:`\sqrt 2`. With another constant
+    and logarithms it is proved for k = 1 (documentation, "Sharper bounds"), and open without.
     """
     check(s=s, k=k, W=W, B=B, R=R, m=m, c=c)
     return c * (W * R + B) * sqrt(s * k / m)

@@ -171,11 +171,32 @@ BOUNDS: tuple[Entry, ...] = (
         "Theorem D.1",
         "B",
         "shape only",
+        "width of a dense model, as printed",
+        lipschitz.analytic_width_paper,
+        lipschitz.log2_analytic_width_paper,
+    ),
+    Entry(
+        "Theorem D.1, samples",
+        "B",
+        "shape only",
+        "samples of a dense model, as printed",
+        lipschitz.analytic_samples_paper,
+    ),
+    Entry(
+        "Theorem D.1, mended",
+        "ours",
+        "ours",
         "width of a dense model, at least",
         lipschitz.analytic_width,
         lipschitz.log2_analytic_width,
     ),
-    Entry("Theorem D.1, samples", "B", "shape only", "samples of a dense model, at least", lipschitz.analytic_samples),
+    Entry(
+        "Theorem D.1, mended samples",
+        "B",
+        "shape only",
+        "samples of a dense model, at least",
+        lipschitz.analytic_samples,
+    ),
 )
 """In the order of the papers, our own beside what they sharpen."""
 

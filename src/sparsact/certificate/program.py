@@ -20,7 +20,11 @@ alone (at a tie, say) is cut off, and the program solved again.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -109,7 +113,8 @@ def solve(program: Program, time_limit: float) -> Answer:
     start = time.monotonic()
     for presolve in (True, False):
         left = max(0.0, time_limit - (time.monotonic() - start))
-        result = milp(
+        result = _interruptible(
+            milp,
             np.concatenate([np.zeros(size), -np.ones(k)]),
             integrality=np.concatenate([program.variables.integral.astype(int), np.ones(k, dtype=int)]),
             bounds=Bounds(np.zeros(size + k), np.concatenate([program.variables.most, np.ones(k)])),
@@ -123,3 +128,24 @@ def solve(program: Program, time_limit: float) -> Answer:
     if result.x is None:
         return Answer(bound, result.status == INFEASIBLE, result.status == FAILED, None, 0)
     return Answer(bound, False, False, result.x[:size], int(np.rint(result.x[size:]).sum()))
+
+
+def _interruptible(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Result of a call of compiled code during which Ctrl-C ends this function.
+
+    HiGHS looks at no signal. It runs in a thread of its own, which an interrupt leaves behind until its time limit.
+    """
+    if current_thread() is not main_thread():
+        return call(*args, **options)
+    answer: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call(*args, **options))
+        except BaseException as error:  # raised again by the caller
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    while True:  # a wait without a limit cannot be interrupted on Windows
+        with suppress(TimeoutError):
+            return answer.result(timeout=0.1)

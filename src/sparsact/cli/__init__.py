@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
 
 from sparsact.files import FULL
 
@@ -20,6 +22,7 @@ def main(args: Sequence[str] | None = None) -> int:
     from sparsact.cli.stopped import Stopped
     from sparsact.cli.terminal import shown
 
+    _open_streams()
     words = list(sys.argv[1:] if args is None else args)
     try:
         from typer.main import get_command
@@ -46,6 +49,16 @@ def main(args: Sequence[str] | None = None) -> int:
         print("sparsact: stopped.", file=sys.stderr)
         return INTERRUPTED
     return status if isinstance(status, int) else 0
+
+
+def _open_streams() -> None:
+    """Give the command streams that take every character: a closed one goes nowhere, others spell what they lack."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 # as long as the process
+        elif isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _flush() -> None:

@@ -105,7 +105,8 @@ def _derive(parameters: dict[str, float]) -> None:
     if s is not None:
         follows["p"] = int(log2(s))
     for name, value in follows.items():
-        parameters.setdefault(name, value)
+        if isinstance(value, int) or isfinite(value):
+            parameters.setdefault(name, value)
 
 
 def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -138,7 +139,7 @@ def _value(entry: Entry, parameters: dict[str, float]) -> dict[str, Any]:
     exponent = entry.log2(**used) if entry.log2 is not None else log2(value) if 0 < value < float("inf") else None
     return {
         "parameters": used,
-        "value": value if isfinite(value) else None,
+        "value": value if isinstance(value, int) or isfinite(value) else None,  # an int may exceed every float
         "log2": exponent if exponent is not None and isfinite(exponent) else None,
     }
 

@@ -15,7 +15,7 @@ from sparsact.cli.outputs import check_apart, check_report, check_writable, nami
 from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
-    from sparsact.reports import Choice, FitSummary
+    from sparsact.reports import Choice, FitSummary, Term
 
 
 class Domain(StrEnum):
@@ -89,6 +89,14 @@ def fit(
         ),
     ] = Domain.auto,
     task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse the table where columns would be left out: identifiers (texts nearly all different, row "
+            "numbers) and columns that repeat others.",
+        ),
+    ] = False,
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
@@ -122,7 +130,8 @@ def fit(
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
-    standardised.
+    standardised. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
+    columns that may be the target again.
 
     Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: beside the model, or in the working
     folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
@@ -145,7 +154,14 @@ def fit(
     check_apart({"--out": out, "--report": report, "--resume": resume}, files(tables))
     parts = Parts.open(tables)
     survey = TableSurvey.of(
-        parts, target, columns, BATCH_ROWS, ignore=ignore or (), domain=domain.value, task=task.value
+        parts,
+        target,
+        columns,
+        BATCH_ROWS,
+        ignore=ignore or (),
+        domain=domain.value,
+        task=task.value,
+        strict=strict,
     )
     from sparsact.cli.fitting.begin import look_through, resumption  # what loads slowly, after what may be told before
 
@@ -155,6 +171,7 @@ def fit(
         "--columns": columns or [],
         "--ignore": ignore or [],
         "--task": task.value,
+        "--strict": strict,
         "--report": report is not None,
     }
     kept = resumption(parts, options, words, resume, out, keep_every)
@@ -193,6 +210,7 @@ def workers(address: str | None) -> AbstractContextManager[Any]:
 def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
     """A summary as JSON holds it."""
     from sparsact.cli.fitting.layout_findings import as_plain as tables_as_plain
+    from sparsact.reports.summary import gains
 
     told: dict[str, Any] = {
         "table": summary.table,
@@ -223,11 +241,15 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
                 "r2": target.r2.mean,
                 "r2_deviation": target.r2.deviation,
                 "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in target.terms[:TERMS_TOLD]],
+                "not_identified": {t.label: list(t.aliases) for t in target.terms[:TERMS_TOLD] if not t.identified},
                 "weight_by_degree": list(target.weights),
                 "influences": dict(target.influences),
             }
             for target in summary.targets
         ],
+        "r2_by_degree": [asdict(gain) for gain in gains(summary.candidates, summary.choice.degree)]
+        if summary.choice
+        else [],
         "candidates": [
             {"degree": c.degree, "alpha": c.alpha, "r2": c.r2.mean, "r2_deviation": c.r2.deviation}
             for c in summary.candidates
@@ -241,6 +263,14 @@ def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict
         told |= {"accuracy": summary.confusion.accuracy, "majority": summary.confusion.majority}
         told["confusion"] = {"classes": list(summary.confusion.classes), "counts": summary.confusion.counts.tolist()}
     return told
+
+
+def same_as(term: Term) -> str:
+    """The aliases of a term that is not identified, the first three by name."""
+    if not term.aliases:
+        return ""
+    more = f" and {len(term.aliases) - 3} more" if len(term.aliases) > 3 else ""
+    return f": same as {', '.join(term.aliases[:3])}{more}"
 
 
 def _of_polynomial(choice: Choice | None) -> dict[str, Any]:
@@ -274,7 +304,11 @@ def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
     if summary.learned and len(summary.targets) == 1:
         for term in summary.targets[0].terms[:TERMS_TOLD]:
             bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"
+            if not term.identified:
+                bounds = f"   not identified by these rows{same_as(term)}"
             say(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
+        if any(not term.identified for term in summary.targets[0].terms[:TERMS_TOLD]):
+            say("  Other products can take the place of those that are not identified, with the same predictions here.")
     say(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
     for what, path in (("report", report), ("model", out)):
         if path is not None:

@@ -154,6 +154,6 @@ def _tell(told: dict[str, Any]) -> None:
             grid.add_row(shown(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
         console.print(grid)
         weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
-        console.print(f"weight by degree  {weights}")
+        console.print(f"weight by degree, over all combinations of bits equally often  {weights}")
         ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
-        console.print(shown("influence  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))
+        console.print(shown("influence, likewise  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))

@@ -174,7 +174,8 @@ def _tell(
         typer.echo(f"{findings.experiment.name} ({findings.scale.value}, {len(findings.rows)}/{findings.n_tasks} rows)")
         for claim, verdict in findings.verdicts:
             condition = f" {verdict.condition}." if verdict.condition else ""
-            typer.echo(f"  {verdict.outcome.value}: {claim.statement}{condition} {verdict.measured}")
+            typer.echo(f"  {verdict.label}: {claim.statement}{condition} {verdict.measured}")
+            typer.echo(f"    refuted if {claim.refuted_if}")
     for name, lacking in unmet.items():
         typer.echo(f"not measured here: {name}: {lacking}", err=True)
     for failure in failures:
@@ -201,7 +202,9 @@ def _as_json(found: list[Findings], failures: list[Failure], unmet: dict[str, st
                         "statement": claim.statement,
                         "outcome": verdict.outcome.value,
                         "condition": verdict.condition,
+                        "slack": verdict.slack,
                         "measured": verdict.measured,
+                        "refuted_if": claim.refuted_if,
                     }
                     for claim, verdict in findings.verdicts
                 ],

@@ -1,4 +1,4 @@
-"""How one column of a table becomes bits: the kinds of column, and the canonical spelling of their values."""
+"""How one column of a table becomes bits or numbers: the kinds of column."""
 
 from __future__ import annotations
 
@@ -12,29 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-
-def canonical(value: object) -> str:
-    """One spelling for each value, whatever the file format: ``1``, ``"1.0"``, ``" 1"`` and ``True`` are all ``"1"``.
-
-    >>> [canonical(v) for v in (1, "1.0", " 1", True, "TRUE", "0.50", "red ")]
-    ['1', '1', '1', '1', '1', '0.5', 'red']
-    """
-    text = str(value).strip()
-    if text.casefold() in ("true", "false"):
-        return str(int(text.casefold() == "true"))
-    number = as_number(text)
-    return text if number is None else repr(number + 0.0).removesuffix(".0")  # + 0.0 makes -0 plain 0
-
-
-def as_number(text: str) -> float | None:
-    """The finite number that a text spells, or None."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    # "1_0" is a number to Python only.
-    return number if isfinite(number) and "_" not in text else None
-
+from sparsact.datasets.moments import EXACT
+from sparsact.datasets.spelling import Places, as_number, exact
 
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
@@ -125,7 +104,15 @@ class Real:
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Scaled numbers of a piece of the column, shape (m, 1)."""
-        return ((numbers(array, self.name, first_row) - self.centre) / self.scale)[:, None]
+        values, rest = numbers_and_rest(array, self.name, first_row)
+        if rest is None:
+            return ((values - self.centre) / self.scale)[:, None]
+        if (self.centre, self.scale) == (0.0, 1.0):
+            raise _too_long(array, self.name, first_row, int(np.flatnonzero(rest)[0]))
+        apart = values - self.centre
+        back = apart - values  # of Knuth's exact difference
+        lost = (values - (apart - back)) - (self.centre + back)
+        return ((apart + (rest + lost)) / self.scale)[:, None]
 
 
 @dataclass(frozen=True)
@@ -148,8 +135,10 @@ class Classes:
     @property
     def labels(self) -> NDArray[Any]:
         """What a classifier calls the classes: whole numbers where all are, else texts. Sorted."""
-        if all((number := as_number(value)) is not None and number.is_integer() for value in self.values):
-            return np.array([int(float(value)) for value in self.values])
+        if all(as_number(value) is not None for value in self.values):
+            numbers = [exact(value) for value in self.values]
+            if all(n.denominator == 1 and abs(n) < 2**63 for n in numbers) and len(set(numbers)) == len(numbers):
+                return np.array([int(n) for n in numbers])
         return np.array(self.values)
 
 
@@ -161,9 +150,9 @@ def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -
     """Place of each entry in ``values``. Only the distinct entries pass through Python."""
     refuse_missing(array, name, first_row)
     encoded = pc.dictionary_encode(array)
-    place = {value: i for i, value in enumerate(values)}
-    entries = [canonical(entry) for entry in encoded.dictionary.to_pylist()]
-    found: NDArray[np.intp] = np.array([place.get(e, -1) for e in entries], dtype=np.intp)[encoded.indices.to_numpy()]
+    places = Places(values)
+    entries = [places.of(entry) for entry in encoded.dictionary.to_pylist()]
+    found: NDArray[np.intp] = np.array(entries, dtype=np.intp)[encoded.indices.to_numpy()]
     if (found < 0).any():
         row = int(np.argmin(found))
         known = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
@@ -175,22 +164,54 @@ def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -
 
 
 def numbers(array: pa.Array, name: str, first_row: int) -> NDArray[np.float64]:
-    """Finite numbers of a piece of a column, shape (m,)."""
+    """Finite numbers of a piece of a column, shape (m,); an integer that float64 does not hold is refused."""
+    values, rest = numbers_and_rest(array, name, first_row)
+    if rest is not None:
+        raise _too_long(array, name, first_row, int(np.flatnonzero(rest)[0]))
+    return values
+
+
+def numbers_and_rest(
+    array: pa.Array, name: str, first_row: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Finite numbers of a piece of a column, and what rounding to float64 took off them, if it took something.
+
+    Only integers beyond 2**53 are rounded so: a text with a decimal point or an exponent is the nearest float64.
+    """
     refuse_missing(array, name, first_row)
     try:
-        text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-        values = pc.cast(pc.utf8_trim_whitespace(array) if text else array, pa.float64()).to_numpy(zero_copy_only=False)
+        trimmed = pc.utf8_trim_whitespace(array) if is_text(array) else array
+        values = np.asarray(pc.cast(trimmed, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v)) is None), 0)
+        wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None), 0)
         raise _not_a_number(array, name, first_row, wrong) from None
     if not np.isfinite(values).all():
         raise _not_a_number(array, name, first_row, int(np.argmin(np.isfinite(values))))
-    return np.asarray(values)
+    if not (is_text(array) or pa.types.is_integer(array.type)):
+        return values, None
+    rest = np.zeros(len(values))
+    for row in np.flatnonzero(np.abs(values) >= EXACT).tolist():
+        text = str(array[row].as_py()).strip()
+        if text.lstrip("+-").isdecimal():
+            rest[row] = int(text) - int(values[row])
+    return values, rest if rest.any() else None
+
+
+def is_text(array: pa.Array) -> bool:
+    """Whether a column holds texts."""
+    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
 
 
 def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
     fact = f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a finite number"
     return ValueError(f"{fact}; correct the row, or leave the column out.")
+
+
+def _too_long(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
+    return ValueError(
+        f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()} is an integer beyond 2**53 that float64 "
+        "would round; subtract a constant from the column, or write it with a decimal point if rounding does no harm."
+    )
 
 
 def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fill it in, or drop the row") -> None:
@@ -203,7 +224,7 @@ def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fi
 
 def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:
     """Characters of a column of texts, shape (m, length), where all have one length in bytes; else None."""
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or not len(array):
+    if not is_text(array) or not len(array):
         return None
     wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
     _, offset_buffer, data = array.buffers()

@@ -45,8 +45,8 @@ class Encoding:
 
     def points(self, batch: pa.RecordBatch, first_row: int) -> Points:
         """X of a batch: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
-        pieces = [_part(column, batch, first_row, signs=self.real) for column in self.columns]
-        return np.concatenate(pieces, axis=1)
+        signs = self.real
+        return np.concatenate([_part(column, batch, first_row, signs=signs) for column in self.columns], axis=1)
 
     def answers(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64]:
         """Targets of a batch: shape (m,), or (m, T) where there are several."""

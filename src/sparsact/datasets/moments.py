@@ -1,55 +1,95 @@
-"""Mean and deviation of a stream of numbers."""
+"""Exact sums of the numbers of a column: mean and deviation do not depend on how the rows are cut into batches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from fractions import Fraction
+from math import inf, ldexp, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact import kernels
+
+LIMB_BITS = 32
+EXACT = 2**53  # from here on a float64 does not hold every integer
+
 
 @dataclass
-class RunningMoments:
-    """Mean and standard deviation of numbers that come in pieces [1]_.
-
-    References
-    ----------
-    .. [1] T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983, eq. 2.1.
-    """
+class NumberSums:
+    """Count, range, sum and sum of squares of numbers, all exact but the range."""
 
     count: int = 0
-    unit: float = 1.0  # size of the first numbers, in which the rest is kept: squares stay floats
-    centre: float = 0.0
-    squares: float = 0.0  # summed, about the centre
+    low: float = inf
+    high: float = -inf
+    total: Fraction = Fraction(0)
+    squares: Fraction = Fraction(0)
 
-    def update(self, values: NDArray[np.float64]) -> None:
-        """Add a piece."""
+    def update(self, values: NDArray[np.float64], rest: NDArray[np.float64] | None = None) -> None:
+        """Add numbers; those of integers beyond 2**53 are ``values + rest``."""
         if not len(values):
             return
-        if self.count == 0:
-            self.unit = float(np.abs(values).max()) or 1.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled = values / self.unit
-            mean, count = float(scaled.mean()), self.count + len(values)
-            apart = mean - self.centre
-            self.squares += float(((scaled - mean) ** 2).sum()) + apart * apart * self.count * len(values) / count
-            self.centre += apart * len(values) / count
-            self.count = count
+        self.count += len(values)
+        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        self.total += _exact_sum(values)
+        self.squares += _exact_sum(values, values)
+        if rest is not None:
+            self.total += _exact_sum(rest)
+            self.squares += 2 * _exact_sum(values, rest) + _exact_sum(rest, rest)
 
-    @property
-    def floats(self) -> tuple[float, float, float]:
-        """All but the count: the unit, the centre, and the squares about it."""
-        return self.unit, self.centre, self.squares
+    def add(self, number: Fraction, count: int) -> None:
+        """Add one number, so many times."""
+        self.count += count
+        self.low, self.high = min(self.low, float(number)), max(self.high, float(number))
+        self.total += count * number
+        self.squares += count * number * number
 
     @property
     def mean(self) -> float:
-        """Mean; 0 where it is beyond the floats."""
-        mean = self.centre * self.unit
-        return mean if isfinite(mean) else 0.0
+        """Mean."""
+        return float(self.total / max(self.count, 1))
 
     @property
     def deviation(self) -> float:
-        """Standard deviation; 1 where it is 0 or beyond the floats."""
-        deviation = self.unit * sqrt(self.squares / max(self.count, 1))
-        return deviation if isfinite(deviation) and deviation > 0 else 1.0
+        """Standard deviation; 1 where it is 0."""
+        variance = self.squares / max(self.count, 1) - (self.total / max(self.count, 1)) ** 2
+        if not variance:
+            return 1.0
+        half = (variance.numerator.bit_length() - variance.denominator.bit_length()) // 2
+        return ldexp(sqrt(variance / Fraction(4) ** half), half) or 1.0
+
+    @property
+    def is_row_number(self) -> bool:
+        """Whether the numbers are 0, 1, ..., m - 1 or 1, 2, ..., m in some order, as far as sums can tell."""
+        m, first = self.count, int(self.low) if self.low in (0, 1) else 0
+        last = first + m - 1
+        return (
+            (m > 2 and self.low in (0, 1) and self.high == last)
+            and self.total == Fraction(m * (first + last), 2)
+            and self.squares == Fraction(last * (last + 1) * (2 * last + 1), 6)
+        )
+
+    def state(self) -> list[str]:
+        """All that was summed, as texts."""
+        return [str(self.count), float.hex(self.low), float.hex(self.high), str(self.total), str(self.squares)]
+
+    @classmethod
+    def restored(cls, state: list[str]) -> NumberSums:
+        """Inverse of :meth:`state`."""
+        count, low, high, total, squares = state
+        return cls(int(count), float.fromhex(low), float.fromhex(high), Fraction(total), Fraction(squares))
+
+
+def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> Fraction:
+    """Sum of a batch of numbers, or of products: digits in base 2**32 are added as integers."""
+    low, high = kernels.exponent_range(a)
+    if b is not None:
+        low_b, high_b = kernels.exponent_range(b)
+        low, high = low + low_b, high + high_b
+    base = low // LIMB_BITS
+    limbs = np.zeros((max(0, -(-high // LIMB_BITS) - base), 1), dtype=np.int64)
+    if len(limbs):
+        kernels.add_products(limbs, base, np.zeros(len(a), dtype=np.uint64), a, b)
+    digits: int = sum(limb << (LIMB_BITS * place) for place, limb in enumerate(limbs[:, 0].tolist()))
+    unit: Fraction = Fraction(2) ** (LIMB_BITS * base)
+    return Fraction(digits) * unit

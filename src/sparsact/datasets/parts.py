@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -181,11 +182,11 @@ def files(paths: Paths) -> list[Path]:
         found += matching
     if not found:
         raise ValueError("no table is named; name at least one file.")
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in found:
-        if path.resolve() in seen:
+        if (real := os.path.realpath(path)) in seen:
             raise ValueError(f"{str(path)!r} is named twice, and its rows would count twice; name it once.")
-        seen.add(path.resolve())
+        seen.add(real)
     return sorted(found, key=lambda path: (_natural(str(path)), str(path)))
 
 
@@ -197,8 +198,9 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
 def _agree(first: Source, other: Source) -> None:
     """Raise unless two files hold the same columns, and Parquet files the same kinds of values in them."""
     for lacking, having in ((other, first), (first, other)):
+        there = set(lacking.names)
         for name in having.names:
-            if name not in lacking.names:
+            if name not in there:
                 raise ValueError(
                     f"{lacking.path.name} has no column {name!r}, which {having.path.name} has; files of one table "
                     "need the same columns."

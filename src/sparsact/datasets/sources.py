@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
+
+from sparsact.datasets.spelling import as_number
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
 CSV_BLOCK_BYTES = 4 << 20
@@ -106,6 +109,9 @@ class CsvSource:
     @classmethod
     def open(cls, path: Path, delimiter: str) -> CsvSource:
         """Read the header."""
+        with path.open("rb") as file:
+            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                raise ValueError(f"{path.name} is UTF-16 text; save it as UTF-8.")
         with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=delimiter)) as reader:
             return cls(path, delimiter, _distinct(reader.schema.names, path))
 
@@ -179,6 +185,8 @@ class ArraySource:
                 with archive.open(member) as file:
                     shape, _, dtype = _header(file)
                     there = archive.getinfo(member).file_size - file.tell()
+                if 0 in shape:
+                    raise ValueError(f"{path.name}: array {name!r} is empty, of shape {shape}; a table needs rows.")
                 promised = dtype.itemsize * prod(shape)
                 if not 0 < promised <= there <= MOST_DEFLATED * path.stat().st_size:
                     fact = f"array {name!r} claims {promised} bytes in shape {shape}"
@@ -186,11 +194,15 @@ class ArraySource:
                 if dtype.hasobject or len(shape) not in (1, 2):
                     fact = f"array {name!r} has shape {shape} and type {dtype}"
                     raise ValueError(f"{path.name}: {fact}; need numbers or texts along 1 or 2 axes.")
+                if name in widths:
+                    raise ValueError(f"{path.name} has two arrays named {name!r}; give each its own name.")
                 widths[name], rows[name] = (None if len(shape) == 1 else shape[1]), shape[0]
         if len(set(rows.values())) != 1:
             found = ", ".join(f"{name} {count}" for name, count in rows.items())
             raise ValueError(f"{path.name}: arrays need the same number of rows, found {found or 'no array'}.")
-        return cls(path, widths, next(iter(rows.values())))
+        source = cls(path, widths, next(iter(rows.values())))
+        _distinct(source.names, path, "an array X[0] beside a matrix X is such a pair: give each array its own name")
+        return source
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in order; the members are read piece by piece."""
@@ -204,7 +216,7 @@ class ArraySource:
                 for name, piece in zip(arrays, pieces, strict=True):
                     columns_here = _columns_of(name, self.widths[name])
                     vectors = piece[:, None] if piece.ndim == 1 else piece
-                    parts |= {c: _vector(vectors[:, i]) for i, c in enumerate(columns_here) if c in wanted}
+                    parts |= {c: _vector(vectors[:, i], c) for i, c in enumerate(columns_here) if c in wanted}
                 yield pa.RecordBatch.from_pydict({column: parts[column] for column in columns})
 
 
@@ -237,8 +249,11 @@ def _plain(array: pa.Array, name: str) -> pa.Array:
     return array
 
 
-def _vector(values: NDArray[Any]) -> pa.Array:
-    return pa.array(np.ascontiguousarray(values))
+def _vector(values: NDArray[Any], name: str) -> pa.Array:
+    if values.dtype.kind not in "biufUSMm" or values.dtype == np.longdouble:
+        raise ValueError(f"column {name!r} holds {values.dtype}, need float64 or smaller; convert it, or leave it out.")
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    return _plain(pa.array(np.ascontiguousarray(native)), name)
 
 
 def _columns_of(array: str, width: int | None) -> tuple[str, ...]:
@@ -270,12 +285,14 @@ def _slices(block: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
         yield block.slice(row, batch_rows)
 
 
-def _distinct(names: Sequence[str], path: Path) -> tuple[str, ...]:
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(
-                f"{path.name} has two columns named {name!r}; give each its own name, in a first row of names."
-            )
+def _distinct(
+    names: Sequence[str], path: Path, remedy: str = "give each its own name, in a first row of names"
+) -> tuple[str, ...]:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice and all(as_number(name) is not None for name in names):
+        raise ValueError(f"{path.name} holds numbers in its first row, where names are due: add a row of names.")
+    if twice:
+        raise ValueError(f"{path.name} has two columns named {twice[0]!r}; {remedy}.")
     return tuple(names)
 
 

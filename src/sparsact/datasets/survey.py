@@ -1,114 +1,210 @@
-"""What a column holds, learned in one streaming pass, and the kind of column that this makes it."""
+"""What a column holds, learned in one streaming pass, and the kind of column that this makes it.
+
+Nothing here depends on how the rows are cut into batches or files: what is summed is summed exactly, and what is
+recorded is recorded in the order of the rows.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from shlex import quote
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from sparsact.datasets.columns import (
     Bit,
     BitString,
-    Classes,
     Column,
     OneHot,
     Real,
-    as_number,
-    canonical,
     equal_length_bytes,
+    is_text,
     is_zero_one,
     numbers,
+    numbers_and_rest,
     refuse_missing,
 )
-from sparsact.datasets.moments import RunningMoments
+from sparsact.datasets.moments import NumberSums
+from sparsact.datasets.row_digests import MODULUS, RowNumbers, mixed, number_keys
+from sparsact.datasets.spelling import (
+    as_number,
+    exact,
+    identities,
+    is_infinite,
+    is_numeric,
+    is_written_amount,
+    spelling,
+)
 
 MAX_CATEGORIES = 64
+NEARLY_ALL = 0.9  # of the rows have a text of their own where texts are identifiers
+FEW_TEXTS = 10  # are categories even if every row has its own
+MOST_LETTERS = 26  # of the alphabet of a sequence
 NAMES_SHOWN = 12
 BIT_SPELLINGS = ("0", "1", "-1")
+ROW_NUMBER_NAMES = (
+    *("", "#", "id", "idx", "index", "no", "nr", "number", "row", "row id", "row number", "rowname", "rownames"),
+    *("row_id", "row_number", "rowid", "rownumber", "unnamed: 0"),
+)
 
 
 class UnfitError(ValueError):
     """A column that cannot be a feature. ``fact`` says why; ``remedy`` is an option of the command."""
 
-    def __init__(self, name: str, fact: str, remedy: str) -> None:
-        super().__init__(f"column {name!r}{fact}; {remedy}.")
+    def __init__(self, name: str, fact: str, remedy: str = "") -> None:
+        super().__init__(f"column {name!r}{fact}; {remedy or f'leave it out with --ignore {quote(name)}'}.")
         self.name = name
         self.fact = fact
 
 
+class IdentifierError(UnfitError):
+    """A column that tells rows apart, such as a name or a row number: nothing can be learned from it."""
+
+
+@dataclass
+class Seen:
+    """A text of a column: the first row that has it (in words), how many rows have it, and their digest."""
+
+    first: str
+    count: int
+    digest: int
+
+
 @dataclass
 class ColumnSurvey:
-    """Running summary of a feature column: distinct values (up to a limit), whether it holds bit strings, its scale.
+    """Running summary of a feature column.
 
-    ``domain`` says what becomes of numbers of more than two values: ``"cube"`` refuses them, ``"auto"`` standardises
-    them, ``"real"`` takes them as they are.
+    Every distinct text is recorded, with the rows that have it, up to 64 where all are numbers, else up to
+    ``most_texts``. Numbers beyond that are summed. ``domain`` says what becomes of numbers of more than two values:
+    ``"cube"`` refuses them, ``"auto"`` standardises them, ``"real"`` takes them as they are.
     """
 
     name: str
     domain: str = "cube"
-    values: dict[str, str] = field(default_factory=dict)  # canonical value -> first row that has it, in words
+    most_texts: int = MAX_CATEGORIES
+    seen: dict[str, Seen] = field(default_factory=dict)
+    numeric: bool = True  # all texts seen are numbers, or true or false
+    rows_until_full: int = 0  # rows up to the first text that found no room; 0 while there is room
     width: int | None = None  # length of its bit strings; 0 once a value is not one
     leading_zero: bool = False
-    numeric: bool = True
-    moments: RunningMoments = field(default_factory=RunningMoments)
-    early: Counter[str] = field(default_factory=Counter)  # rows of each value, while there are no more than two
+    sums: NumberSums = field(default_factory=NumberSums)  # of numbers, once there is no room
+    digest: int = 0  # of the column of numbers
+    bit_digests: NDArray[np.uint64] | None = None  # of the rows that have each bit of a bit string
 
-    def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
-        """Add the next piece of the column; ``file`` names its file in messages, where there are several."""
+    def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
+        """Add the next piece of the column.
+
+        Parameters
+        ----------
+        array : Array
+            The piece.
+        first_row, overall : int
+            Rows before it in its file, and in all files.
+        file : str
+            Name of the file for messages, where there are several.
+        rows : RowNumbers
+            Of its rows.
+        """
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {quote(self.name)}"
         refuse_missing(array, self.name, first_row, remedy)
-        self._see_width(array)
-        counts = self._see_values(array, first_row, file) if len(self.values) <= MAX_CATEGORIES else Counter[str]()
-        if self.domain != "cube" and self.numeric and len(self.values) > 2 and not self.width:
-            for value, count in self.early.items():
-                self.moments.update(np.full(count, float(value)))
-            self.early.clear()
-            self.moments.update(numbers(array, self.name, first_row))
-        elif len(self.values) <= 2:
-            self.early.update(counts)
+        if pa.types.is_floating(array.type):
+            numbers(array, self.name, first_row)  # refuses what is infinite
+        self._see_bits(array, rows)
+        if not self.rows_until_full:
+            self._see_texts(array, first_row, file, overall, rows)
+        if self.rows_until_full and self.numeric:
+            self.leading_zero |= is_text(array) and has_code(array)
+            values, rest = numbers_and_rest(array, self.name, first_row)
+            self.sums.update(values, rest)
+            self.digest = (self.digest + rows.of_values(number_keys(values, rest))) % MODULUS
 
-    def _see_width(self, array: pa.Array) -> None:
-        if self.width == 0 or not len(array):
+    def _see_bits(self, array: pa.Array, rows: RowNumbers) -> None:
+        if not is_text(array) or not len(array):
+            self.width = 0 if len(array) else self.width
+            return
+        if self.width == 0:
             return
         characters = equal_length_bytes(array)
         width = 0 if characters is None or not is_zero_one(characters) else characters.shape[1]
         self.width = width if width > 1 and self.width in (None, width) else 0
-        if self.width and characters is not None:
-            self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
+        if not self.width or characters is None:
+            self.bit_digests = None
+            return
+        self.leading_zero |= bool((characters[:, 0] == ord("0")).any())
+        digests = rows.of_bits(characters & np.uint8(1))
+        self.bit_digests = digests if self.bit_digests is None else self.bit_digests + digests
 
-    def _see_values(self, array: pa.Array, first_row: int, file: str) -> Counter[str]:
-        """Rows of each value of a piece (of the first values, where there are many)."""
-        counts = Counter[str]()
-        for entry in pc.value_counts(array)[: 2 * MAX_CATEGORIES].to_pylist():
-            value = entry["values"]
-            spelled = canonical(value)
-            counts[spelled] += entry["counts"]
-            if spelled not in self.values:
-                row = first_row + array.index(pa.scalar(value, array.type)).as_py() + 1
-                self.values[spelled] = f"{file}row {row}"
-                self.numeric &= as_number(spelled) is not None
-        return counts
+    def _see_texts(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
+        encoded = pc.dictionary_encode(array)
+        group = encoded.indices.to_numpy()
+        n_groups = len(encoded.dictionary)
+        first = np.empty(n_groups, dtype=np.intp)
+        first[group[::-1]] = np.arange(len(group))[::-1]
+        found: list[Seen] = []
+        for place, text in enumerate(texts_of(encoded.dictionary)):
+            if text not in self.seen:
+                numeric = self.numeric and is_numeric((text,))
+                if len(self.seen) >= (MAX_CATEGORIES if numeric else self.most_texts):
+                    self.rows_until_full = overall + int(first[place]) + 1
+                    self._begin_sums()
+                    return
+                self.numeric = numeric
+                self.seen[text] = Seen(f"{file}row {first_row + int(first[place]) + 1}", 0, 0)
+            found.append(self.seen[text])
+        counts = np.bincount(group, minlength=n_groups).tolist()
+        for one, count, digest in zip(found, counts, rows.of_groups(group, n_groups), strict=True):
+            one.count += count
+            one.digest = (one.digest + digest) % MODULUS
+
+    def _begin_sums(self) -> None:
+        """Sum up the numbers whose rows have been counted so far."""
+        if not self.numeric:
+            return
+        for text, one in self.seen.items():
+            number = exact(text)
+            self.sums.add(number, one.count)
+            key = number_keys(np.array([float(number)]), np.array([float(number - Fraction(float(number)))]))
+            self.digest = (self.digest + one.digest * int(mixed(key)[0])) % MODULUS
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
-        seen = {name: getattr(self, name) for name in ("width", "leading_zero", "numeric")}
-        pairs = {"values": list(self.values.items()), "early": list(self.early.items())}  # JSON forgets an order
-        return seen | pairs | {"moments": [self.moments.count, *map(float.hex, self.moments.floats)]}
+        plain = {name: getattr(self, name) for name in ("numeric", "rows_until_full", "width", "leading_zero")}
+        seen = [[text, one.first, one.count, str(one.digest)] for text, one in self.seen.items()]
+        bits = None if self.bit_digests is None else list(map(str, self.bit_digests.tolist()))
+        return plain | {"seen": seen, "sums": self.sums.state(), "digest": str(self.digest), "bits": bits}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Have seen what another survey of the column had seen."""
-        self.width, self.leading_zero, self.numeric = (state[name] for name in ("width", "leading_zero", "numeric"))
-        self.values, self.early = dict(state["values"]), Counter(dict(state["early"]))
-        count, *floats = state["moments"]
-        self.moments = RunningMoments(int(count), *map(float.fromhex, floats))
+        for name in ("numeric", "rows_until_full", "width", "leading_zero"):
+            setattr(self, name, state[name])
+        self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}
+        self.sums, self.digest = NumberSums.restored(state["sums"]), int(state["digest"])
+        self.bit_digests = None if state["bits"] is None else np.array(list(map(int, state["bits"])), dtype=np.uint64)
 
-    def column(self) -> Column:
+    @property
+    def full(self) -> bool:
+        """Whether there are more texts than were recorded."""
+        return self.rows_until_full > 0
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The distinct values that were recorded, in the order of their first rows."""
+        return tuple(dict.fromkeys(identities(self.seen).values()))
+
+    def digests(self) -> dict[str, int]:
+        """Digest of the rows that have each value that was recorded."""
+        found: dict[str, int] = {}
+        for text, value in identities(self.seen).items():
+            found[value] = (found.get(value, 0) + self.seen[text].digest) % MODULUS
+        return found
+
+    def column(self, n_rows: int) -> Column:
         """The kind of column that the values make it.
 
         Raises
@@ -116,112 +212,87 @@ class ColumnSurvey:
         UnfitError
             If it is neither bits nor a few categories (nor, unless ``domain="cube"``, numbers).
         """
-        if self.width and (self.leading_zero or (len(self.values) > 2 and self.domain != "real")):
+        values = self.values
+        if self.width and (self.leading_zero or (len(values) > 2 and self.domain != "real")):
             return BitString(self.name, self.width)
-        if len(self.values) <= 2:
-            return Bit(self.name, two_values(tuple(self.values)))
-        if self.numeric:
-            if self.domain == "cube":
-                raise self._not_a_bit()
-            scaled = self.domain == "auto"
-            return Real(self.name, self.moments.mean, self.moments.deviation) if scaled else Real(self.name)
-        if len(self.values) <= MAX_CATEGORIES:
-            return OneHot(self.name, tuple(sorted(self.values)))
-        raise UnfitError(
-            self.name,
-            f" holds more than {MAX_CATEGORIES} different texts, too many to be categories",
-            f"leave it out with --ignore {quote(self.name)}",
-        )
+        if len(values) <= 2:
+            return Bit(self.name, two_values(values))
+        if self.numeric and not (self.full and self.leading_zero):
+            return self._number()
+        n_distinct, among = (len(self.seen) + 1, self.rows_until_full) if self.full else (len(self.seen), n_rows)
+        own = n_distinct >= NEARLY_ALL * among and n_distinct > FEW_TEXTS
+        many = self.full or len(values) > MAX_CATEGORIES
+        self._refuse_odd_numbers(most=own or many)
+        if own:
+            raise IdentifierError(self.name, " holds a different text in nearly every row, as an identifier does")
+        if many:
+            raise UnfitError(self.name, f" holds more than {MAX_CATEGORIES} different texts, too many to be categories")
+        return OneHot(self.name, tuple(sorted(values)))
+
+    def _number(self) -> Real:
+        if not self.full and not self.sums.count:
+            self._begin_sums()
+        if self.name.strip().casefold() in ROW_NUMBER_NAMES and self.sums.is_row_number:
+            raise IdentifierError(self.name, f" numbers the rows from {self.sums.low:g} on")
+        if self.domain == "cube":
+            raise self._not_a_bit()
+        scaled = self.domain == "auto"
+        return Real(self.name, self.sums.mean, self.sums.deviation) if scaled else Real(self.name)
+
+    def _refuse_odd_numbers(self, *, most: bool) -> None:
+        """Raise if the texts that are not numbers are infinite or, where ``most`` says so, look like slips in numbers.
+
+        A code such as 007 is neither a number nor a slip.
+        """
+        odd = [text for text in self.seen if not is_numeric((text,)) and not text.isdecimal()]
+        n_numbers = sum(as_number(text) is not None for text in self.seen)
+        slips = 2 * n_numbers >= len(self.seen) or all(map(is_written_amount, odd))
+        if odd and (all(map(is_infinite, odd)) or (most and slips)):
+            raise UnfitError(
+                self.name,
+                f", {self.seen[odd[0]].first}: {odd[0]!r} is not a finite number, as other values are or seem to be",
+                f"correct the column, or leave it out with --ignore {quote(self.name)}",
+            )
+
+    @property
+    def letters(self) -> int:
+        """Length of the texts, where all that were recorded have one length and few letters; else 0."""
+        lengths = {len(text) for text in self.seen}
+        return lengths.pop() if len(lengths) == 1 and len(set().union(*self.seen)) <= MOST_LETTERS else 0
 
     def _not_a_bit(self) -> UnfitError:
-        odd = [value for value in self.values if value not in BIT_SPELLINGS] or [list(self.values)[2]]
+        first = {value: self.seen[text].first for text, value in reversed(identities(self.seen).items())}
+        odd = next((value for value in self.values if value not in BIT_SPELLINGS), self.values[2])
         return UnfitError(
             self.name,
-            f", {self.values[odd[0]]}: {odd[0]} is a value that is not a bit",
+            f", {first[odd]}: {odd} is a value that is not a bit",
             f"leave the column out with --ignore {quote(self.name)}, or let columns be numbers with --domain auto",
         )
 
-    def note(self) -> str | None:
-        """A sentence for the report, where a column that varies is not simply 0 and 1."""
-        column = self.column()
-        if isinstance(column, BitString):
-            return f"{self.name}: strings of {column.length} bits, expanded into as many columns."
-        if isinstance(column, OneHot):
-            return f"{self.name}: {len(column.values)} categories, one bit each (one-hot)."
-        if isinstance(column, Real):
-            return None  # one note for all of them: see `numbers_note`
-        if set(column.values) == {"0", "1"}:
-            return None
-        return f"{self.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
 
-
-@dataclass
-class TargetSurvey:
-    """Running summary of a target column."""
-
-    name: str
-    task: str = "auto"
-    low: float = np.inf
-    high: float = -np.inf
-    classes: set[str] = field(default_factory=set)
-    numeric: bool | None = None  # decided by the first rows
-
-    def update(self, array: pa.Array, first_row: int, file: str = "") -> None:
-        """Add the next piece of the column."""
-        refuse_missing(array, self.name, first_row)
-        if not len(array):
-            return
-        if self.numeric is None:
-            self.numeric = self.task != "classification" and self._is_number(array)
-        if self.numeric:
-            values = numbers(array, self.name, first_row)
-            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-        else:
-            self._see_classes(array)
-
-    def _is_number(self, array: pa.Array) -> bool:
-        text = str(array[0].as_py())
-        return self.task == "regression" or (as_number(text) is not None and text not in ("True", "False"))
-
-    def _see_classes(self, array: pa.Array) -> None:
-        self.classes |= {canonical(value) for value in pc.unique(array)[: 2 * MAX_CATEGORIES].to_pylist()}
-        if len(self.classes) > MAX_CATEGORIES:
-            raise ValueError(
-                f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
-                "choose a target with fewer, or --task regression if it is a number."
-            )
-
-    def state(self) -> dict[str, Any]:
-        """All that was seen, as JSON spells it."""
-        return {
-            "low": float.hex(self.low),
-            "high": float.hex(self.high),
-            "classes": sorted(self.classes),
-            "numeric": self.numeric,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Have seen what another survey of the column had seen."""
-        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
-        self.classes, self.numeric = set(state["classes"]), state["numeric"]
-
-    def column(self) -> Real | Classes:
-        """The kind of target; a constant one is refused."""
-        constant = self.low == self.high if self.numeric else len(self.classes) == 1
-        if constant:
-            value = f"{self.low:g}" if self.numeric else next(iter(self.classes))
-            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
-        return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(self.classes)))
+def column_note(column: Column) -> str | None:
+    """A sentence for the report, where a column that varies is not simply 0 and 1."""
+    if isinstance(column, BitString):
+        return f"{column.name}: strings of {column.length} bits, expanded into as many columns."
+    if isinstance(column, OneHot):
+        return f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."
+    if isinstance(column, Bit) and set(column.values) != {"0", "1"}:
+        return f"{column.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
+    return None  # one note for all columns of numbers: see `numbers_note`
 
 
 def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
     """A sentence for the columns of numbers, where there are some."""
     names = [column.name for column in columns if isinstance(column, Real)]
-    if not names:
-        return []
-    shown = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
     how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
-    return [f"columns of numbers, {how}: {shown}."]
+    return [f"columns of numbers, {how}: {listed(names)}."] if names else []
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
+        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
+    )
 
 
 def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -241,5 +312,17 @@ def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
 
 def in_order(values: set[str]) -> list[str]:
     """Numbers by size; texts, or numbers among texts, by alphabet."""
-    sizes = {value: as_number(value) for value in values}
-    return sorted(values) if None in sizes.values() else sorted(values, key=lambda value: sizes[value] or 0.0)
+    if not is_numeric(values):
+        return sorted(values)
+    return sorted(values, key=lambda value: (exact(value), value))
+
+
+def has_code(array: pa.Array) -> bool:
+    """Whether some text is digits after a leading zero, as codes are and integers are not."""
+    return bool(pc.any(pc.match_substring_regex(array, r"^\s*[+-]?0[0-9]+\s*$")).as_py())
+
+
+def texts_of(dictionary: pa.Array, piece: int = 2 * MAX_CATEGORIES) -> Iterator[str]:
+    """Texts of distinct values, of which most may not be asked for."""
+    for start in range(0, len(dictionary), piece):
+        yield from map(spelling, dictionary[start : start + piece].to_pylist())

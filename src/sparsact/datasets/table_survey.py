@@ -9,23 +9,44 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparsact.datasets.columns import Classes, as_number
+from sparsact.datasets.aliases import aliases
+from sparsact.datasets.columns import Bit, Classes, Column
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.parts import Parts, Place
-from sparsact.datasets.survey import ColumnSurvey, TargetSurvey, UnfitError, numbers_note
+from sparsact.datasets.row_digests import MODULUS, MOST_ROWS, RowNumbers
+from sparsact.datasets.spelling import as_number
+from sparsact.datasets.survey import (
+    MAX_CATEGORIES,
+    ColumnSurvey,
+    IdentifierError,
+    UnfitError,
+    column_note,
+    listed,
+    numbers_note,
+)
+from sparsact.datasets.target_survey import TargetSurvey
 
+MOST_TEXTS = 4096  # of a column, by which it is judged whether texts are identifiers
+MOST_TEXTS_OF_ALL = 1 << 22  # of all columns
 MOST_VALUES = 1 << 24  # of a batch: an eighth of a gigabyte as float64
 
 
 @dataclass
 class TableSurvey:
-    """Running summaries of the columns of a table, and the rows that they have seen."""
+    """Running summaries of the columns of a table, and the rows that they have seen.
+
+    ``strict`` refuses columns that would be left out; ``named`` are columns that were asked for one by one, of which
+    none is left out as an identifier.
+    """
 
     parts: Parts
     surveys: list[ColumnSurvey]
     answers: list[TargetSurvey]
     batch_rows: int
+    strict: bool = False
+    named: bool = False
     n_rows: int = 0
+    digest: int = 0  # of all rows
 
     @classmethod
     def of(
@@ -38,6 +59,7 @@ class TableSurvey:
         ignore: Sequence[str] = (),
         domain: str = "cube",
         task: str = "auto",
+        strict: bool = False,
     ) -> TableSurvey:
         """A survey that has seen no row; see :func:`sparsact.datasets.open_table`.
 
@@ -46,15 +68,17 @@ class TableSurvey:
         targets = resolve([target] if isinstance(target, str) else target, parts.names, "target")
         ignored = resolve(ignore, parts.names, "column")
         chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
-        features = [name for name in chosen if name not in {*targets, *ignored}]
+        others = {*targets, *ignored}
+        features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
                 "no column is left to learn from; a table needs one beside its targets and the ignored columns."
             )
-        surveys = [ColumnSurvey(name, domain) for name in features]
+        most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
+        surveys = [ColumnSurvey(name, domain, most_texts) for name in features]
         answers = [TargetSurvey(name, task) for name in targets]
-        most = max(1, MOST_VALUES // (len(features) + len(targets)))
-        return cls(parts, surveys, answers, min(batch_rows, most))
+        most = max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets))))
+        return cls(parts, surveys, answers, min(batch_rows, most), strict, columns is not None)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
@@ -68,9 +92,14 @@ class TableSurvey:
 
     def update(self, batch: pa.RecordBatch, place: Place) -> None:
         """Look at the next batch."""
+        rows = RowNumbers.of(place.overall, batch.num_rows)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         with place:
-            for survey in self.everything:
-                survey.update(batch.column(survey.name), place.row, place.file)
+            for answer in self.answers:
+                answer.update(columns[answer.name], place.row)
+            for survey in self.surveys:
+                survey.update(columns[survey.name], place.row, place.file, place.overall, rows)
+        self.digest = (self.digest + int(rows.numbers.sum())) % MODULUS
         self.n_rows = place.overall + batch.num_rows
 
     def encoding(self) -> Encoding:
@@ -83,7 +112,7 @@ class TableSurvey:
         """
         if self.n_rows == 0:
             raise ValueError(f"{self.parts.name} has no rows below its header; a table needs at least one.")
-        return _decide(self.surveys, self.answers)
+        return self._decide()
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
@@ -91,6 +120,7 @@ class TableSurvey:
             "columns": [survey.state() for survey in self.everything],
             "lengths": list(self.parts.lengths),
             "n_rows": self.n_rows,
+            "digest": str(self.digest),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -98,39 +128,68 @@ class TableSurvey:
         for survey, seen in zip(self.everything, state["columns"], strict=True):
             survey.restore(seen)
         self.parts.lengths[:] = state["lengths"]
-        self.n_rows = int(state["n_rows"])
+        self.n_rows, self.digest = int(state["n_rows"]), int(state["digest"])
 
+    def _decide(self) -> Encoding:
+        targets = tuple(answer.column() for answer in self.answers)
+        if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
+            raise ValueError("several targets must all be numbers; learn classes one target at a time.")
+        columns, left_out = self._columns()
+        repeated = aliases(columns, [survey for survey in self.surveys if survey.name not in left_out], self.digest)
+        if repeated and self.strict:
+            raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
+        gone = {alias.name for alias in repeated}
+        kept = tuple(column for column in columns if column.name not in gone)
+        alone = {survey.name for survey in self.surveys if len(survey.values) == 1}
+        constant = [column.name for column in kept if isinstance(column, Bit) and column.name in alone]
+        notes = [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
+        if repeated:
+            notes.append(
+                f"left out, since other columns hold the same or its opposite: {listed(list(map(str, repeated)))}."
+            )
+        notes += numbers_note(kept, self.surveys[0].domain)
+        notes += [note for column in kept if column.name not in alone and (note := column_note(column))]
+        if constant:
+            notes.append(f"the same in every row, kept as constant bits: {listed(constant)}.")
+        return Encoding(kept, targets, tuple(notes))
 
-def _decide(surveys: list[ColumnSurvey], answers: list[TargetSurvey]) -> Encoding:
-    kept, unfit = [], []
-    targets = tuple(answer.column() for answer in answers)
-    if len(targets) > 1 and any(isinstance(target, Classes) for target in targets):
-        raise ValueError("several targets must all be numbers; learn classes one target at a time.")
-    for survey in surveys:
-        try:
-            kept.append(survey.column())
-        except UnfitError as error:
-            unfit.append(error)
-    if unfit:
-        others = ", ".join(repr(error.name) for error in unfit[1:])
-        more = f" (The same holds for {others}.)" if others else ""
-        raise ValueError(f"{unfit[0]}{more}")
-    constant = [survey.name for survey in surveys if len(survey.values) == 1 and not survey.width]
-    notes = [note for survey in surveys if survey.name not in constant and (note := survey.note())]
-    if constant:
-        notes.append(f"the same in every row, kept as constant bits: {', '.join(constant)}.")
-    return Encoding(tuple(kept), targets, (*numbers_note(kept, surveys[0].domain), *notes))
+    def _columns(self) -> tuple[list[Column], dict[str, UnfitError]]:
+        """What the columns become, and identifiers to leave out; any other unfit column is refused."""
+        columns: list[Column] = []
+        unfit: dict[str, UnfitError] = {}
+        for survey in self.surveys:
+            try:
+                columns.append(survey.column(self.n_rows))
+            except UnfitError as error:
+                unfit[survey.name] = error
+        if not columns and not self.strict:
+            raise ValueError(f"no column is left to learn from: {self._why_none(list(unfit.values()))}")
+        keep_error = self.strict or self.named
+        refused = [error for error in unfit.values() if keep_error or not isinstance(error, IdentifierError)]
+        if refused:
+            others = ", ".join(repr(error.name) for error in refused[1:])
+            raise ValueError(f"{refused[0]}" + (f" (The same holds for {others}.)" if others else ""))
+        return columns, unfit
+
+    def _why_none(self, unfit: Sequence[UnfitError]) -> str:
+        """Why no column is fit, by the first of them."""
+        survey = next(survey for survey in self.surveys if survey.name == unfit[0].name)
+        if not survey.letters or not isinstance(unfit[0], IdentifierError):
+            return str(unfit[0])
+        fact = f"column {survey.name!r}{unfit[0].fact}"
+        return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
 
 
 def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:
     """Columns that the wanted names stand for, in the order asked."""
-    found: list[str] = []
+    there = set(names)
+    found: dict[str, None] = {}
     for name in wanted:
-        members = [name] if name in names else [column for column in names if _is_member(column, name)]
+        members = [name] if name in there else [column for column in names if _is_member(column, name)]
         if not members:
             raise ValueError(f"no {role} {name!r} in the table{close(name, names)}")
-        found += [column for column in members if column not in found]
-    return found
+        found |= dict.fromkeys(members)
+    return list(found)
 
 
 def _is_member(column: str, array: str) -> bool:

@@ -68,6 +68,7 @@ def open_table(
     ignore: Sequence[str] = (),
     domain: str = "cube",
     task: str = "auto",
+    strict: bool = False,
     on_rows: OnRows = lambda count: None,
 ) -> Table:
     """Look through a table once and decide how each column becomes bits.
@@ -90,6 +91,9 @@ def open_table(
         its mean off and divides by its standard deviation.
     task : {"auto", "regression", "classification"}
         ``"auto"`` learns classes where a target is text or boolean, else a number.
+    strict : bool
+        Refuse columns that would be left out, with a note in the encoding: identifiers (texts nearly all different,
+        and row numbers in a column named so), and columns that repeat others. Always so where ``columns`` are named.
     on_rows : callable
         Told the number of rows of each batch that has been looked at.
 
@@ -103,7 +107,9 @@ def open_table(
     ValueError
         If a column is missing, a value is missing or is not a bit, a target is constant, or there are no rows.
     """
-    survey = TableSurvey.of(Parts.open(paths), target, columns, batch_rows, ignore=ignore, domain=domain, task=task)
+    survey = TableSurvey.of(
+        Parts.open(paths), target, columns, batch_rows, ignore=ignore, domain=domain, task=task, strict=strict
+    )
     for batch, place in survey.batches():
         survey.update(batch, place)
         on_rows(batch.num_rows)

@@ -5,11 +5,11 @@ An :class:`Experiment` lists :class:`Task` objects for a :class:`Scale`; :func:`
 all of this, and :mod:`sparsact.reports` draws the page.
 """
 
-from sparsact.experiments.claim import Claim, Outcome, Verdict, every, needed, only_if, within
+from sparsact.experiments.claim import Claim, Outcome, Verdict, bounded, every, needed, only_if, within
 from sparsact.experiments.collect import Failure, collect, measure
 from sparsact.experiments.experiment import Experiment
 from sparsact.experiments.findings import Findings
-from sparsact.experiments.interval import Interval, mean_of, median_of, range_of, slope_of
+from sparsact.experiments.interval import Interval, mean_of, median_of, range_of, share_of, slope_of
 from sparsact.experiments.registry import chosen, experiments
 from sparsact.experiments.rows import MissingRowsError, Row, Rows
 from sparsact.experiments.store import Store
@@ -29,6 +29,7 @@ __all__ = [
     "Store",
     "Task",
     "Verdict",
+    "bounded",
     "chosen",
     "collect",
     "every",
@@ -39,6 +40,7 @@ __all__ = [
     "needed",
     "only_if",
     "range_of",
+    "share_of",
     "slope_of",
     "within",
 ]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sparsact.experiments.interval import Interval
 from sparsact.experiments.rows import MissingRowsError, Rows
+
+ROUNDING = 1e-9  # of a bound
+ATTAINED = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
 
 
 class Outcome(StrEnum):
     """What the rows say of a claim."""
 
     HOLDS = "holds"
+    CONSISTENT = "consistent"  # an upper bound that nothing found exceeds or attains
     HOLDS_ONLY_IF = "holds only if"
     DOES_NOT_HOLD = "does not hold"
     UNDECIDED = "undecided"  # the interval lies on both sides of the limit, or rows are missing
@@ -30,11 +34,19 @@ class Verdict:
         The deciding figures with their uncertainty.
     condition : str
         Under what the claim holds, for ``HOLDS_ONLY_IF``.
+    slack : float or None
+        For ``CONSISTENT``, the factor by which the bound exceeds the largest value found.
     """
 
     outcome: Outcome
     measured: str
     condition: str = ""
+    slack: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The outcome as readers see it, with its slack."""
+        return self.outcome.value if self.slack is None else f"{self.outcome.value}, slack {self.slack:.3g}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,8 @@ class Claim:
         The rule of :attr:`judge` in words, with its limits.
     judge : callable
         From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
+    refuted_if : str
+        The outcome that would have refuted the claim, as a clause that completes "refuted if".
     """
 
     name: str
@@ -63,6 +77,7 @@ class Claim:
     printed: str
     rule: str
     judge: Callable[[Rows], Verdict]
+    refuted_if: str
 
     def verdict(self, rows: Rows) -> Verdict:
         """The verdict of the rows there are."""
@@ -135,8 +150,37 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     return Verdict(outcome, f"{what + ' ' if what else ''}{interval} ({seeds})")
 
 
+def bounded(share: Interval, what: str) -> Verdict:
+    """Verdict on an upper bound: *does not hold* if it is exceeded, *holds* if attained, else *consistent*.
+
+    Parameters
+    ----------
+    share : Interval
+        What was measured, as a share of the bound.
+    what : str
+        Said before the figure.
+
+    Returns
+    -------
+    verdict : Verdict
+        As :func:`within` decides; but consistent, with its slack, where it is not exceeded and the largest value found
+        (of an estimate: the estimate) is below :data:`ATTAINED` of the bound.
+
+    Examples
+    --------
+    >>> bounded(Interval(0.1, 0.0, 0.25, 5, "least and greatest", exact=True), "AS / bound").label
+    'consistent, slack 4'
+    """
+    verdict = within(share, most=1 + ROUNDING, what=what)
+    largest = share.high if share.exact else share.estimate
+    if verdict.outcome is Outcome.HOLDS and largest < ATTAINED:
+        slack = 1 / largest if largest > 0 else float("inf")
+        return replace(verdict, outcome=Outcome.CONSISTENT, slack=slack)
+    return verdict
+
+
 def every(*verdicts: Verdict) -> Verdict:
-    """Of several parts of one claim: it holds if all do, and fails if one does.
+    """Verdict on a claim of several parts: the worst of theirs. *Consistent* takes the least slack.
 
     Parameters
     ----------
@@ -151,10 +195,12 @@ def every(*verdicts: Verdict) -> Verdict:
     if not verdicts:
         raise MissingRowsError("no part of the claim has rows")
     outcomes = {verdict.outcome for verdict in verdicts}
-    order = (Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF, Outcome.HOLDS)
+    order = (Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF, Outcome.CONSISTENT, Outcome.HOLDS)
     worst = next(outcome for outcome in order if outcome in outcomes)
     conditions = [verdict.condition for verdict in verdicts if worst is Outcome.HOLDS_ONLY_IF and verdict.condition]
-    return Verdict(worst, "; ".join(verdict.measured for verdict in verdicts), "; ".join(conditions))
+    slacks = [verdict.slack for verdict in verdicts if worst is Outcome.CONSISTENT and verdict.slack is not None]
+    told = "; ".join(verdict.measured for verdict in verdicts)
+    return Verdict(worst, told, "; ".join(conditions), min(slacks, default=None))
 
 
 def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
@@ -176,9 +222,9 @@ def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
         Of the claim.
     """
     told = f"{under.measured}; otherwise {otherwise.measured}"
-    if under.outcome is Outcome.HOLDS and otherwise.outcome is Outcome.DOES_NOT_HOLD:
+    if under.outcome in (Outcome.HOLDS, Outcome.CONSISTENT) and otherwise.outcome is Outcome.DOES_NOT_HOLD:
         return Verdict(Outcome.HOLDS_ONLY_IF, told, condition)
     if under.outcome is Outcome.UNDECIDED:
         return Verdict(Outcome.UNDECIDED, told)
     both = every(under, otherwise)
-    return Verdict(both.outcome, told, both.condition)
+    return replace(both, measured=told)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special  # scipy.stats takes a second to import, in each worker
 
 from sparsact.experiments.rows import MissingRowsError
 
@@ -63,7 +63,7 @@ def mean_of(values: ArrayLike) -> Interval:
     mean = float(sample.mean())
     if len(sample) < 2:
         return Interval(mean, -np.inf, np.inf, len(sample), "95 % interval of the mean")
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(sample) - 1) * stats.sem(sample))
+    half = float(special.stdtrit(len(sample) - 1, 0.5 + CONFIDENCE / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
     return Interval(mean, mean - half, mean + half, len(sample), "95 % interval of the mean")
 
 
@@ -91,10 +91,9 @@ def median_of(values: ArrayLike) -> Interval:
     n = len(sample)
     if n == 1:
         return Interval(float(sample[0]), -np.inf, np.inf, 1, "interval of the median")
-    below = max(int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)), 1)  # how many order statistics may be left out
-    if n and stats.binom.cdf(below - 1, n, 0.5) > (1 - CONFIDENCE) / 2:
-        below = max(below - 1, 1)
-    sure = 1 - 2 * stats.binom.cdf(below - 1, n, 0.5)
+    tails = special.bdtr(np.arange(n), n, 0.5)
+    below = max(int(np.sum(tails <= (1 - CONFIDENCE) / 2)), 1)  # how many order statistics may be left out
+    sure = 1 - 2 * tails[below - 1]
     kind = f"interval of the median ({100 * sure:.0f} %)"
     return Interval(float(np.median(sample)), float(sample[below - 1]), float(sample[n - below]), n, kind)
 
@@ -115,6 +114,31 @@ def range_of(values: ArrayLike) -> Interval:
     sample = _sample(values)
     least, middle, greatest = (float(np.quantile(sample, share)) for share in (0, 0.5, 1))
     return Interval(middle, least, greatest, len(sample), "least and greatest", exact=True)
+
+
+def share_of(successes: int, trials: int) -> Interval:
+    """The share of successes with the 95 % interval of Clopper and Pearson.
+
+    Parameters
+    ----------
+    successes, trials : int
+
+    Returns
+    -------
+    interval : Interval
+        Share and limits.
+
+    Examples
+    --------
+    >>> print(share_of(9, 10))
+    0.9 [0.555, 0.997]
+    """
+    if not trials:
+        raise MissingRowsError("a share needs at least one trial, there is none")
+    tail, misses = (1 - CONFIDENCE) / 2, trials - successes
+    low = float(special.betaincinv(successes, misses + 1, tail)) if successes else 0.0
+    high = float(special.betaincinv(successes + 1, misses, 1 - tail)) if misses else 1.0
+    return Interval(successes / trials, low, high, trials, "95 % interval of the share")
 
 
 def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:

@@ -103,6 +103,11 @@ class LearningWithRounding(LabelledDistribution):
     As a :class:`~sparsact.hardness.LabelledDistribution` it gives lifted points, signs on ((m L)^2) coordinates for
     L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries.
 
+    Hard instances need a q that p does not divide, such as a prime. For a prime p and :math:`q = p^2` the label is the
+    second digit to base p of :math:`\langle w, y \rangle`, and the carry into it is :math:`\binom{N}{p} \bmod p` for
+    the sum N of the first digits (Lucas): a polynomial of degree p over :math:`\mathbb{F}_p` in the digits of the
+    :math:`w_i y_i`, and so of the y_i, which :func:`solve_modulo` finds from its monomials.
+
     Examples
     --------
     >>> instance = LearningWithRounding([3, 1], p=2, q=4)

@@ -83,8 +83,9 @@ def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
         rows[rank] = rows[rank] * pow(int(rows[rank, column]), -1, p) % p
         factors = rows[:, column].copy()
         factors[rank] = 0
-        rows -= factors[:, None] * rows[rank] % p
-        rows %= p
+        rest = rows[:, column:]  # the pivot's row is 0 before
+        rest -= factors[:, None] * rest[rank]  # below 2**62 in size
+        rest %= p
         pivots.append(column)
     if rows[len(pivots) :, -1].any():
         raise InconsistentLabelsError(

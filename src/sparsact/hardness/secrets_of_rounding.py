@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +15,22 @@ from sparsact.hardness.learning_with_rounding import RoundingReduction, all_resi
 from sparsact.hardness.modular_elimination import ModularSolution, checked_prime, solve_modulo
 
 MOST_SECRETS = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class SecretSearch:
+    """What an attack on learning with rounding found.
+
+    Attributes
+    ----------
+    secret : ndarray of shape (m,), int64, or None
+        Residues modulo q that give every sample its label; None if the attack failed.
+    operations : int
+        Multiplications, additions or trials of entries that it took.
+    """
+
+    secret: NDArray[np.int64] | None
+    operations: int
 
 
 def consistent_secrets(
@@ -47,7 +65,7 @@ def consistent_secrets(
     >>> consistent_secrets([[1, 0], [0, 1], [1, 1], [2, 1], [3, 2]], [1, 0, 0, 1, 1], p=2, q=4)
     array([[3, 1]])
     """
-    vectors, wanted = _checked_samples(Y, labels, p, q)
+    vectors, wanted = checked_samples(Y, labels, p, q)
     m = vectors.shape[1]
     if q**m > MOST_SECRETS:
         raise ValueError(f"brute force tries q**m secrets, at most 2**22; {q}**{m} is more: take a smaller instance.")
@@ -97,10 +115,29 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
     checked_prime(p)
     if q % p:
         raise ValueError(f"labels are linear modulo p only where p divides q; {p} does not divide {q}.")
-    return solve_modulo(*_checked_samples(Y, labels, p, q), p)
+    return solve_modulo(*checked_samples(Y, labels, p, q), p)
 
 
-def _checked_samples(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def products_of_labels(p: int, q: int) -> list[list[int]]:
+    """Products modulo q that have each label, by the rule "round": floor(q / p) or ceil(q / p) of them."""
+    return [[v for v in range(q) if p * v // q == label] for label in range(p)]
+
+
+def search_result(
+    candidates: Iterable[NDArray[np.int64]],
+    Y: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    p: int,
+    q: int,
+    operations: int,
+) -> SecretSearch:
+    """The first candidate that gives every sample its label, if there is one."""
+    right = (secret for secret in candidates if np.array_equal(rounded_products(secret, Y, p, q), labels))
+    return SecretSearch(next(right, None), operations)
+
+
+def checked_samples(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Vectors and labels as int64, refused unless they are residues modulo q and labels 0..p - 1, one a vector."""
     vectors = np.asarray(Y)
     if vectors.ndim != 2 or not vectors.shape[1] or np.shape(labels) != vectors.shape[:1]:
         raise ValueError(

@@ -45,6 +45,8 @@ class Block:
     private : bool
         Whether nothing else in the model reads the pre-activations of units that are off, so that they may take any
         value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
+    readers : tuple of str
+        Names of the modules that are given, or give, what such values would change: their hooks see it.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Block:
     gate: str | None
     activation: Activation
     private: bool = True
+    readers: tuple[str, ...] = ()
 
     @property
     def switch(self) -> str:
@@ -86,6 +89,8 @@ class Block:
         """Whether the model has linear layers of these names, whose sizes go together."""
         names = dict(model.named_modules())
         if not all(isinstance(names.get(name), nn.Linear) for name in (self.up, self.down, self.switch)):
+            return False
+        if not set(self.readers) <= set(names):
             return False
         inputs, units, _ = self.sizes(model)
         linears = self.linears(model)

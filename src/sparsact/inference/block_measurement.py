@@ -43,6 +43,12 @@ class BlockMeasurement:
         How many groups of 4, 16 and 64 consecutive rows of one sequence were seen, none overlapping another.
     unions : dict of int to float or None
         Mean share of units that are active anywhere in such a group. None if no sequence is that long.
+    calls : int
+        Calls of the block.
+    rows : tuple of int
+        Fewest and most rows of a call.
+    share_few : float
+        Share of calls that exact methods can serve: at most 16 rows, which switch on at most half of the units.
     share_within : ndarray of shape (len(LEVELS),)
         Share of activations with :math:`|h_j| \le t \cdot \mathrm{rms}(h)` for each t of ``LEVELS``, where
         rms is the root of the mean of the squares of the row h. For t = 0 this is 1 less the density.
@@ -65,6 +71,9 @@ class BlockMeasurement:
     active_rows: NDArray[np.int64]
     windows: dict[int, int]
     unions: dict[int, float | None]
+    calls: int
+    rows: tuple[int, int]
+    share_few: float
     share_within: NDArray[np.float64]
     energy_within: NDArray[np.float64]
 
@@ -90,6 +99,9 @@ class BlockMeasurement:
             active_rows=tally.active_rows.numpy(),
             windows=dict(tally.windows),
             unions={w: tally.union_active[w] / n / n_units if n else None for w, n in tally.windows.items()},
+            calls=tally.calls,
+            rows=(tally.least_rows, tally.most_rows),
+            share_few=tally.few / tally.calls if block.exact else 0.0,
             share_within=counts.cumsum()[:-1] / counts.sum(),
             energy_within=squares.cumsum()[:-1] / (squares.sum() or 1),
         )
@@ -167,7 +179,10 @@ class BlockMeasurement:
         occurring = np.flatnonzero(self.rows_by_active)
         told = {name: getattr(self, name) for name in ("name", "up", "down", "gate", "activation", "exact")}
         sizes = {name: getattr(self, name) for name in ("n_inputs", "n_units", "n_outputs", "dtype", "itemsize")}
-        counts = {name: getattr(self, name) for name in ("n_rows", "density", "n_dead", "n_always", "n_zero_rows")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("calls", "rows", "share_few", "n_rows", "density", "n_dead", "n_always", "n_zero_rows")
+        }
         return {
             **told,
             **sizes,

@@ -83,8 +83,19 @@ def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Ten
         raise NotAnActivation("it reads them in another order, or what is between them depends on more than them")
 
 
-def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[Block], list[str]]:
-    """The blocks that all calls agree on, and why other candidates are none."""
+def blocks_of(
+    found: list[Candidate], readers: list[Expression], shown: Iterable[tuple[str, Expression]]
+) -> tuple[list[Block], list[str]]:
+    """The blocks that all calls agree on, and why other candidates are none.
+
+    Parameters
+    ----------
+    found : list of Candidate
+    readers : list of Expression
+        Values that the model reads otherwise than number by number.
+    shown : iterable of (str, Expression)
+        Values that modules are given or give.
+    """
     calls: defaultdict[str, list[Candidate]] = defaultdict(list)
     for one in found:
         calls[one.down].append(one)
@@ -106,7 +117,9 @@ def blocks_of(found: list[Candidate], readers: list[Expression]) -> tuple[list[B
             reasons.append(f"{down} reads {first.up}, which is in another block already")
             continue
         taken |= {name for name in before if name}
-        blocks.append(Block("", first.up, down, first.gate, first.activation, _private(first, read)))
+        blocks.append(
+            Block("", first.up, down, first.gate, first.activation, _private(first, read), _shown_to(first, shown))
+        )
     return _named(blocks), reasons
 
 
@@ -127,6 +140,16 @@ def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool
         return False
     readers = dict.fromkeys([*read[block.up], *read[block.gate or block.up]])
     return not any(_tells_apart(reader, block, thresholds) for reader in readers)
+
+
+def _shown_to(block: Candidate, shown: Iterable[tuple[str, Expression]]) -> tuple[str, ...]:
+    """Names of the modules whose hooks would see pre-activations of off units."""
+    thresholds = block.activation.zero_below if block.activation else None
+    if thresholds is None:
+        return ()
+    own = {block.up, block.gate or block.up}
+    seen = [(name, value) for name, value in shown if own & {leaf.name for leaf in leaves(value)}]
+    return tuple(dict.fromkeys(name for name, value in seen if _tells_apart(value, block, thresholds)))
 
 
 def _tells_apart(reader: Expression, block: Candidate, thresholds: Tensor) -> bool:

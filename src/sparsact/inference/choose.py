@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,6 +13,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
 from sparsact.inference.plan import Choice
 from sparsact.inference.predictors import Predictor, calibrate
+from sparsact.inference.predictors.collect import Reservoir
 from sparsact.inference.products import DTYPES
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.screen import NARROW
@@ -21,7 +23,7 @@ from sparsact.inference.verify import Chosen
 from sparsact.inference.weights import BlockWeights
 
 GAIN = 0.95  # of the dense time, that a method may take at most to be chosen
-ROWS = (4, 16)  # of an input, beyond one, for which it is asked whether the method still pays
+FEW = (1, 4, 16)  # rows of a call for which it is asked whether a method pays, beside those of the calls shown
 
 
 UNPROVABLE = (
@@ -31,19 +33,27 @@ UNPROVABLE = (
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A block of the model, its typical inputs (m, d), and how many of its units these switch on."""
+    """A block of the model, its typical inputs (m, d), the share of units that these switch on, and rows by call."""
 
     model: nn.Module
     block: Block
     sample: Tensor
     density: float
+    calls: tuple[int, ...]
 
     @classmethod
-    def of(cls, model: nn.Module, block: Block, sample: Tensor) -> Candidate:
-        """The candidate, with its density measured on the sample."""
+    def of(cls, model: nn.Module, block: Block, shown: Reservoir) -> Candidate:
+        """The candidate, with its density measured on the rows shown."""
+        assert shown.rows is not None  # noqa: S101 # the caller has seen to it
         weights = BlockWeights.of(model, block)
-        density = float((weights.hidden(sample) != 0).float().mean())
-        return cls(model, block, sample.to(block.linears(model)["up"].weight), density)
+        density = float((weights.hidden(shown.rows) != 0).float().mean())
+        calls = tuple(rows for rows in shown.calls if rows)
+        return cls(model, block, shown.rows.to(block.linears(model)["up"].weight), density, calls)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a typical call, of which the sample has as many."""
+        return min(median_low(self.calls), len(self.sample))
 
     @property
     def obstacle(self) -> str:
@@ -91,7 +101,8 @@ class Candidate:
         """The choice of a method, and of what was calibrated for it."""
         bound = 1.0 if method == "dense" else self.bound(method, found)
         quality = None if found is None else found.to_dict()
-        return Choice(self.block.name, method, reason, self.density, bound=bound, quality=quality, **figures)
+        rows = min(self.calls), median_low(self.calls), max(self.calls)
+        return Choice(self.block.name, method, reason, self.density, bound=bound, quality=quality, rows=rows, **figures)
 
 
 def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
@@ -136,32 +147,56 @@ class Kept:
 
 
 def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
-    """Every block by the exact method that is fastest on this machine, or densely where none is faster."""
-    model = candidates[0].model
+    """Every block by the exact method that is fastest on this machine, or densely where none is faster.
+
+    Methods are timed on as many rows as the calls shown have. A block for which none pays is timed on one row too, and
+    keeps the method that pays there for calls of so few rows.
+    """
     blocks = [one.block for one in candidates]
-    settings: list[dict[str, Setting]] = [_exact_settings(one) for one in candidates]
     samples = [one.sample for one in candidates]
-    times = take(model, blocks, settings, samples, 1, time_limit / 2)
-    picked: list[dict[str, Setting]] = [{} for _ in candidates]
-    for i, found in enumerate(settings):
-        paying = [name for name in found if times.pays(name, i, GAIN)]
-        if paying:
-            best = min(paying, key=lambda name: times.median(name, i))
-            picked[i] = {best: found[best]}
-    most = [1] * len(candidates)
-    for rows in ROWS:
-        seen = [found if len(sample) >= rows else {} for found, sample in zip(picked, samples, strict=True)]
-        if not any(seen):
-            break
-        wide = take(model, blocks, seen, samples, rows, time_limit / 4)
-        for i, found in enumerate(seen):
-            if found and most[i] == _before(rows) and wide.pays(next(iter(found)), i, GAIN):
-                most[i] = rows
+    settings: list[dict[str, Setting]] = [_exact_settings(one) for one in candidates]
+
+    def timed(settings: Sequence[dict[str, Setting]], rows: Sequence[int], share: float) -> Times:
+        return take(candidates[0].model, blocks, settings, samples, rows, share * time_limit)
+
+    shown = [one.rows for one in candidates]
+    times = timed(settings, shown, 1 / 2)
+    picked = [_best(times, i, found) for i, found in enumerate(settings)]
+    most = [rows if found else 0 for rows, found in zip(shown, picked, strict=True)]
+    for rows in FEW:
+        left = [_left(settings[i], picked[i], most[i], rows, one) for i, one in enumerate(candidates)]
+        if any(left):
+            few = timed(left, [min(rows, len(sample)) for sample in samples], 1 / 6)
+            for i, found in enumerate(left):
+                best = _best(few, i, found)
+                if best:
+                    picked[i], most[i] = best, rows
     return [_chosen(one, picked[i], times, i, most[i]) for i, one in enumerate(candidates)]
 
 
+def _best(times: Times, i: int, settings: dict[str, Setting]) -> dict[str, Setting]:
+    """The fastest of the settings that pay, by its method; empty if none does."""
+    paying = [name for name in settings if times.pays(name, i, GAIN)]
+    if not paying:
+        return {}
+    best = min(paying, key=lambda name: times.median(name, i))
+    return {best: settings[best]}
+
+
+def _left(
+    settings: dict[str, Setting], picked: dict[str, Setting], most: int, rows: int, one: Candidate
+) -> dict[str, Setting]:
+    """The settings that are still to be timed on so many rows: all on one, afterwards what paid on the step before."""
+    if len(one.sample) < rows or rows <= most:
+        return {}
+    if not picked:
+        return settings if rows == FEW[0] < one.rows else {}
+    step = FEW[FEW.index(rows) - 1]
+    return picked if most >= step and (most >= one.rows or rows < one.rows) else {}
+
+
 def _exact_settings(one: Candidate) -> dict[str, Setting]:
-    limits = Limits(max_rows=max(ROWS))
+    limits = Limits(max_rows=max(*FEW, one.rows))
     if one.obstacle or one.density > limits.max_share:
         return {}
     found = {"exact": exact(one.model, one.block, limits)}
@@ -171,17 +206,16 @@ def _exact_settings(one: Candidate) -> dict[str, Setting]:
     return found
 
 
-def _before(rows: int) -> int:
-    ladder = (1, *ROWS)
-    return ladder[ladder.index(rows) - 1]
-
-
-def _chosen(one: Candidate, picked: dict[str, Setting], times: Times, i: int, rows: int) -> Chosen:
+def _chosen(one: Candidate, picked: dict[str, Setting], times: Times, i: int, most: int) -> Chosen:
     seconds = {name: times.median(name, i) for name in times.seconds}
     if one.obstacle:
         return None, one.choice("dense", one.obstacle, seconds={"dense": seconds["dense"]})
     if not picked:
         return None, one.choice("dense", "no exact method is faster here", seconds=seconds)
     ((method, setting),) = picked.items()
-    setting.limit(rows, Limits().max_share)
-    return setting, one.choice(method, "fastest here", seconds=seconds, max_rows=rows)
+    setting.limit(most, Limits().max_share)
+    if most >= one.rows:
+        return setting, one.choice(method, "fastest here", seconds=seconds, max_rows=most)
+    seconds[method] = seconds["dense"]  # which is how calls of so many rows are computed
+    few = "one row" if most == 1 else f"at most {most} rows"
+    return setting, one.choice(method, f"faster for calls of {few}", seconds=seconds, max_rows=most)

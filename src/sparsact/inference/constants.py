@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sparsact.inference.block import Activation
 from sparsact.inference.expression import Operation, parts
-from sparsact.inference.held import written
+from sparsact.inference.held import Watch
 from sparsact.inference.probe import Replay
 
 
@@ -23,15 +23,19 @@ class Constants:
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
         self._places = places
-        self._kept = [_at(*place).detach() for place in places]  # so that no others come to lie at their addresses
-        self._stamp = self._now()
+        self._watch = Watch(self._now()) if places else None
 
     def still(self) -> bool:
-        """Whether none has moved or was written to since, as far as torch counts it."""
-        return self._now() == self._stamp
+        """Whether none has moved or, as far as :class:`Watch` sees it, changed."""
+        return self._watch is None or self._watch.still(self._now())
 
-    def _now(self) -> list[tuple[int, int]]:
-        return [written(_at(*place)) for place in self._places]
+    @property
+    def trained(self) -> bool:
+        """Whether gradients are being recorded for one of them."""
+        return self._watch is not None and torch.is_grad_enabled() and any(one.requires_grad for one in self._now())
+
+    def _now(self) -> list[Tensor]:
+        return [_at(*place) for place in self._places]
 
     def __reduce__(self) -> tuple[type[Constants], tuple[list[tuple[nn.Module, str]]]]:
         """A copy is of the numbers that are copied with it."""
@@ -49,7 +53,7 @@ def constants(model: nn.Module, activation: Activation) -> Constants | None:
     for tensor in given:
         if bool((tensor != 0).any()) and not any(_shared(_at(*place), tensor) for place in found):
             return None
-    return Constants(found)
+    return None if any(_at(*place).is_inference() for place in found) else Constants(found)
 
 
 def _tensors(activation: Activation) -> Iterator[Tensor]:

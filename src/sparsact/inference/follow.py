@@ -39,12 +39,15 @@ class Follow(TorchDispatchMode):
     ----------
     readers : list of Expression
         Values that were read by something other than an operation on each number by itself.
+    shown : dict of (str, Expression) to None
+        Values that modules other than plain linear layers were given or gave, by the module's name.
     """
 
     def __init__(self, batch: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.trails: Any = WeakTensorKeyDictionary()
         self.readers: list[Expression] = []
+        self.shown: dict[tuple[str, Expression], None] = {}
         self.paused = False
         for tensor in tensors(dict(batch) if isinstance(batch, Mapping) else batch):
             self.trails[tensor] = ELSEWHERE
@@ -63,6 +66,11 @@ class Follow(TorchDispatchMode):
         kept = [*tensors(outputs), *self.trails.keys()]
         seen = [self.trail(tensor) for tensor in kept]
         self.readers += [trail.expression for trail in seen if trail and trail.expression]
+
+    def show(self, name: str, values: Any) -> None:
+        """Note what the module ``name`` is given or gives."""
+        seen = [self.trail(tensor) for tensor in tensors(values)]
+        self.shown |= {(name, trail.expression): None for trail in seen if trail and trail.expression}
 
     def begin(self, name: str, source: Tensor, output: Tensor) -> None:
         """Note that ``output`` is what the linear layer ``name`` gave of ``source``."""

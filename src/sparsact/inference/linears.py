@@ -14,9 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
 from sparsact.inference.exchange import Switched
 from sparsact.inference.products import DTYPES
+from sparsact.inference.readers import hooked, hooked_globally
 from sparsact.inference.ways import Beside, Down, Switch
 
 
@@ -27,12 +30,23 @@ class SparseLinear(nn.Linear):
 
     def rows(self, x: Tensor) -> int:
         """Rows of the input if the short way is open to it, else 0."""
-        weight = self._parameters.get("weight")  # none if it is parametrized or pruned
+        parameters = self._parameters
+        weight, bias = parameters.get("weight"), parameters.get("bias")  # none if they are parametrized or pruned
         if (
             torch.compiler.is_compiling()
             or type(x) is not Tensor
             or type(weight) is not nn.Parameter
-            or self.training
+            or (bias is not None and (type(bias) is not nn.Parameter or bias.is_inference()))
+        ):
+            return 0
+        if self.training or (
+            torch.is_grad_enabled()
+            and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
+        ):
+            self._sparse.doubts += 1  # a step that torch does not count may follow
+            return 0
+        if (
+            x.is_nested
             or not x.is_cpu
             or x.dtype is not weight.dtype
             or x.dtype not in DTYPES
@@ -41,7 +55,6 @@ class SparseLinear(nn.Linear):
             or x.layout is not torch.strided
             or followed()
             or x.shape[-1] != self.in_features
-            or (torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad))
         ):
             return 0
         return x.numel() // self.in_features
@@ -54,7 +67,25 @@ class SparseLinear(nn.Linear):
     @property
     def whole(self) -> bool:
         """Whether all units must be computed: hooks see, or change, what there is; or the activation has changed."""
-        return bool(self._forward_hooks or self._forward_pre_hooks) or not self._sparse.constants.still()
+        sparse = self._sparse
+        return (
+            hooked(self)
+            or hooked_globally()
+            or sparse.readers.hooked
+            or sparse.constants.trained
+            or not sparse.constants.still()
+        )
+
+    def train(self, mode: bool = True) -> SparseLinear:
+        """As of ``nn.Module``; weights are compared in full before they are used again."""
+        self._sparse.doubts += 1
+        return super().train(mode)
+
+    def __prepare_scriptable__(self) -> nn.Linear:
+        """What ``torch.jit.script`` compiles: a plain layer with the same parameters."""
+        plain = nn.Linear(self.in_features, self.out_features, self.bias is not None, device="meta")
+        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_sparse"}
+        return plain
 
 
 class SparseDown(SparseLinear):
@@ -65,12 +96,14 @@ class SparseDown(SparseLinear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias``."""
         sparse = self._sparse
+        sparse.calls += 1
         rows = self.rows(input)
         x = sparse.keep(input) if rows and sparse.keep is not None else input
         if 0 < rows <= sparse.max_rows:
-            product = sparse.product.of(self)
+            product = sparse.product.of(sparse.watched(self))
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
             if out is not None:
+                sparse.sparse_calls += 1
                 return out.view(*x.shape[:-1], self.out_features)
         return F.linear(x, self.weight, self.bias)
 
@@ -102,9 +135,10 @@ class SwitchLinear(SparseLinear):
             sparse.pause -= 1
         elif sparse.chooser is not None:
             flat = x.reshape(rows, self.in_features).contiguous()
-            chooser = sparse.chooser.of(self)
+            watch = sparse.watched(self)
+            chooser = sparse.chooser.of(watch)
             if chooser is not None:
-                out = sparse.product.of(self)(flat, chooser.active(flat), sparse.max_share)
+                out = sparse.product.of(watch)(flat, chooser.active(flat), sparse.max_share)
                 if out is not None:
                     sparse.penalty = 1
                     return out.view(*x.shape[:-1], self.out_features)
@@ -123,7 +157,7 @@ class GatedUp(SparseLinear):
         rows = self.few(input)
         if rows and not self.whole:
             switched = self._switched(input)
-            product = sparse.product.of(self)
+            product = sparse.product.of(sparse.watched(self))
             if switched is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
                 flat = input.reshape(rows, self.in_features).contiguous()
                 out = product(flat, switched.on.view(rows, -1), sparse.max_share)
@@ -143,12 +177,19 @@ class GatedUp(SparseLinear):
         return switched
 
 
+def _function_mode() -> bool:
+    """Whether Python code is shown the operations of torch; a default device is no such code."""
+    modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    return any(not isinstance(mode, DeviceContext) for mode in modes)
+
+
 def followed() -> bool:
     """Whether torch records, transforms or casts operations, so that a product of ours would be left out of it."""
     return bool(
         torch._C._get_tracing_state()  # torch.jit.trace
         or torch._C._len_torch_dispatch_stack()  # make_fx, fake tensors, counters
+        or (torch._C._len_torch_function_stack() and _function_mode())
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
-        or torch.is_autocast_enabled("cpu")
+        or torch._C._is_any_autocast_enabled()
     )

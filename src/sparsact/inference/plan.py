@@ -26,8 +26,14 @@ class Choice:
         Why, in words.
     density : float
         Mean share of units that are active for an input of the sample.
+    rows : tuple of int
+        Fewest, median and most rows of the calls of the block, as the inputs shown have them.
+    share : float
+        Share of these calls in which the block was computed by the method: 0 if they have too many rows, switch on too
+        many units, or never reach the layers of the block.
     seconds : dict of str to float
-        Median time of a block for one input, by each method that was timed on this machine; empty if none was.
+        Median time of the block for the median number of rows, by each method that was timed on this machine; empty if
+        none was. Of a method that is not taken for so many rows, the dense time.
     bound : float
         How many times fewer bytes of weights the method reads than the dense block, at best; those of a predictor's own
         tables are counted.
@@ -44,6 +50,8 @@ class Choice:
     seconds: dict[str, float] | None = None
     bound: float = 1.0
     max_rows: int = 0
+    rows: tuple[int, int, int] | None = None
+    share: float = 0.0
     quality: dict[str, Any] | None = None
 
     @property
@@ -79,24 +87,26 @@ class Plan:
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
-        """A table for people: times in µs."""
-        lines = [
-            f"{'block':<32} {'method':<10} {'density':>8} {'dense':>9} {'sparse':>9} {'faster':>7} {'bound':>6}  why"
-        ]
+        """A table for people: rows of a call, the share of calls that were computed sparsely, times in µs."""
+        headings = ("density", "rows", "calls", "dense", "sparse", "faster", "bound")
+        lines = [_line("block", "method", headings, "why")]
         for one in self.choices:
             seconds = one.seconds or {}
-            times = [_told(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)]
-            ratios = [_told(one.speed_up, ".2f"), _told(one.bound, ".2f")]
-            lines.append(
-                f"{one.block:<32} {one.method:<10} {_told(100 * one.density, '.1f'):>6} % {times[0]:>9} {times[1]:>9} "
-                f"{ratios[0]:>7} {ratios[1]:>6}  {one.reason}"
+            figures = (
+                f"{_told(100 * one.density, '.1f')} %",
+                _range(one.rows),
+                f"{one.share:.0%}",
+                *(_told(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)),
+                _told(one.speed_up, ".2f"),
+                _told(one.bound, ".2f"),
             )
+            lines.append(_line(one.block, one.method, figures, one.reason))
         return "\n".join([*lines, *(_cost(one) for one in self.choices if one.quality is not None)])
 
 
 def refused(choice: Choice, reason: str) -> Choice:
     """The choice turned back to dense, with the figures that were measured."""
-    return replace(choice, method="dense", reason=reason, bound=1.0, max_rows=0, quality=None)
+    return replace(choice, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
 
 
 def _cost(choice: Choice) -> str:
@@ -112,6 +122,16 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _line(block: str, method: str, figures: tuple[str, ...], why: str) -> str:
+    return f"{block:<32} {method:<10} {' '.join(f'{figure:>8}' for figure in figures)}  {why}"
+
+
+def _range(rows: tuple[int, int, int] | None) -> str:
+    if rows is None:
+        return ""
+    return str(rows[0]) if rows[0] == rows[2] else f"{rows[0]}-{rows[2]}"
 
 
 def _told(value: float, form: str) -> str:

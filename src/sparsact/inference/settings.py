@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
 from sparsact.inference.exchange import Exchange
-from sparsact.inference.held import Held, Stamped
+from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
+from sparsact.inference.held import Held, Watch
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.readers import Readers, hooked, hooked_globally
 from sparsact.inference.screen import NARROW, Screen
 from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, Switch
 from sparsact.kernels.screen import MAX_INPUTS
@@ -44,11 +46,13 @@ class Setting:
             layer: Any = model.get_submodule(name)
             layer.__class__ = kind
             layer._sparse = state
+        bar_fast_paths(model)
 
     def take_off(self, model: nn.Module) -> None:
         """Let the layers be ``nn.Linear`` again."""
         for name in self.layers:
             restore(model.get_submodule(name))
+        free_fast_paths(model)
 
     def limit(self, max_rows: int, max_share: float) -> None:
         """Set the most rows, and the largest share of active units, for which the short way is taken."""
@@ -85,26 +89,30 @@ def restore(module: nn.Module) -> None:
 def private(model: nn.Module, block: Block) -> bool:
     """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
     before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    return block.private and not any(layer._forward_hooks or layer._forward_pre_hooks for layer in before)
+    seen = hooked_globally() or Readers(model, block.readers).hooked or any(map(hooked, before))
+    return block.private and not seen
 
 
 def exact(
     model: nn.Module, block: Block, limits: Limits, chooser: ChooserOf | None = None, method: str = "exact"
 ) -> Setting:
     """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
-    setting = Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share))})
+    numbers = limits.max_rows, limits.max_share
+    setting = Setting(method, {block.down: (SparseDown, Down(*numbers))})
     read = constants(model, block.activation)
     if read is None or not private(model, block):  # pre-activations are left whole
         return setting
+    readers = Readers(model, block.readers)
     if block.gate is not None:
         assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
         gate = block.linears(model)["gate"]
         exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
-        beside = Beside(gate, exchange, read, limits.max_rows, limits.max_share)  # type: ignore[arg-type] # it will be one
-        setting.layers[block.gate] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read, exchange))
+        beside = Beside(*numbers, gate, exchange, read, readers)  # type: ignore[arg-type] # it will be one
+        switch = Switch(*numbers, chooser, read, readers, exchange)
+        setting.layers[block.gate] = (SwitchLinear, switch)
         setting.layers[block.up] = (GatedUp, beside)
     elif chooser is not None:
-        setting.layers[block.up] = (SwitchLinear, Switch(chooser, limits.max_rows, limits.max_share, read))
+        setting.layers[block.up] = (SwitchLinear, Switch(*numbers, chooser, read, readers))
     return setting
 
 
@@ -116,7 +124,11 @@ def certified(model: nn.Module, block: Block, limits: Limits, sample: Tensor) ->
 
 def approximate(model: nn.Module, block: Block, limits: Limits, predictor: Chooser) -> Setting:
     """The block computed for the units that a predictor names."""
-    return exact(model, block, limits, Fixed(predictor, model.get_submodule(block.switch)), "predictor")  # type: ignore[arg-type] # a Linear
+    layer = block.linears(model)["gate" if block.gate else "up"]
+    watch = Watch((layer.weight, layer.bias))
+    setting = exact(model, block, limits, Fixed(predictor, watch), "predictor")
+    setting.layers[block.switch][1].watch = watch
+    return setting
 
 
 def kept(block: Block, limits: Limits, keep: Callable[[Tensor], Tensor], method: str) -> Setting:
@@ -130,11 +142,11 @@ class Fixed:
     A copy, or one read from a file, takes the weights that it finds at its first use.
     """
 
-    def __init__(self, chooser: Chooser, layer: nn.Linear | None = None) -> None:
+    def __init__(self, chooser: Chooser, calibrated: Watch | None = None) -> None:
         self._chooser = chooser
-        self._calibrated = None if layer is None else Stamped(layer)
+        self._calibrated = calibrated
 
-    def of(self, layer: nn.Linear) -> Chooser:
+    def of(self, watch: Watch) -> Chooser:
         """The chooser.
 
         Raises
@@ -143,8 +155,8 @@ class Fixed:
             If the weights have changed.
         """
         if self._calibrated is None:
-            self._calibrated = Stamped(layer)
-        if not self._calibrated.still(layer):
+            self._calibrated = watch
+        if self._calibrated is not watch:
             raise RuntimeError(
                 "the weights of a layer have changed since its predictor was calibrated for them: "
                 "call sparsact.sparsify again, or densify."

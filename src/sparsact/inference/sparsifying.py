@@ -12,13 +12,14 @@ from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.block import Block, fitting
 from sparsact.inference.choose import Candidate, as_told, fastest
+from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.inputs import Batch, Inputs, batches
 from sparsact.inference.options import EXACT, check_options
 from sparsact.inference.plan import METHODS, Plan
-from sparsact.inference.predictors import collect_inputs
+from sparsact.inference.predictors.collect import sampled
 from sparsact.inference.settings import restore
 from sparsact.inference.trace import find_blocks
-from sparsact.inference.verify import put_on, verified
+from sparsact.inference.verify import put_on, verified, with_shares
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -49,9 +50,12 @@ def sparsify(
     another device, for many rows at once, and while torch traces, transforms or casts operations, layers compute
     densely.
 
-    Layers notice new weights and hooks. They cannot notice writes through ``.data``, which torch does not count, nor
-    code that comes to stand between them: adapters around a layer, another activation. Call :func:`sparsify` again
-    then.
+    Layers notice new weights, hooks on them and on the modules between them, and other modules in their place. Writes
+    that torch does not count (``.data``, fused optimisers, NumPy) are found by a fingerprint of the weights, of which
+    every call compares a part: a write to a few numbers may be found some hundred calls late, unless an optimiser's
+    step, ``train``, ``eval`` or a pass with gradients comes between. They cannot notice a new forward of the model's.
+    Call :func:`sparsify` again then. ``nn.TransformerEncoderLayer`` leaves its fused path, which calls no layer, while
+    it holds a sparse one.
 
     Parameters
     ----------
@@ -59,7 +63,8 @@ def sparsify(
         Any model with linear layers; it is changed in place unless ``copy``.
     method : str
     inputs : tensor, mapping, tuple, or iterable of these
-        What the model is shown to find its blocks, to measure them and to calibrate; typical inputs.
+        What the model is shown to find its blocks, to measure them, to calibrate and to time: batches as in service,
+        with as many rows each; the first 64 are used.
     blocks : list of Block, optional
         In place of those that :func:`find_blocks` finds.
     copy : bool
@@ -108,8 +113,8 @@ def sparsify(
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
     found = fitting(model, blocks) if blocks is not None else find_blocks(model, shown[0])
-    samples = collect_inputs(model, found, shown)
-    silent = [block.name for block in found if not len(samples[block])]
+    samples = sampled(model, found, shown)
+    silent = [block.name for block in found if not sum(samples[block].calls)]
     if silent:
         raise ValueError(
             f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
@@ -129,7 +134,7 @@ def sparsify(
     worn = put_on(model, chosen)
     if method in EXACT:
         worn = verified(model, found, worn, max(shown, key=_numbers))
-    object.__setattr__(model, PLAN, Plan(tuple(choice for _, choice in worn)))
+    object.__setattr__(model, PLAN, Plan(with_shares(model, found, worn, shown)))
     return model
 
 
@@ -169,6 +174,7 @@ def densify(model: Model) -> Model:
     """
     for module in model.modules():
         restore(module)
+    free_fast_paths(model)
     if hasattr(model, PLAN):
         object.__delattr__(model, PLAN)
     return model

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
 from sparsact.inference.inputs import Batch, call, evaluating
 from sparsact.inference.linears import SparseLinear
 
@@ -77,11 +78,13 @@ def dense(model: nn.Module) -> Iterator[None]:
     kinds = [type(layer) for layer in layers]
     for layer in layers:
         layer.__class__ = nn.Linear
+    free_fast_paths(model)
     try:
         yield
     finally:
         for layer, kind in zip(layers, kinds, strict=True):
             layer.__class__ = kind
+        bar_fast_paths(model)
 
 
 def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Speed:

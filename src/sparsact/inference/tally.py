@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from sparsact.inference.settings import Limits
+
 WINDOWS = (4, 16, 64)
 LEVELS = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square
 AT_ONCE = 1 << 22  # activations whose magnitudes are counted in one step
@@ -31,6 +33,10 @@ class Tally:
         How many activations lay above one level and at most at the next, as multiples of their row's root mean square.
     squares : Tensor of shape (len(LEVELS) + 1,), float64
         The sum of the squares of these multiples.
+    calls, few : int
+        How often rows came, and how often so few, with so few units active, that exact methods apply by default.
+    least_rows, most_rows : int
+        Rows of a call.
     """
 
     def __init__(self, name: str, n_units: int) -> None:
@@ -41,6 +47,7 @@ class Tally:
         self.union_active = dict.fromkeys(WINDOWS, 0)
         self.within = torch.zeros(len(LEVELS) + 1, dtype=torch.int64)
         self.squares = torch.zeros(len(LEVELS) + 1, dtype=torch.float64)
+        self.calls = self.few = self.least_rows = self.most_rows = 0
 
     @property
     def n_rows(self) -> int:
@@ -66,7 +73,9 @@ class Tally:
         sequences = activation.detach()
         time = sequences.shape[-2] if sequences.ndim > 1 else 1
         sequences = sequences.reshape(-1, time, self.n_units)
-        self._count(sequences != 0)
+        active = sequences != 0
+        self._count(active)
+        self._count_call(active.flatten(0, 1))
         for rows in torch.split(sequences.flatten(0, 1), max(1, AT_ONCE // self.n_units)):
             self._magnitudes(rows)
 
@@ -80,6 +89,14 @@ class Tally:
             groups = active[:, : whole * width].reshape(len(active), whole, width, self.n_units)
             self.windows[width] += whole * len(active)
             self.union_active[width] += int(groups.any(2).sum())
+
+    def _count_call(self, active: Tensor) -> None:
+        """Count booleans of shape (rows, n_units) as one call."""
+        rows, limits = len(active), Limits()
+        self.least_rows = min(self.least_rows or rows, rows)
+        self.most_rows = max(self.most_rows, rows)
+        self.calls += 1
+        self.few += rows <= limits.max_rows and int(active.any(0).sum()) <= int(limits.max_share * self.n_units)
 
     def _magnitudes(self, rows: Tensor) -> None:
         """Count how large activations of shape (rows, n_units) are against their row's root mean square."""

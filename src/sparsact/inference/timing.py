@@ -23,8 +23,9 @@ class Times:
     method: so the weights lie where they lie when the model runs, in the cache or out of it.
     """
 
-    def __init__(self, methods: Sequence[str], blocks: int) -> None:
-        self.seconds: dict[str, list[list[float]]] = {name: [[] for _ in range(blocks)] for name in methods}
+    def __init__(self, methods: Sequence[str], rows: Sequence[int]) -> None:
+        self.rows = rows  # of each block
+        self.seconds: dict[str, list[list[float]]] = {name: [[] for _ in rows] for name in methods}
 
     def median(self, method: str, block: int) -> float:
         """Median of the rounds."""
@@ -45,10 +46,10 @@ def take(
     blocks: Sequence[Block],
     settings: Sequence[dict[str, Setting]],
     samples: Sequence[Tensor],
-    rows: int,
+    rows: Sequence[int],
     limit: float,
 ) -> Times:
-    """Time every setting of every block, and the dense block, on ``rows`` inputs at a time.
+    """Time every setting of every block, and the dense block, on so many rows of each block at a time.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def take(
         Seconds after which no further round is begun, once there are enough.
     """
     methods = ["dense", *dict.fromkeys(name for one in settings for name in one)]
-    times = Times(methods, len(blocks))
+    times = Times(methods, rows)
     start = time.perf_counter()
     with evaluating(model), torch.inference_mode():
         for turn in range(MOST + 1):
@@ -70,7 +71,7 @@ def take(
                     for setting in worn:
                         setting.put_on(model)
                     for i, block in enumerate(blocks):
-                        seconds = _once(model, block, _rows(samples[i], turn, rows))
+                        seconds = _once(model, block, _rows(samples[i], turn, rows[i]))
                         if turn:  # the first round pays for first touches
                             times.seconds[method][i].append(seconds)
                 finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -63,7 +63,7 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     batch = next(batches(inputs))
     with evaluating(model):
         follow, found, ran = _followed(model, layers, batch)
-        blocks, reasons = blocks_of(found, follow.readers)
+        blocks, reasons = blocks_of(found, follow.readers, follow.shown)
     if not blocks:
         raise ValueError(_no_block(model, layers, ran, reasons))
     return blocks
@@ -86,6 +86,10 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
             follow.begin(names[layer], _argument(args, kwargs), output)
 
     with ExitStack() as stack:
+        for name, module in model.named_modules():
+            if module not in names:
+                stack.callback(module.register_forward_pre_hook(_shows(follow, name), with_kwargs=True).remove)
+                stack.callback(module.register_forward_hook(_shows(follow, name), with_kwargs=True).remove)
         for layer in layers.values():
             stack.callback(layer.register_forward_pre_hook(before, with_kwargs=True).remove)
             stack.callback(layer.register_forward_hook(after, with_kwargs=True).remove)
@@ -98,6 +102,11 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
             raise
     follow.end(outputs)
     return follow, found, len(ran)
+
+
+def _shows(follow: Follow, name: str) -> Callable[..., None]:
+    """A hook, before a module or after it, that notes what it is given or gives."""
+    return lambda _, *values: follow.show(name, values)
 
 
 @contextmanager

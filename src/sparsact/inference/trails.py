@@ -55,7 +55,9 @@ def per_unit(constant: Tensor, width: int) -> Tensor | None:
     rows = constant.reshape(-1, constant.shape[-1])
     if len(rows) > 1 and not bool((rows == rows[0]).all()):
         return None
-    return rows[0].clone() if constant.shape[-1] in (1, width) else None
+    if constant.shape[-1] not in (1, width):
+        return None
+    return rows[0] if len(rows) == 1 else rows[0].clone()  # a view tells of which parameter it is
 
 
 def lost(func: OpOverload, read: list[Expression]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from sparsact.inference.block import Block
 from sparsact.inference.inputs import Batch, call, evaluating
 from sparsact.inference.plan import Choice, refused
 from sparsact.inference.settings import Setting
+from sparsact.inference.ways import Down
 
 Chosen = tuple[Setting | None, Choice]
 
@@ -67,6 +69,36 @@ def _keeps(model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: B
         return alike(dense, outputs(model, blocks, batch))
     finally:
         setting.take_off(model)
+
+
+def with_shares(
+    model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], shown: Sequence[Batch]
+) -> tuple[Choice, ...]:
+    """The choices, each with the share of calls in which its block is computed sparsely as the model runs on batches.
+
+    The model runs as in service: without hooks, and by torch's fused paths where it takes them.
+    """
+    ways = [
+        None if setting is None else setting.layers[block.down][1]
+        for block, (setting, _) in zip(blocks, worn, strict=True)
+    ]
+    for way in filter(None, ways):
+        way.calls = way.sparse_calls = 0
+    if any(ways):
+        with evaluating(model):
+            for batch in shown:
+                call(model, batch)
+    return tuple(_with_share(choice, way) for (_, choice), way in zip(worn, ways, strict=True))
+
+
+def _with_share(choice: Choice, way: Down | None) -> Choice:
+    if way is None:
+        return choice
+    if not way.calls:
+        return replace(choice, reason=f"{choice.reason}; no call reached its layers")
+    if not way.sparse_calls:
+        return replace(choice, reason=f"{choice.reason}; no call shown was computed sparsely")
+    return replace(choice, share=way.sparse_calls / way.calls)
 
 
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from torch import Tensor, nn
 
 from sparsact.inference.constants import Constants
 from sparsact.inference.exchange import Exchange
-from sparsact.inference.held import Held
+from sparsact.inference.held import Held, Watch
 from sparsact.inference.products import ActiveProduct, RowProduct
+from sparsact.inference.readers import Readers
 
 if TYPE_CHECKING:
     from sparsact.inference.linears import SwitchLinear
+
+
+_LOCK = Lock()
 
 
 class Chooser(Protocol):
@@ -27,49 +32,80 @@ class Chooser(Protocol):
 class ChooserOf(Protocol):
     """Finds the chooser for a layer's weights; None if there is none for weights of their kind."""
 
-    def of(self, linear: nn.Linear) -> Chooser | None: ...  # noqa: D102 # see above
+    def of(self, watch: Watch) -> Chooser | None: ...  # noqa: D102 # see above
 
 
 @dataclass
-class Down:
-    """How the second layer of a block reads its weight.
+class Way:
+    """How a layer is computed.
 
     Attributes
     ----------
     max_rows : int
-        Rows of an input from which on the dense product is taken.
+        Most rows of an input for which the dense product is not taken.
     max_share : float
-        Share of units, active for any of the rows, from which on the dense product is taken.
-    keep : callable or None
-        Makes small activations zero first, where approximation was asked for.
+        Largest share of units, active for any of the rows, for which the dense product is not taken.
+    watch : Watch or None
+        The weights that copies were made of.
+    doubts : int
+        How often something was seen after which these may have changed without torch's counting it.
     """
 
     max_rows: int
     max_share: float
-    keep: Callable[[Tensor], Tensor] | None = None
-    product: Held[RowProduct] = field(default_factory=lambda: Held(RowProduct))
+    watch: Watch | None = field(default=None, kw_only=True)
+    doubts: int = field(default=0, kw_only=True)
+
+    def watched(self, layer: nn.Linear) -> Watch:
+        """The weight and the bias of a layer as they are now: the same object as long as they are what they were."""
+        parameters = layer._parameters  # much quicker than the attributes
+        tensors = parameters["weight"], parameters["bias"]
+        watch = self.watch
+        if watch is None or not watch.still(tensors, self.doubts):
+            with _LOCK:  # threads that come at the same time are given one and the same
+                if self.watch is watch:
+                    self.watch = Watch(tensors, self.doubts)
+                watch = self.watch
+        return watch  # type: ignore[return-value] # it is never set to None again
 
 
 @dataclass
-class Switch:
+class Down(Way):
+    """How the second layer of a block reads its weight.
+
+    Attributes
+    ----------
+    keep : callable or None
+        Makes small activations zero first, where approximation was asked for.
+    calls, sparse_calls : int
+        Calls of the layer, and those of them that read active units only.
+    """
+
+    keep: Callable[[Tensor], Tensor] | None = None
+    product: Held[RowProduct] = field(default_factory=lambda: Held(RowProduct))
+    calls: int = 0
+    sparse_calls: int = 0
+
+
+@dataclass
+class Switch(Way):
     """How the layer whose pre-activations switch units on, up or gate, is computed.
 
     Attributes
     ----------
     chooser : ChooserOf or None
         Finds the units that may be on; None computes all.
-    max_rows, max_share
-        As of :class:`Down`.
     constants : Constants
         What the activation reads beside pre-activations: with other numbers other units would be on.
+    readers : Readers
+        Modules that are given pre-activations.
     exchange : Exchange or None
         Of a gated block.
     """
 
     chooser: ChooserOf | None
-    max_rows: int
-    max_share: float
     constants: Constants
+    readers: Readers
     exchange: Exchange | None = None
     product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
     pause: int = 0  # calls to come that do not choose, because too many units were on
@@ -83,12 +119,11 @@ class Switch:
 
 
 @dataclass
-class Beside:
+class Beside(Way):
     """How the up-projection of a gated block is computed: where the gate is on."""
 
     gate: SwitchLinear
     exchange: Exchange
     constants: Constants
-    max_rows: int
-    max_share: float
+    readers: Readers
     product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))

@@ -117,6 +117,11 @@ class BucketIndex:
             self._n = dispatch.chosen().insert(self._slots, self._keys, self._n, flat[part], ids[part])
         return ids.reshape(keys.shape)
 
+    def truncate(self, n: int) -> None:
+        """Forget the buckets from number n on, whatever an insertion that was cut short has left in the slots."""
+        self._n = n
+        self._rebuild(2 * len(self._keys))
+
     def n_new(self, keys: NDArray[np.uint64]) -> int:
         """How many different keys there are that have no number."""
         return len(np.unique(keys[self.find(keys) < 0]))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
+from sparsact.transaction import uninterrupted
 
 LIMB_BITS = 32
 _RADIX = 1 << LIMB_BITS
@@ -127,6 +128,12 @@ class ExactSum:
         place = other.base - self.base
         self.limbs[place : place + len(other.limbs)] += sign * other.limbs
 
+    def plus(self, other: ExactSum, sign: int = 1) -> ExactSum:
+        """New sums: these and (or, with sign -1, less) others of the same shape."""
+        sums = self.copy()
+        sums.merge(other, sign)
+        return sums
+
     def _cover(self, low: int, high: int) -> None:
         """Have limbs for the places low..high - 1."""
         if not len(self.limbs):
@@ -135,9 +142,8 @@ class ExactSum:
         above = max(0, high - self.base - len(self.limbs))
         if below or above:
             empty = np.zeros((below + above, *self.shape), dtype=np.int64)
-            self.limbs = np.concatenate([empty[:below], self.limbs, empty[below:]])
-            self.base -= below
-            self._canonical = False
+            limbs = np.concatenate([empty[:below], self.limbs, empty[below:]])
+            self.base, self.limbs, self._canonical = self.base - below, limbs, False  # no call in between: no signal
 
     def _make_room(self, growth: int) -> None:
         if self._bound + growth > _LARGEST:
@@ -154,8 +160,11 @@ class ExactSum:
 
         All limbs but the top are in [0, 2**32), the top is in (-2**32, 2**32), and no end limb is all zero.
         """
-        if self._canonical:
-            return
+        if not self._canonical:
+            with uninterrupted():
+                self._normalize()
+
+    def _normalize(self) -> None:
         self._carry()
         while len(self.limbs) > 1 and _only_signs(self.limbs[-1], self.limbs[-2]):
             self.limbs[-2] += self.limbs[-1] * _RADIX

@@ -48,7 +48,7 @@ class Comparison:
 
         A lower bound by search can refute the conjecture on these points, and never confirm it.
         """
-        return self.complexity.interval(confidence)[0] > self.conjecture * (1 + 1e-6)  # the accuracy of exact maxima
+        return self.complexity.interval(confidence)[0] > self.conjecture * (1 + 1e-9)  # rounding
 
 
 def compare(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+
+from sparsact.hypercube import points as cube
 
 MARGIN = 1e-9
 
@@ -14,42 +16,72 @@ MARGIN = 1e-9
 def dichotomies(points: NDArray[np.float64]) -> NDArray[np.bool_]:
     r"""Every set :math:`\{i : \langle w, x_i \rangle > b\}` of distinct points, one a row, shape (N, m).
 
-    Points are taken one at a time. A halfspace that made a set of the first ones says to which side the next one falls;
-    a linear program says whether it can fall to the other side too, of points moved and scaled to lie within 1 of 0: a
-    margin below 1e-9 counts as none. Sets that leave the first point out are the
-    complements of the others. At most N linear programs of n + 2 unknowns for each point; N is :math:`O(m^n)`.
+    A halfspace can be moved until its boundary is a hyperplane spanned by points, and each set is found from there:
+    one side of such a hyperplane, and a dichotomy of the points on it. Points that are moved and scaled to lie within
+    1 of 0 count as on a hyperplane up to a distance of 1e-9.
 
     >>> from sparsact.hypercube import points
     >>> [len(dichotomies(points(n).astype(float))) for n in (1, 2, 3)]
     [4, 14, 104]
     """
-    centred = points - points.mean(axis=0)
-    affine = np.hstack([centred / max(1e-300, np.abs(centred).max()), -np.ones((len(points), 1))])
-    sides = [(np.ones(1), affine[0])]
-    for i in range(1, len(points)):
-        sides = [
-            (np.append(signs, sign), halfspace)
-            for signs, known in sides
-            for sign in (1.0, -1.0)
-            if (halfspace := _halfspace(affine[: i + 1], np.append(signs, sign), known)) is not None
-        ]
-    first = np.array([signs > 0 for signs, _ in sides])
-    return np.concatenate([first, ~first])
+    affine = centred(points)[0]
+    known: dict[bytes, NDArray[np.bool_]] = {}
+
+    def sets_of(chosen: NDArray[np.intp]) -> NDArray[np.bool_]:
+        if (key := chosen.tobytes()) not in known:
+            coordinates = spanned(affine[chosen])
+            if coordinates.shape[1] == len(chosen):  # no point depends on the others
+                return cube(len(chosen)) < 0
+            found = []
+            for signs in boundaries(coordinates):
+                on = signs == 0
+                tilted = sets_of(chosen[on]) if on.any() else np.ones((1, 0), dtype=bool)
+                sides = np.repeat(signs[None] > 0, len(tilted), axis=0)
+                sides[:, on] = tilted
+                found.append(sides)
+            known[key] = np.unique(np.concatenate(found), axis=0)
+        return known[key]
+
+    return sets_of(np.arange(len(points)))
 
 
-def _halfspace(
-    affine: NDArray[np.float64], signs: NDArray[np.float64], known: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
-    """``(w, b)`` with all points strictly at their sides, or None: ``known`` if it is right for the last one too."""
-    if signs[-1] * (affine[-1] @ known) > MARGIN:
-        return known
-    unknowns = affine.shape[1]
-    solution: Any = linprog(  # the largest margin, of weights and threshold in [-1, 1]
-        np.append(np.zeros(unknowns), -1),
-        A_ub=np.hstack([-signs[:, None] * affine, np.ones((len(affine), 1))]),
-        b_ub=np.zeros(len(affine)),
-        bounds=[(-1, 1)] * unknowns + [(None, 1)],
-        method="highs",
-    )
-    *halfspace, reached = solution.x  # there is always one: margin 0 at (w, b) = 0
-    return np.array(halfspace) if reached > MARGIN else None
+def centred(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Rows ``((x - centre) / radius, -1)`` with entries within 1 of 0, the centre, and the radius."""
+    centre = points.mean(axis=0)
+    radius = float(np.abs(points - centre).max()) or 1.0
+    return np.hstack([(points - centre) / radius, -np.ones((len(points), 1))]), centre, radius
+
+
+def spanned(affine: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same points in coordinates of the space that they span."""
+    _, lengths, axes = np.linalg.svd(affine, full_matrices=False)
+    coordinates: NDArray[np.float64] = affine @ axes[lengths > MARGIN].T
+    return coordinates
+
+
+def boundaries(coordinates: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Sides, -1, 0 or 1, of all points to each hyperplane that as many of them span as can; both orientations."""
+    m, rank = coordinates.shape
+    if rank == 1:
+        normals = np.ones((1, 1))
+    else:
+        spanning = np.array(list(combinations(range(m), rank - 1)))
+        _, lengths, axes = np.linalg.svd(coordinates[spanning])
+        normals = axes[lengths[:, -1] > MARGIN, -1]
+    heights = normals @ coordinates.T
+    signs = np.unique(np.where(np.abs(heights) > MARGIN, np.sign(heights), 0).astype(np.int8), axis=0)
+    return np.unique(np.concatenate([signs, -signs]), axis=0)
+
+
+def most_sets(m: int, n: int) -> int:
+    r"""Most dichotomies of m points in n dimensions, :math:`2 \sum_{i \le n} \binom{m-1}{i}` (Cover, 1965)."""
+    return 2 * sum(comb(m - 1, i) for i in range(min(n, m - 1) + 1)) if m else 1
+
+
+def most_faces(m: int, n: int) -> int:
+    """Most faces that the cones of the dichotomies of m points in n dimensions have together.
+
+    The faces on which i points lie on the boundary are cut by the other ``m - i`` points, in ``n - i`` dimensions, and
+    each is shared by ``2**i`` cones.
+    """
+    return sum(comb(m, i) * 2**i * most_sets(m - i, n - i) for i in range(min(n, m) + 1))

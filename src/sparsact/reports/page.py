@@ -12,7 +12,7 @@ from markupsafe import Markup
 from sparsact import files
 from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.display import Display
-from sparsact.reports.figures import confusion, degrees, influences, interactions, residuals, scores, weights
+from sparsact.reports.figures import confusion, degrees, gains, influences, interactions, residuals, scores, weights
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.summary import FitSummary, Spread, TargetSummary
 
@@ -24,9 +24,14 @@ NUMBERS = (
     "A coefficient belongs to a product of columns: numbers as they are, and of a bit its sign, +1 where it is 0 and "
     "−1 where it is 1. Columns of different units have coefficients of different units."
 )
-UNIFORM = (
-    "Shares are of the target's variance in the table; they are exact parts of it when every combination of bits is "
-    "equally frequent, and may exceed it otherwise."
+UNIFORM = "The rows are every combination of bits, equally often, so the parts add up to the variance."
+ADDED = (
+    "What each degree adds to the R² of the lower ones on rows that were not seen. The squares of the coefficients are "
+    "shares of the variance only where every combination of bits is equally frequent, which these rows are not."
+)
+COLUMNS = (
+    "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "
+    "variance. Parts of several columns overlap, and may cancel where columns go together."
 )
 
 
@@ -111,11 +116,15 @@ def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
             interactions.frame(target),
         )
     ]
-    if target.weights:
-        shares = Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target))
-        caption = "Sum of the squared coefficients of all products that hold the column. " + UNIFORM
+    if target.influences:
+        if target.weights:
+            shares = Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target))
+        else:
+            degree = summary.choice.degree if summary.choice else summary.highest_tried
+            added = gains.frame(summary.candidates, degree)
+            shares = Display.of(gains, f"{key}-gains", "What each degree adds", ADDED, added)
         ranked = influences.frame(target)
-        named = Display.of(influences, f"{key}-influences", "Influence of each column", caption, ranked)
+        named = Display.of(influences, f"{key}-influences", "Influence of each column", COLUMNS, ranked)
         structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
     return Section(target, tuple(prediction), tuple(structure))
 
@@ -128,6 +137,11 @@ def _models(summary: FitSummary, target: TargetSummary) -> dict[str, Spread]:
 
 
 def _interval_note(target: TargetSummary) -> str:
-    if any(term.low is None for term in target.terms):
+    if all(term.low is None for term in target.terms):
         return "Intervals are not known for this fit."
+    if any(not term.identified for term in target.terms):
+        return (
+            "Bars: 95 % confidence intervals of each coefficient by itself. A hollow mark is a coefficient that these "
+            "rows do not identify: other products can take its place, so it has no interval."
+        )
     return "Bars: 95 % confidence intervals of each coefficient by itself, not corrected for how many there are."

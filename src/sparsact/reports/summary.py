@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from statistics import fmean, stdev
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from sparsact.reports.lsh_summary import LSHSummary
 
@@ -57,12 +59,18 @@ class Contender:
 
 @dataclass(frozen=True)
 class Term:
-    """A coefficient of the fitted polynomial, with its 95 % interval where one is known."""
+    """A coefficient of the fitted polynomial, with its 95 % interval where one is known.
+
+    A coefficient that the rows do not identify has none: other products, among them the ``aliases``, which equal its
+    product up to sign on every row, can take its place.
+    """
 
     subset: tuple[str, ...]
     coefficient: float
     low: float | None = None
     high: float | None = None
+    identified: bool = True
+    aliases: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -74,8 +82,9 @@ class Term:
 class TargetSummary:
     """One target (or one class): how well it is predicted, and of what the polynomial consists.
 
-    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``; ``influences`` are, column by column, the sum
-    of squared coefficients of the subsets that hold it (both are empty where some column is a real number);
+    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``, where the rows are the whole cube; else it is
+    empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
+    square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
     ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
     """
 
@@ -93,6 +102,35 @@ class TargetSummary:
     def learned(self) -> bool:
         """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
         return self.r2.mean > self.r2.deviation
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Held-out R2 that a degree adds to what the lower ones explain, with a 95 % interval."""
+
+    degree: int
+    r2: float
+    low: float
+    high: float
+
+
+def gains(candidates: Sequence[Candidate], degree: int) -> tuple[Gain, ...]:
+    """What each degree up to ``degree`` adds to the held-out R2, each at its best penalty.
+
+    Their sum is the R2 of the last. Folds share training rows: the variance of a mean of k folds is taken as
+    :math:`(1 / k + 1 / (k - 1))` times that of one (Nadeau and Bengio, "Inference for the generalization error",
+    Machine Learning 52, 2003).
+    """
+    found: list[Gain] = []
+    before: Sequence[float] = ()
+    for d in sorted({c.degree for c in candidates if c.degree <= degree}):
+        folds = max((c for c in candidates if c.degree == d), key=lambda c: c.r2.mean).r2.folds
+        added = Spread(tuple(a - b for a, b in zip(folds, before or [0.0] * len(folds), strict=True)))
+        k = len(folds)
+        reach = float(t.ppf(0.975, k - 1)) * added.deviation * sqrt(1 / k + 1 / (k - 1)) if k > 1 else inf
+        found.append(Gain(d, added.mean, added.mean - reach, added.mean + reach))
+        before = folds
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ def auto(**parameters):
     return LowDegreeRegressor(degree="auto", **parameters)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5])
-@pytest.mark.parametrize("as_bits", [False, True])
+@pytest.mark.parametrize(("noise", "as_bits"), [(0.0, False), (0.5, True)])
 def test_many_uniform_rows_are_decided_by_theory(noise, as_bits):
     X, y = rows(2500, 9, noise)
     model = auto().fit((1 - X) // 2 if as_bits else X, y)

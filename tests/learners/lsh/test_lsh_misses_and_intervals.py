@@ -31,14 +31,18 @@ def noisy(m, seed):
     return X, np.abs(X[:, 0]) + (0.3 + 0.2 * X[:, 1]) * rng.normal(size=m)
 
 
+@pytest.fixture(scope="module")
+def learner():
+    return LSHRegressor(random_state=0).fit(*noisy(6000, 0))
+
+
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
-def test_intervals_hold_what_they_promise_everywhere(confidence):
+def test_intervals_hold_what_they_promise_everywhere(learner, confidence):
     """Noise of deviation 0.1 to 0.5, by 4,000 new points in the left and the right half.
 
     The share covered in a half of 2,000 points has deviation below 0.0112, so chance alone moves it by 0.05 with
     probability below 1e-5; intervals themselves may be off by as much, for their variances are estimates.
     """
-    learner = LSHRegressor(random_state=0).fit(*noisy(6000, 0))
     X, y = noisy(4000, 1)
     low, high = learner.predict_interval(X, confidence).T
     covered = (low <= y) & (y <= high)
@@ -47,8 +51,7 @@ def test_intervals_hold_what_they_promise_everywhere(confidence):
     assert abs(covered.mean() - confidence) < 0.06
 
 
-def test_intervals_are_wider_where_there_is_more_noise():
-    learner = LSHRegressor(random_state=0).fit(*noisy(6000, 0))
+def test_intervals_are_wider_where_there_is_more_noise(learner):
     intervals = learner.predict_interval([[0.0, -0.8], [0.0, 0.8]])
     left, right = intervals[:, 1] - intervals[:, 0]
     assert 2 < right / left < 5.5  # 0.46 / 0.14 = 3.3

@@ -10,16 +10,16 @@ from sparsact import LowDegreeRegressor, SparselyActivatedRegressor
 from sparsact.hypercube import points
 
 PLANTS = {
-    # name: (function and n of a seed, rows, least share of ten seeds below 1 % of the variance)
-    "Index_2": (lambda seed: index(2), 64, 0.9),
-    "Index_3": (lambda seed: index(3), 400, 0.9),
-    "Index_4": (lambda seed: index(4), 1000, 0.9),
-    "gated, 2 address bits": (lambda seed: gated(2, 10, seed), 400, 0.9),
-    "gated, 3 address bits": (lambda seed: gated(3, 12, seed), 1200, 0.9),
+    # name: (function and n of a seed, rows); found is an error below 1 % of the variance
+    "Index_2": (lambda seed: index(2), 64),
+    "Index_3": (lambda seed: index(3), 400),
+    "Index_4": (lambda seed: index(4), 1000),
+    "gated, 2 address bits": (lambda seed: gated(2, 10, seed), 400),
+    "gated, 3 address bits": (lambda seed: gated(3, 12, seed), 1200),
 }
 
 
-def share(plant, m, noise=0.0, seeds=10, **parameters):
+def share(plant, m, seeds, noise=0.0, **parameters):
     good = 0
     for seed in range(seeds):
         function, n = plant(seed)
@@ -30,15 +30,17 @@ def share(plant, m, noise=0.0, seeds=10, **parameters):
     return good / seeds
 
 
+@pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PLANTS)
-def test_planted_networks_are_found(name):
-    plant, m, least = PLANTS[name]
-    assert share(plant, m) >= least
+def test_planted_networks_are_found(name, seeds):
+    """Of three seeds all, of ten all but one."""
+    plant, m = PLANTS[name]
+    assert share(plant, m, seeds) >= (1 if seeds == 3 else 0.9)
 
 
 def test_noise_is_borne():
     """A signal of variance 1/4 under noise of variance 1/100."""
-    assert share(lambda seed: index(3), 1000, noise=0.1, seeds=3, n_restarts=0) == 1
+    assert share(lambda seed: index(3), 700, 1, noise=0.1, n_restarts=0) == 1
 
 
 def test_index_is_found_as_it_is_written():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from sparsact.cli.fitting.same_fit import identity
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.parts import Parts
+from sparsact.datasets.suspects import FirstRows, suspicions
 from sparsact.datasets.table_survey import TableSurvey
+from sparsact.datasets.target_survey import TargetSurvey
 from sparsact.learners.stored import Arrays, State
 
 
@@ -58,7 +60,7 @@ class _Looks:
 
 
 def look_through(survey: TableSurvey, on_rows: OnRows, kept: Resumption) -> Table:
-    """The table of a survey, after a pass over its rows."""
+    """The table of a survey, after a pass over its rows; warnings are among its notes."""
     outcome = kept.outcome("reading")
     if outcome is None:
         for batch, place in kept.rows("reading", survey.batches, _Looks(survey), on_rows):
@@ -69,4 +71,32 @@ def look_through(survey: TableSurvey, on_rows: OnRows, kept: Resumption) -> Tabl
         encoding = Encoding.from_json(outcome[0]["encoding"])
         survey.restore(outcome[0]["survey"])
         on_rows(survey.n_rows)
-    return Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
+    _check_squares(survey.answers)
+    table = Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
+    return replace(table, encoding=replace(encoding, notes=(*_warnings(table, kept), *encoding.notes)))
+
+
+def _warnings(table: Table, kept: Resumption) -> list[str]:
+    """Notes on columns that may be the target again."""
+    outcome = kept.outcome("checking")
+    if outcome is not None:
+        return list(map(str, outcome[0]["notes"]))
+    first = FirstRows(table.encoding)
+    for X, y in kept.rows("checking", table.batches, first, lambda count: None):
+        first.take(X, y)
+        if first.full:
+            break
+    notes = suspicions(table.encoding, first)
+    kept.keep("checking", {"notes": notes})
+    return notes
+
+
+def _check_squares(answers: Sequence[TargetSurvey]) -> None:
+    """Raise if squares of a target overflow or vanish: every score is made of them."""
+    for answer in answers:
+        size = max(abs(answer.low), abs(answer.high)) if answer.numeric else 1.0
+        if not 1e-150 < size < 1e150:
+            raise ValueError(
+                f"target {answer.name!r} reaches a size of {size:.0e}, whose square is no float, and scores are made "
+                "of squares; write the column in another unit."
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -22,6 +22,7 @@ from sparsact.distributed.work import Task, of_partition
 from sparsact.learners.stored import Arrays, State
 
 Summed = tuple[State, Arrays]
+WAIT_FOR_WORKERS = 60  # seconds
 
 
 @contextmanager
@@ -31,28 +32,49 @@ def cluster(address: str) -> Iterator[Workers]:
     Raises
     ------
     ValueError
-        If the address is neither.
+        If the address is neither, no scheduler answers, or no worker joins it within a minute.
     """
-    from distributed import Client, LocalCluster
+    from distributed import LocalCluster
 
     kind, _, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest) > 0:
-        with (
-            LocalCluster(
-                n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=ERROR
-            ) as started,  # type: ignore[no-untyped-call]
-            Client(started, set_as_default=False) as client,  # type: ignore[no-untyped-call]
-        ):
-            yield Workers(client)
+        with ExitStack() as stack:
+            try:
+                started = stack.enter_context(
+                    LocalCluster(  # type: ignore[no-untyped-call]
+                        n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=ERROR
+                    )
+                )
+            except (RuntimeError, OSError) as error:
+                raise ValueError(
+                    f"--cluster {address}: its workers ended while they started ({error}); see what they print by "
+                    "`dask worker`, or fit without --cluster."
+                ) from error
+            yield _workers(stack, address, started)
     elif kind in ("tcp", "tls", "ucx"):
-        try:
-            client = Client(address, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
-        except OSError as error:
-            raise ValueError(f"--cluster {address}: no scheduler answers there ({error}); start one.") from error
-        with client:
-            yield Workers(client)
+        with ExitStack() as stack:
+            yield _workers(stack, address, address)
     else:
         raise ValueError(f"--cluster {address} is neither local:N, with N processes to start, nor tcp://host:port.")
+
+
+def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:
+    """The workers of a scheduler, once the first has joined it."""
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise ValueError(f"--cluster {address}: no scheduler answers there ({error}); start one.") from error
+    stack.enter_context(client)
+    try:
+        client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+    except TimeoutError as error:
+        raise ValueError(
+            f"--cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            "see why those that were started ended."
+        ) from error
+    return Workers(client)
 
 
 @dataclass(frozen=True)

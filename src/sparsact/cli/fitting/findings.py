@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.cli.fitting.choice import as_numbers
-from sparsact.cli.fitting.folds import Prediction, class_numbers
+from sparsact.cli.fitting.folds import Prediction, class_numbers, values
 from sparsact.cli.fitting.held_out import HeldOut
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import Subset
+from sparsact.learners.low_degree.solve import as_rows
 from sparsact.reports import Confusion, Spread, TargetSummary, Term
 
 TERMS_KEPT = 200
+TERMS_EXPLAINED = 20  # whose aliases are looked for
+LARGEST_CUBE = 24
+ROWS_FLIPPED = 200_000  # predictions for the influences
 CONFIDENCE = 0.95
 
 
@@ -25,10 +30,36 @@ def terms(model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KE
     coef, subsets = coefficients(model, target), model.subsets_
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
     chosen = [subsets[i] for i in largest]
-    bounds = intervals(model, target, chosen)
+    bounds, identified = intervals(model, target, chosen), identification(model, chosen)
     return tuple(
-        Term(tuple(names[i] for i in subset), float(coef[place]), *bound)
-        for subset, place, bound in zip(chosen, largest, bounds, strict=True)
+        Term(tuple(names[i] for i in subset), float(coef[place]), *bound, identified=bool(known))
+        for subset, place, bound, known in zip(chosen, largest, bounds, identified, strict=True)
+    )
+
+
+def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
+    """Whether the rows identify the coefficients; taken for granted of a file that does not say."""
+    try:
+        found: NDArray[np.bool_] = model.identified(subsets)
+    except ValueError:  # a file of an earlier version, without its statistic
+        return np.ones(len(subsets), dtype=bool)
+    return found
+
+
+def with_aliases(model: Any, found: Sequence[Term], names: Sequence[str]) -> tuple[Term, ...]:
+    """The terms, with the products that equal, up to sign, one that the rows do not identify."""
+    place = {name: i for i, name in enumerate(names)}
+    return tuple(
+        term
+        if term.identified
+        else replace(
+            term,
+            aliases=tuple(
+                " × ".join(names[i] for i in subset) or "a constant"
+                for subset in model.aliases([place[name] for name in term.subset])
+            ),
+        )
+        for term in found
     )
 
 
@@ -58,14 +89,32 @@ def shares(model: Any, target: int, n: int) -> tuple[NDArray[np.float64], NDArra
     return by_degree, by_column
 
 
-def check_squares(values: NDArray[np.float64], name: str) -> None:
-    """Refuse targets whose squares, in which findings are told, overflow or vanish."""
-    size = float(np.abs(values).max(initial=0.0))
-    if size and not 1e-150 < size < 1e150:
-        raise ValueError(
-            f"the target {name!r} is of size {size:.0e}, and findings are told in its squares, which are no floats; "
-            "write it in another unit."
-        )
+def covers_cube(model: Any) -> bool:
+    """Whether every point of the cube was seen, and all equally often: squared coefficients are then shares."""
+    n = model.n_features_in_
+    if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
+        return False
+    rows = as_rows(model.stream_.total())
+    rows.join()
+    weights = rows.weights.take(np.flatnonzero(rows.weights.nonzero())).to_float()
+    return bool(len(weights) == 2**n and (weights == weights[0]).all())
+
+
+def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
+    r"""Mean square, over rows of the table, of the part of each function that holds a column, (functions, columns).
+
+    That part is :math:`(f(x) - f(x^i)) / 2`, with bit i of x flipped; over all points of the cube, equally often, its
+    mean square is the influence of column i.
+    """
+    n = points.shape[1]
+    points = points[: max(1, ROWS_FLIPPED // n)]
+    whole = values(model, points)
+    found = np.empty((whole.shape[1], n))
+    for i in range(n):
+        flipped = points.copy()
+        flipped[:, i] = 1 - points[:, i] if model.encoding_ == "bits" else -points[:, i]
+        found[:, i] = (((whole - values(model, flipped)) / 2) ** 2).mean(axis=0)
+    return found
 
 
 def target_summary(
@@ -76,20 +125,20 @@ def target_summary(
     held_out: Prediction,
     r2: tuple[Spread, Spread],
     *,
-    bits: bool,
+    by_column: NDArray[np.float64] | None,
+    whole_cube: bool,
 ) -> TargetSummary:
-    """One target: its scores, its terms, and its held-out rows."""
+    """One target: its scores, its terms, the influence of each column of bits, and its held-out rows."""
     actual = held_out.actual[:, target]
-    check_squares(actual, name)
-    by_degree, by_column = shares(model, target, len(names))
+    found = terms(model, target, names)
     return TargetSummary(
         name=name,
         r2=r2[0],
         linear_r2=r2[1],
         variance=float(actual.var()) or 1.0,
-        weights=tuple(by_degree.tolist()) if bits else (),
-        terms=terms(model, target, names),
-        influences=tuple(zip(names, by_column.tolist(), strict=True)) if bits else (),
+        weights=tuple(shares(model, target, len(names))[0].tolist()) if whole_cube else (),
+        terms=(*with_aliases(model, found[:TERMS_EXPLAINED], names), *found[TERMS_EXPLAINED:]),
+        influences=() if by_column is None else tuple(zip(names, by_column[target].tolist(), strict=True)),
         actual=actual,
         predicted=None if held_out.predicted is None else held_out.predicted[:, target],
     )

@@ -6,9 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sparsact.cli.fitting.choice import Chosen, Wish, as_numbers, choose, domain_of
 from sparsact.cli.fitting.contest import Contest, contest, decided
-from sparsact.cli.fitting.findings import confusion, function_names, measured_target, r2_by_fold, target_summary
+from sparsact.cli.fitting.findings import (
+    confusion,
+    covers_cube,
+    function_names,
+    influences,
+    measured_target,
+    r2_by_fold,
+    target_summary,
+)
 from sparsact.cli.fitting.folds import Prediction, learn, merged, predictions
 from sparsact.cli.fitting.hash_tables import laid_out, learned, measured, rows_of_fold
 from sparsact.cli.fitting.layout_findings import lsh_summary, standardised_weights
@@ -137,15 +148,18 @@ def _low_degree(
     n_rows = table.n_rows or 0
     with stages.stage("learning", n_rows) as on_rows:
         n_folds = wish.folds if with_rows or _is_classes(table) or len(table.encoding.targets) > 1 else 1
-        model, held_out = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows, kept)
+        model, held_out, points = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows, kept)
     linear = _linear_scores(table, wish, chosen, stages, kept)
     with stages.stage("summing up"):
         scores = _scores(table, chosen, held_out, linear)
         answers = as_numbers(table.encoding.targets[0], held_out.actual)
         seen = replace(held_out, actual=answers.reshape(len(answers), -1))
-        bits = domain_of(table, wish) == "cube"
+        by_column = influences(model, points) if domain_of(table, wish) == "cube" else None
+        whole_cube = covers_cube(model)
         targets = tuple(
-            target_summary(model, i, name, table.feature_names, seen, scores[i], bits=bits)
+            target_summary(
+                model, i, name, table.feature_names, seen, scores[i], by_column=by_column, whole_cube=whole_cube
+            )
             for i, name in enumerate(function_names(table.encoding))
         )
     return _Findings(model, targets, held_out, _choice(model, wish))
@@ -159,14 +173,14 @@ def _learned(
     on_rows: OnRows,
     kept: Resumption,
     name: str = "learning",
-) -> tuple[Any, Prediction]:
-    """A model of every row, and predictions of held-out rows by models of the other folds."""
+) -> tuple[Any, Prediction, NDArray[Any]]:
+    """A model of every row, predictions of held-out rows by models of the other folds, and these rows."""
     from sparsact import LowDegreeClassifier, LowDegreeRegressor
 
     kind = LowDegreeClassifier if _is_classes(table) else LowDegreeRegressor
     estimator = kind(degree=candidate[0], alpha=candidate[1], domain=domain_of(table, wish))
     models, sample = learn(estimator, table, n_folds, wish.seed, on_rows, kept, name)
-    return merged(models), predictions(models, sample)
+    return merged(models), predictions(models, sample), np.concatenate(sample.points)
 
 
 def _scores(table: Table, chosen: Chosen, held_out: Prediction, linear: list[Spread]) -> list[tuple[Spread, Spread]]:
@@ -186,7 +200,7 @@ def _linear_scores(table: Table, wish: Wish, chosen: Chosen, stages: Stages, kep
     if n_targets == 1:
         return [best.r2] * len(function_names(table.encoding))
     with stages.stage("comparing", table.n_rows) as on_rows:
-        _, linear = _learned(table, wish, (1, best.alpha), wish.folds, on_rows, kept, "comparing")
+        _, linear, _ = _learned(table, wish, (1, best.alpha), wish.folds, on_rows, kept, "comparing")
     return [r2_by_fold(linear, i) for i in range(n_targets)]
 
 

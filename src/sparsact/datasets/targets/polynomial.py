@@ -118,7 +118,8 @@ def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polyn
     """The random polynomial of paper B: coefficients uniform on [-1, 1], scaled so that their absolute values sum to 1.
 
     The paper does not say which monomials there are: here all of degree ``degree`` or less, the constant and powers
-    such as x_0^2 among them.
+    such as x_0^2 among them. Nor does the scaling bound the Lipschitz constant independently of the degree, as it says:
+    on the cube it is at most the degree, and x_0^D has D. Divide by ``lipschitz`` where it matters.
 
     Parameters
     ----------

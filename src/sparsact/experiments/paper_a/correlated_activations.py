@@ -21,6 +21,7 @@ from sparsact.experiments import (
     Rows,
     Scale,
     Verdict,
+    bounded,
     every,
     mean_of,
     needed,
@@ -108,12 +109,8 @@ def judge_bounds(rows: Rows) -> Verdict:
     found = needed(rows, "rows")
     return every(
         within(range_of(found.array("k")), most=2, what="active units"),
-        within(range_of(found.array("sensitivity") / found.array("bound")), most=1, what="AS / 4 k^2 W^2"),
-        within(
-            range_of(found.array("sensitivity") / found.array("bound_by_activity")),
-            most=1,
-            what="AS / 4 W^2 E[active^2]",
-        ),
+        bounded(range_of(found.array("sensitivity") / found.array("bound")), "AS / 4 k^2 W^2"),
+        bounded(range_of(found.array("sensitivity") / found.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"),
     )
 
 
@@ -184,6 +181,7 @@ EXPERIMENT = Experiment(
             statement="AS is at most 4 k^2 W^2, and at most 4 W^2 times the mean square activity, for any correlation.",
             printed="O(k^4 W^2 sqrt(n) log(n s) + k^3 B^2 sqrt(log s))",
             rule="holds if no row exceeds either",
+            refuted_if="some row exceeds one of the two bounds",
             judge=judge_bounds,
         ),
         Claim(
@@ -195,6 +193,7 @@ EXPERIMENT = Experiment(
                 "AS / bound at the largest correlation over that at none, paired by seed: holds if the 95 % interval "
                 "of the mean log2 lies above 0; judged apart for pairs of the same sign and of opposed signs"
             ),
+            refuted_if="AS / bound significantly falls with the correlation of units of the same sign, too",
             judge=judge_sensitivity,
         ),
         Claim(
@@ -203,6 +202,7 @@ EXPERIMENT = Experiment(
             statement="Correlation does not hurt the low-degree algorithm: error / variance at most doubles.",
             printed="",
             rule="holds if the 95 % interval of the mean log2 of its growth lies below 1; judged apart as above",
+            refuted_if="error / variance significantly more than doubles for either kind of pairs",
             judge=judge_low_degree,
         ),
         Claim(
@@ -211,6 +211,7 @@ EXPERIMENT = Experiment(
             statement="Units that fire together are harder to tell apart: the overlap with learned units falls.",
             printed="",
             rule="holds if the 95 % interval of the change of the overlap lies below 0 (pairs of the same sign)",
+            refuted_if="the overlap significantly rises with the correlation",
             judge=judge_apart,
         ),
         Claim(
@@ -219,6 +220,8 @@ EXPERIMENT = Experiment(
             statement="They need not be told apart to predict: the error is small although units differ.",
             printed="",
             rule="holds if at the largest correlation error / variance is below 0.01 and the overlap below 0.9",
+            refuted_if="at the largest correlation the error is significantly above 0.01 of the variance or the "
+            "overlap above 0.9",
             judge=judge_prediction,
         ),
     ),

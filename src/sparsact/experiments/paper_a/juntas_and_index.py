@@ -152,6 +152,7 @@ EXPERIMENT = Experiment(
             statement="Juntas of log2 s signs are one-sparse networks of s units with W = sqrt(log2 s), B = log2 s.",
             printed="W = sqrt(log2 s), B = log2 s",
             rule="holds if on every row values are equal, one unit at most is active by proof, and W, B are not larger",
+            refuted_if="some row computes another function, has two active units, or needs a larger W or B",
             judge=judge_represented,
         ),
         Claim(
@@ -160,6 +161,7 @@ EXPERIMENT = Experiment(
             statement="Index_b is a one-sparse network of 2^b units.",
             printed="2^b units, k = 1",
             rule="holds if on every row values are equal, one unit at most is active by proof, and 2^b units are used",
+            refuted_if="some row computes another function, has two active units, or other than 2^b units",
             judge=judge_index,
         ),
         Claim(
@@ -168,6 +170,7 @@ EXPERIMENT = Experiment(
             statement="On every input of Index_b the neuron of the address is activated.",
             printed="on input z only the neuron alpha = x is activated",
             rule="holds if no point leaves all units off (a chosen sign of -1 gives a pre-activation of exactly 0)",
+            refuted_if="some point leaves all units off",
             judge=judge_activated,
         ),
         Claim(
@@ -176,6 +179,7 @@ EXPERIMENT = Experiment(
             statement="Averages recover the function exactly from 8 ln(2N / delta) / step^2 samples, delta = 0.05.",
             printed="O(n^d C^2 log(1 / delta) / epsilon) samples",
             rule="holds if the 95 % interval of the share of recoveries lies above 0.95",
+            refuted_if="the share of exact recoveries is significantly below 0.95",
             judge=judge_averages,
         ),
         Claim(
@@ -184,6 +188,7 @@ EXPERIMENT = Experiment(
             statement="Least squares of the function's degree recovers it exactly from 2 N samples.",
             printed="O(n^d C^2 log(1 / delta) / epsilon) samples",
             rule="holds if the 95 % interval of the share of recoveries with m >= 2 N lies above 0.95",
+            refuted_if="the share of exact recoveries with m >= 2 N is significantly below 0.95",
             judge=judge_least_squares,
         ),
     ),

@@ -21,6 +21,7 @@ from sparsact.experiments import (
     Rows,
     Scale,
     Verdict,
+    bounded,
     needed,
     only_if,
     range_of,
@@ -149,8 +150,7 @@ def judge_sensitivity(rows: Rows) -> Verdict:
         looseness += (np.arange(1, len(weights)) * tails / sensitivity).tolist()
         scale[table] = np.sqrt(sensitivity) / 2
     told = ", ".join(f"{table} {value:.2f}" for table, value in scale.items())
-    most = 1 + 1e-9  # rounding of sums over the spectrum
-    return within(range_of(looseness), most=most, what=f"least k W of unit variance: {told}; tail (d + 1) / AS is")
+    return bounded(range_of(looseness), f"least k W of unit variance: {told}; tail (d + 1) / AS is")
 
 
 EXPERIMENT = Experiment(
@@ -173,6 +173,7 @@ EXPERIMENT = Experiment(
             statement="Measured functions of bits have nearly all of their variance at low degree.",
             printed="",
             rule=f"holds if degree 1 to {LOW} holds at least {MOST:.0%} of the variance of every table",
+            refuted_if="degree 1 to 3 holds less than the limit in some table",
             judge=judge_low_degree,
         ),
         Claim(
@@ -184,6 +185,7 @@ EXPERIMENT = Experiment(
             ),
             printed="AS = O(k^4 W^2 ...) up to logarithms",
             rule="holds if tail (d + 1) / AS is at most 1 at every degree of every table",
+            refuted_if="tail (d + 1) / AS exceeds 1 at some degree of some table",
             judge=judge_sensitivity,
         ),
         Claim(
@@ -195,6 +197,8 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of achieved / predicted, a mean over seeds, lies within [0.9, 1.1] for "
                 "every table, degree and m >= 2 N; judged apart where N is at most 5 % of the table and elsewhere"
             ),
+            refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m, for "
+            "few coefficients too",
             judge=judge_prediction,
         ),
         Claim(
@@ -203,6 +207,7 @@ EXPERIMENT = Experiment(
             statement="For rows drawn without replacement from M points the error is M / (M - N) times that.",
             printed="",
             rule="as for the prediction, for every table, degree and m >= 2 N",
+            refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m",
             judge=judge_finite,
         ),
     ),

@@ -186,6 +186,7 @@ EXPERIMENT = Experiment(
             statement="A dense layer of |S| + 1 units is parity of S, which degrees below |S| cannot learn.",
             printed="",
             rule="holds if on every row the error is the variance or more below degree |S|, and rounding from there",
+            refuted_if="a degree below |S| errs by less than the variance, or degree |S| by more than rounding",
             judge=judge_defeats,
         ),
         Claim(
@@ -194,6 +195,7 @@ EXPERIMENT = Experiment(
             statement="That layer is not sparsely activated: some input switches all its units on.",
             printed="",
             rule="holds if on every row the largest number of active units is the number of units",
+            refuted_if="some row leaves a unit off at every input",
             judge=judge_activity,
         ),
         Claim(
@@ -202,6 +204,7 @@ EXPERIMENT = Experiment(
             statement="Random one-sparse networks of the same s and W are learned below degree |S|.",
             printed="",
             rule="holds if the 95 % interval of error / variance at degree |S| - 1 lies below 1/2",
+            refuted_if="error / variance at degree |S| - 1 is significantly above 1/2",
             judge=judge_sparse,
         ),
         Claim(
@@ -210,6 +213,7 @@ EXPERIMENT = Experiment(
             statement="One-sparse networks of s units can defeat degrees below log2 s: parity of log2 s signs does.",
             printed="no algorithm in time n^o(log s), under Conjecture 12",
             rule="holds if on every row the error is the variance or more below log2 s, and rounding from there",
+            refuted_if="a degree below log2 s errs by less than the variance, or degree log2 s by more than rounding",
             judge=judge_logarithm,
         ),
         Claim(
@@ -218,6 +222,8 @@ EXPERIMENT = Experiment(
             statement="On the lift parity is one-sparse with floor(|S| / 2) + 1 units, and degrees below |S| / 2 fail.",
             printed="O(m) units on m^2 inputs; even sums in place of sums modulo 4",
             rule="holds if on every row values and units are right, one unit at most is active, error >= variance",
+            refuted_if="some row has a wrong value, another number of units, two active units or an error below the "
+            "variance",
             judge=judge_lifted,
         ),
     ),

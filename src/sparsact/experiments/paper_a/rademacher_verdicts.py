@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from sparsact.experiments import (
     Outcome,
     Rows,
     Verdict,
+    bounded,
     every,
     mean_of,
     needed,
@@ -24,10 +26,10 @@ from sparsact.experiments import (
 )
 from sparsact.experiments.interval import CONFIDENCE
 
-MOST_GROWTH = 1.8
+MOST_GROWTH = float(np.sqrt(8))  # from one unit to eight, as sqrt(s)
 MOST_POWER = 0.5
 ROUNDING = 1e-9  # units that are searched for together are made of the same convex problems
-ACCURACY = 1e-6  # of exact maxima
+ACCURACY = 1e-9  # rounding of exact maxima
 Case = tuple[int, int, float]  # n, k, B / (W R)
 Maxima = NDArray[np.float64]  # of every draw, for every number of units
 
@@ -155,7 +157,8 @@ def judge_share(rows: Rows, of: str, what: str) -> Verdict:
     n_held = sum(verdict.outcome is Outcome.HOLDS for verdict in judged.values())
     where = f"n = {n}, k = {k}, s = {s}, B = {bias:g} WR"
     told = f"{n_held} of {len(judged)} lie within; the largest {what}: {judged[worst].measured} at {where}"
-    return Verdict(every(*judged.values()).outcome, told)
+    together = every(*judged.values())
+    return replace(bounded(found[worst], "") if together.outcome is Outcome.HOLDS else together, measured=told)
 
 
 judge_bound = partial(judge_share, of="bound", what="complexity / (15)")

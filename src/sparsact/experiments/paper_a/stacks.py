@@ -19,6 +19,7 @@ from sparsact.experiments import (
     Rows,
     Scale,
     Verdict,
+    bounded,
     every,
     mean_of,
     needed,
@@ -91,9 +92,7 @@ def judge_bound(rows: Rows) -> Verdict:
     by_depth = found.groups("depth").items()
     return every(
         *(
-            within(
-                range_of(group.array("sensitivity_over_bound")), most=1 + ROUNDING, what=f"depth {depth}: AS / bound"
-            )
+            bounded(range_of(group.array("sensitivity_over_bound")), f"depth {depth}: AS / bound")
             for (depth,), group in by_depth
         )
     )
@@ -158,6 +157,7 @@ EXPERIMENT = Experiment(
             statement="At most k units of each layer are active at any point.",
             printed="",
             rule="holds if the most active units over all layers and points number k or less on every row",
+            refuted_if="at some point of some row more than k units of a layer are active",
             judge=judge_sparse,
         ),
         Claim(
@@ -169,6 +169,7 @@ EXPERIMENT = Experiment(
             ),
             printed="",
             rule=f"holds if the bound is not passed on any row (by more than {ROUNDING} of it, for rounding)",
+            refuted_if="some row exceeds the bound by more than rounding",
             judge=judge_bound,
         ),
         Claim(
@@ -180,6 +181,7 @@ EXPERIMENT = Experiment(
                 "holds if the 95 % interval of the change of log10(AS / bound) from one layer to three lies within "
                 "[-1, 1]: then the bound is as tight for three layers as for one, to a factor of ten"
             ),
+            refuted_if="three layers change AS / bound significantly by more than a factor of ten",
             judge=judge_product,
         ),
         Claim(
@@ -188,6 +190,7 @@ EXPERIMENT = Experiment(
             statement="Deeper stacks are more sensitive, as a share of their variance.",
             printed="",
             rule="holds if the 95 % interval of the change of AS / variance from one layer to three lies above 0",
+            refuted_if="AS / variance significantly falls from one layer to three",
             judge=judge_sensitivity,
         ),
         Claim(
@@ -196,6 +199,7 @@ EXPERIMENT = Experiment(
             statement="Deeper stacks have more weight above degree 2, and are harder for the learner of degree 2.",
             printed="",
             rule="holds if the 95 % intervals of both changes from one layer to three lie above 0",
+            refuted_if="the tail or the error share significantly falls from one layer to three",
             judge=judge_learning,
         ),
     ),

@@ -139,6 +139,7 @@ CLAIMS = (
         "Omega(2^m tau^2), without a constant",
         "holds if on every row with error below 1/3 queries / (tau^2 (N - 9)) >= 1, N the parities that were possible",
         judge_bound,
+        refuted_if="some learner finds a parity with fewer queries than the bound asks for",
     ),
     Claim(
         "no-power",
@@ -148,6 +149,8 @@ CLAIMS = (
         "holds if for every learner and seed log queries against log m is steeper at the greatest m than at the least, "
         "and there each bit multiplies queries by sqrt 2 at least (a power of m plus a constant steepens as well)",
         judge_powers,
+        refuted_if="for some learner and seed log queries does not steepen in log m, or a bit multiplies "
+        "queries by less than sqrt 2",
     ),
     Claim(
         "sizes",
@@ -156,6 +159,7 @@ CLAIMS = (
         "",
         "holds if the 95 % intervals of the slope of log queries in log m lie apart, in ascending order of |S|",
         judge_sizes,
+        refuted_if="a larger |S| has significantly no larger slope",
     ),
     Claim(
         "tight",
@@ -164,6 +168,7 @@ CLAIMS = (
         "",
         "holds if at the greatest m on every row queries / (tau^2 (2^m - 9)) <= 2",
         judge_tight,
+        refuted_if="some row needs more than twice the bound at the greatest m",
     ),
     Claim(
         "below",
@@ -172,6 +177,7 @@ CLAIMS = (
         "",
         "holds if on every row the error at degree |S| - 1 is at least 1/3",
         judge_below,
+        refuted_if="some row errs by less than 1/3 at degree |S| - 1",
     ),
     Claim(
         "elimination",
@@ -181,6 +187,7 @@ CLAIMS = (
         f"holds if on every row the error is 0 and examples - m <= {SPARE_EXAMPLES}, and with noise the 95 % interval "
         "of the mean error lies below 1/3 (few examples may have no wrong label by chance)",
         judge_elimination,
+        refuted_if="some row errs or needs more examples than the rule allows, or noise significantly defeats it",
     ),
     Claim(
         "noise",
@@ -189,6 +196,7 @@ CLAIMS = (
         "",
         "holds if on every row with noise its error against the labels without noise is 0",
         judge_noise,
+        refuted_if="some row with noise errs against the labels without noise",
     ),
     Claim(
         "membership",
@@ -197,6 +205,7 @@ CLAIMS = (
         "",
         "holds if on every row the error is 0 and the 95 % interval of the slope of log queries in log m is below 2",
         judge_membership,
+        refuted_if="some row errs, or the slope of log queries in log m is significantly 2 or more",
     ),
     Claim(
         "one-sparse",
@@ -205,5 +214,6 @@ CLAIMS = (
         "H_{m^2, O(m), 1}",
         "holds if on every row one unit at most is active by proof: on lifted points; and on all of {-1, 1}^(m m)",
         judge_network,
+        refuted_if="two units are active at some lifted point",
     ),
 )

@@ -139,6 +139,7 @@ EXPERIMENT = Experiment(
                 "active units; holds if its 95 % interval over seeds lies above 0 for both sparsities, fails if one "
                 "lies below"
             ),
+            refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
             judge=judge_equal_active,
         ),
         Claim(
@@ -148,6 +149,7 @@ EXPERIMENT = Experiment(
             "stopping too late?",
             printed="",
             rule="as for the last epoch, with the highest accuracy of all epochs (optimistic for every model alike)",
+            refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
             judge=judge_equal_active_best,
         ),
         Claim(
@@ -156,6 +158,7 @@ EXPERIMENT = Experiment(
             statement="Wider and sparser models outperform narrow and dense ones.",
             printed="DSM 25 % at 512 active units 71.68, dense at 256 69.79: 1.89 points",
             rule="holds if the 95 % interval of DSM 25 % at 512 minus dense at 256, paired by seed, lies above 0",
+            refuted_if="the wider and sparser model is significantly less accurate",
             judge=judge_sparser_and_wider,
         ),
         Claim(
@@ -167,6 +170,7 @@ EXPERIMENT = Experiment(
                 f"against dense of width {TOTAL}, paired by seed, at the last epoch: holds if the 95 % interval of the "
                 f"difference lies above -{MATCHES:g} point for both sparsities"
             ),
+            refuted_if="a DSM is significantly more than a point less accurate",
             judge=judge_total_width,
         ),
         Claim(
@@ -179,6 +183,7 @@ EXPERIMENT = Experiment(
                 "DSM 50 % minus dense of the same total width at the last epoch, paired by seed and averaged over the "
                 f"widths 512 and 1024: holds if the 95 % interval lies within {MATCHES:g} point of 0"
             ),
+            refuted_if="the difference of accuracies is significantly more than a point",
             judge=judge_same_width,
         ),
         Claim(
@@ -190,6 +195,7 @@ EXPERIMENT = Experiment(
                 "ours minus printed at the last epoch, a seed's mean over the six cells: holds if its 95 % interval "
                 f"lies within {NEAR:g} points of 0"
             ),
+            refuted_if="the mean difference from the printed accuracies is significantly more than 2 points",
             judge=judge_quality,
         ),
     ),

@@ -157,6 +157,7 @@ def _figure(target: str, place: str) -> tuple[Claim, ...]:
                 "for each kind of frozen dense layer: holds if, at every number of active units, the 95 % interval of "
                 "the mean ratio of errors lies below 1 for DSM 50 % and DSM 25 %; all trained by RMSProp"
             ),
+            refuted_if="for each kind of dense layer some ratio of errors is significantly above 1",
             judge=judge_dense(target),
         ),
         Claim(
@@ -168,6 +169,8 @@ def _figure(target: str, place: str) -> tuple[Claim, ...]:
                 "holds if, for every seed, the error at the most active units is below that at the fewest, for DSM "
                 "50 % and 25 %, and DSM 25 % beats DSM 50 % at every number of active units (95 % interval of the mean)"
             ),
+            refuted_if="some seed errs more at the most active units, or DSM 25 % significantly errs more than DSM "
+            "50 %",
             judge=judge_width(target),
         ),
     )
@@ -185,6 +188,8 @@ def _of_target(target: str) -> tuple[Claim, ...]:
                 "holds if so for every share and number of active units, by the 95 % interval of the mean ratio "
                 "(RMSProp, linear features)"
             ),
+            refuted_if="at some share and number of active units a random hash significantly errs less than dense, "
+            "or a DSM more",
             judge=judge_hash(target),
         ),
         Claim(
@@ -193,6 +198,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             statement=f"Errors fall from dense over DSM 50 % to DSM 25 % at equal active units ({kind}).",
             printed=TABLE,
             rule="holds if so at 1024, 2048 and 4096 active units, by the 95 % interval of the mean ratio over seeds",
+            refuted_if="at some number of active units the order is significantly another",
             judge=judge_order(target),
         ),
         Claim(
@@ -201,6 +207,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             statement=f"The errors themselves, if the target is a {kind}.",
             printed=TABLE,
             rule="holds if for all nine the 95 % interval of the mean of measured / printed lies within [0.8, 1.25]",
+            refuted_if="one of the nine ratios is significantly outside the limits",
             judge=judge_numbers(target),
         ),
         Claim(
@@ -212,6 +219,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             ),
             printed="0.009655 against 0.01046",
             rule="for each kind of dense layer: holds if DSM 25 % has the smaller error for every seed",
+            refuted_if="for each kind of dense layer DSM 25 % has the larger error on some seed",
             judge=judge_less(target),
         ),
     )
@@ -229,6 +237,8 @@ CLAIMS = (
         statement="Models of one row of Table 1 use the same FLOPs.",
         printed="18432, 36864, 73728 = 18 per active unit",
         rule="holds if a DSM's count is within 5 % of the dense one's, without and with what choosing the units costs",
+        refuted_if="a DSM's count differs from the dense one's by more than the limit, even without the choice "
+        "of units",
         judge=judge_flops,
     ),
 )

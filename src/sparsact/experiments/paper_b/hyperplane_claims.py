@@ -11,7 +11,6 @@ from itertools import pairwise
 from sparsact.experiments import Claim, Rows, Verdict, every, median_of, needed, only_if, range_of, within
 
 MANY = 2048  # buckets from which on the paper says that LSH wins
-BARS = ((2048, 0.95), (16384, 0.88))
 TARGETS = ("polynomial", "hypercube")
 
 
@@ -38,12 +37,6 @@ def over(found: Rows, others: Rows) -> list[float]:
 def over_linear(found: Rows) -> list[float]:
     """Errors as shares of the best linear predictor's of the same draw."""
     return [row["mse"] / row["linear_mse"] for row in needed(found, "LSH errors")]
-
-
-def judge_bars(rows: Rows) -> Verdict:
-    """Polynomial: limits at two sizes."""
-    found = {n: hashed(rows, target="polynomial", n_units=n) for n, _ in BARS}
-    return every(*(within(median_of(over_linear(found[n])), most=most, what=f"{n} buckets:") for n, most in BARS))
 
 
 def judge_wins(rows: Rows, target: str) -> Verdict:
@@ -121,6 +114,8 @@ CLAIMS = (
         statement=f"LSH has less error than a dense layer from {MANY} buckets on (polynomial).",
         printed="a figure without numbers",
         rule=WINS,
+        refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
+        "predictor's",
         judge=partial(judge_wins, target="polynomial"),
     ),
     Claim(
@@ -129,6 +124,7 @@ CLAIMS = (
         statement=f"It takes {MANY} buckets: half as many do not beat the dense layer (polynomial).",
         printed=f"number of buckets is large (>= {MANY})",
         rule=f"holds if {MANY // 2} buckets have at least the best linear error; {MEDIANS}",
+        refuted_if="1024 buckets significantly err less than the best linear predictor",
         judge=judge_threshold,
     ),
     Claim(
@@ -137,6 +133,7 @@ CLAIMS = (
         statement="The error falls as buckets increase (polynomial).",
         printed="a figure without numbers",
         rule=IMPROVES,
+        refuted_if="some number of buckets significantly errs more than the one before",
         judge=partial(judge_improves, target="polynomial"),
     ),
     Claim(
@@ -145,6 +142,7 @@ CLAIMS = (
         statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on (polynomial).",
         printed="a figure without numbers",
         rule=TRAINING,
+        refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
         judge=partial(judge_training, target="polynomial"),
     ),
     Claim(
@@ -153,6 +151,8 @@ CLAIMS = (
         statement=f"LSH has less error than a dense layer from {MANY} buckets on (hypercube function).",
         printed="a figure without numbers",
         rule=WINS,
+        refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
+        "predictor's",
         judge=partial(judge_wins, target="hypercube"),
     ),
     Claim(
@@ -161,6 +161,7 @@ CLAIMS = (
         statement="The error falls as buckets increase (hypercube function).",
         printed="a figure without numbers",
         rule=IMPROVES,
+        refuted_if="some number of buckets significantly errs more than the one before",
         judge=partial(judge_improves, target="hypercube"),
     ),
     Claim(
@@ -169,16 +170,8 @@ CLAIMS = (
         statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on (hypercube).",
         printed="a figure without numbers",
         rule=TRAINING,
+        refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
         judge=partial(judge_training, target="hypercube"),
-    ),
-    Claim(
-        name="bars",
-        place="beyond the paper",
-        statement="On the polynomial the closed form makes at most 0.95 of the best linear error with 2048 buckets, "
-        "and at most 0.88 with 16384.",
-        printed="",
-        rule=f"holds if both ratios are within their limits; {MEDIANS}",
-        judge=judge_bars,
     ),
     Claim(
         name="cells",
@@ -187,6 +180,7 @@ CLAIMS = (
         "cells, with offsets into sum_(i<=8) C(m, i); no more are ever met.",
         printed="2^m buckets (Section 2.2)",
         rule="holds if no row has more buckets with a point in them than there are cells",
+        refuted_if="some row has more buckets than there are cells",
         judge=judge_cells,
     ),
     Claim(
@@ -195,6 +189,7 @@ CLAIMS = (
         statement="Hyperplanes through uniform points of the cube beat hyperplanes through the origin.",
         printed="",
         rule=f"holds if at the most buckets they have no more error, on both targets; {MEDIANS}",
+        refuted_if="at the most buckets offsets significantly err more on some target",
         judge=judge_offsets,
     ),
 )

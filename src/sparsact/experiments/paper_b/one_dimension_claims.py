@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsact.experiments import Claim, Rows, Verdict, every, mean_of, median_of, needed, only_if, within
+from sparsact.experiments import Claim, Rows, Verdict, every, median_of, needed, slope_of, within
+from sparsact.experiments.rates import HALF
 
 CONSTANTS, LINES, DENSE = "constants", "lines", "dense ReLU"
-FOURFOLD = (3.5, 4.5)
-ARRIVED = 1.1  # trained constants have arrived when their median error is within this many times the closed form's
 
 
 def of(rows: Rows, model: str, *, trained: bool = False) -> Rows:
@@ -19,35 +18,23 @@ def of(rows: Rows, model: str, *, trained: bool = False) -> Rows:
     return Rows(row for row in rows.where(model=model) if (row["epochs"] > 0) == trained)
 
 
-def judge_falls(rows: Rows, model: str, least: float, most: float, *, trained: bool = False) -> Verdict:
-    """The factor by which the error falls per doubling, from the fewest to the most buckets of each seed."""
-    found = needed(of(rows, model, trained=trained), f"errors of {model}")
-    factors = [_factor(curve) for curve in found.groups("seed").values()]
-    verdict = within(mean_of(factors), least=least, most=most, what="factor per doubling")
+def judge_falls(rows: Rows, model: str, power: int) -> Verdict:
+    """Power of 1 / buckets with which the squared error of each seed falls."""
+    found = needed(of(rows, model), f"errors of {model}")
+    curves = found.groups("seed").values()
+    needed(found if min(len(curve) for curve in curves) > 1 else Rows([]), "two numbers of buckets")
+    slope = slope_of((curve.column("n_units"), curve.column("mse")) for curve in curves)
+    verdict = within(slope, least=-power - HALF, most=-power + HALF, what="power of the buckets")
     return Verdict(verdict.outcome, f"{verdict.measured}; {_steps(found)}")
 
 
-def judge_trained_falls(rows: Rows) -> Verdict:
-    """RMSProp over all buckets; and over as many as it brings to where the closed form is."""
-    whole = judge_falls(rows, CONSTANTS, *FOURFOLD, trained=True)
-    trained, arrived = of(rows, CONSTANTS, trained=True), []
-    for n in trained.distinct("n_units"):
-        closed = of(rows, CONSTANTS).where(n_units=n)
-        if np.median(_over(trained.where(n_units=n), closed)) > ARRIVED:
-            break
-        arrived.append(n)
-    if len(arrived) < 2 or arrived == trained.distinct("n_units"):
-        return whole
-    some = Rows(row for row in rows if row["n_units"] <= arrived[-1])
-    condition = f"there are no more than {arrived[-1]} buckets: with more, the steps taken do not reach the means"
-    return only_if(condition, judge_falls(some, CONSTANTS, *FOURFOLD, trained=True), whole)
-
-
-def _factor(curve: Rows) -> float:
-    by_size = dict(zip(curve.column("n_units"), curve.column("mse"), strict=True))
-    few, many = min(by_size), max(by_size)
-    needed(curve if few < many else Rows(()), "two numbers of buckets", 2)
-    return float((by_size[few] / by_size[many]) ** (1 / np.log2(many / few)))
+def judge_improves(rows: Rows, *, trained: bool) -> Verdict:
+    """Constants in each number of buckets against those in half as many."""
+    found = needed(of(rows, CONSTANTS, trained=trained), "constants").groups("n_units")
+    steps = [(few, many) for (few,), (many,) in pairwise(found)]
+    return every(
+        *(within(median_of(_over(found[many,], found[few,])), most=1, what=f"{few} to {many}:") for few, many in steps)
+    )
 
 
 def _steps(found: Rows) -> str:
@@ -86,21 +73,32 @@ def _over(found: Rows, others: Rows) -> list[float]:
 MEDIANS = "by the interval of the median over seeds of errors paired by seed"
 CLAIMS = (
     Claim(
-        name="fourfold",
+        name="improves",
         place="Section 1",
-        statement="More buckets approximate better: the squared error falls fourfold per doubling of the buckets.",
+        statement="More buckets approximate better.",
         printed="a figure without numbers",
-        rule="holds if the 95 % interval of the factor per doubling, a mean over seeds, lies within [3.5, 4.5]",
-        judge=partial(judge_falls, model=CONSTANTS, least=FOURFOLD[0], most=FOURFOLD[1]),
+        rule=f"closed form; holds if each number of buckets has no more error than half as many, {MEDIANS}",
+        refuted_if="some number of buckets significantly errs more than half as many",
+        judge=partial(judge_improves, trained=False),
     ),
     Claim(
-        name="fourfold-trained",
+        name="improves-trained",
         place="Section 1 with the training of A.1",
-        statement="So it does when the constants are trained as the paper trains them.",
+        statement="So they do when the constants are trained as the paper trains them.",
         printed="a figure without numbers",
-        rule="the same, of RMSProp, whose steps are at most about three learning rates; only if, where it is so of as "
-        "many buckets as have a median error within 1.1 times the closed form's, and not of all",
-        judge=judge_trained_falls,
+        rule="the same, of RMSProp",
+        refuted_if="some number of buckets significantly errs more than half as many",
+        judge=partial(judge_improves, trained=True),
+    ),
+    Claim(
+        name="fourfold",
+        place="beyond the paper",
+        statement="The squared error falls like 1/buckets^2, fourfold per doubling: the square of Theorem 4.1's rate.",
+        printed="",
+        rule="slope of log squared error in log buckets of each seed, closed form; holds if the 95 % interval of its "
+        "mean lies within 1/2 of -2",
+        refuted_if="the slope is significantly farther than 1/2 from -2",
+        judge=partial(judge_falls, model=CONSTANTS, power=2),
     ),
     Claim(
         name="one-active-unit",
@@ -108,6 +106,7 @@ CLAIMS = (
         statement="With one active unit a model of buckets has less error than a dense layer.",
         printed="a figure without numbers",
         rule=f"holds if the fewest buckets have at most the error of a frozen ReLU layer of one unit, {MEDIANS}",
+        refuted_if="the fewest buckets significantly err more than the frozen unit",
         judge=judge_one_active,
     ),
     Claim(
@@ -116,14 +115,17 @@ CLAIMS = (
         statement="N constants, one of them active, have no more error than N frozen ReLU units that are all active.",
         printed="",
         rule=f"holds if it is so at every N, {MEDIANS}",
+        refuted_if="at some N the constants significantly err more than the frozen units",
         judge=judge_same_width,
     ),
     Claim(
         name="sixteenfold",
         place="beyond the paper",
-        statement="With a line in each bucket (degree 1) the squared error falls sixteenfold per doubling.",
+        statement="With a line in each bucket (degree 1) the squared error falls like 1/buckets^4, sixteenfold per "
+        "doubling.",
         printed="",
-        rule="holds if the 95 % interval of the factor per doubling, a mean over seeds, lies within [14, 18]",
-        judge=partial(judge_falls, model=LINES, least=14.0, most=18.0),
+        rule="the same; holds if the 95 % interval lies within 1/2 of -4",
+        refuted_if="the slope is significantly farther than 1/2 from -4",
+        judge=partial(judge_falls, model=LINES, power=4),
     ),
 )

@@ -21,8 +21,12 @@ from sparsact.experiments.paper_b.theorem_4_1_practice_claims import CLAIMS, MIS
 Array = NDArray[np.float64]
 
 PLANE = {"k": 2, "ambient": 16, "n_directions": 8}
-WIDTH = {Scale.SMOKE: 0.5, Scale.QUICK: 0.25, Scale.FULL: 0.125}
-LOG2_SAMPLES = {Scale.SMOKE: (6, 11), Scale.QUICK: (8, 15), Scale.FULL: (10, 18)}  # the fewest and the most
+WIDTHS = {Scale.SMOKE: (1.0, 0.5), Scale.QUICK: (1.0, 0.5, 0.25), Scale.FULL: (0.5, 0.25, 0.125)}
+LOG2_SAMPLES = {
+    Scale.SMOKE: (6, 11),
+    Scale.QUICK: (8, 15),
+    Scale.FULL: (10, 18),
+}  # the fewest and the most, at the finest width
 LARGE = 4  # the sample that tells the probabilities, and the fresh points, in multiples of the most samples
 INTRINSIC, CENTRES = 4, 64
 AMBIENTS = (16, 64)
@@ -35,8 +39,10 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     """For every seed a curve of misses, and all rivals on the same rows for each size."""
     fewest, most = LOG2_SAMPLES[scale]
     for seed in range(SEEDS[scale]):
-        samples = {"fewest": 1 << fewest, "most": 1 << most, "large": LARGE << most}
-        yield {"part": MISSES, **PLANE, "width": WIDTH[scale], **samples, "seed": seed}
+        for width in WIDTHS[scale]:
+            fewer = round((width / WIDTHS[scale][-1]) ** PLANE["k"])  # buckets
+            samples = {"fewest": 1 << fewest, "most": (1 << most) // fewer, "large": (LARGE << most) // fewer}
+            yield {"part": MISSES, **PLANE, "width": width, **samples, "seed": seed}
         for ambient in AMBIENTS:
             for power in LOG2_ROWS[scale]:
                 sizes = {"rows": 1 << power, "n_test": N_TEST[scale], "seed": seed}
@@ -130,11 +136,11 @@ EXPERIMENT = Experiment(
     place="Theorem 4.1",
     title="Samples that fill the buckets, and the literal learner against its rivals",
     summary=(
-        "Misses: one Euclidean hash of 8 directions and gap 1/8 on random planes within [-1, 1]^16; the buckets' "
-        "probabilities are estimated from 2^20 rows, misses are counted on 2^20 fresh ones. Rivals: random "
-        "4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of 16 directions, "
-        "constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest neighbours are "
-        "scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines)."
+        "Misses: one Euclidean hash of 8 directions and gap 1/2, 1/4 or 1/8 on random planes within [-1, 1]^16; the "
+        "buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. "
+        "Rivals: random 4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of "
+        "16 directions, constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest "
+        "neighbours are scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines)."
     ),
     version=1,
     parameters=parameters,

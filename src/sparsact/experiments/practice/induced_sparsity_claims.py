@@ -100,6 +100,7 @@ CLAIMS = (
         printed="",
         rule="density (a mean over layers) after the last step over that before the first: holds if its 95 % interval "
         "over seeds lies below 1",
+        refuted_if="density significantly rises",
         judge=judge_falls,
     ),
     Claim(
@@ -108,6 +109,7 @@ CLAIMS = (
         statement="Training alone comes to 3 % of units that are on.",
         printed="3 % at the least, of large transformers",
         rule="holds if the 95 % interval of the last density over seeds lies below 3 %",
+        refuted_if="the last density is significantly above 3 %",
         judge=judge_few,
     ),
     Claim(
@@ -116,6 +118,7 @@ CLAIMS = (
         statement="L1 on activations at least halves the density, at a validation loss as good.",
         printed="",
         rule=f"at both strengths: density at most {HALF:g} of plain's, loss at most {NEAR:g} nats more, {PAIRS}",
+        refuted_if="at some strength the density significantly exceeds the limit, or the loss does",
         judge=judge_l1,
     ),
     Claim(
@@ -124,6 +127,7 @@ CLAIMS = (
         statement="A stronger penalty lowers density further.",
         printed="",
         rule=f"holds if density at 0.3 over that at 0.1 lies below 1, {PAIRS}",
+        refuted_if="the stronger penalty significantly has the higher density",
         judge=judge_stronger,
     ),
     Claim(
@@ -132,6 +136,7 @@ CLAIMS = (
         statement=f"A transformer that keeps one unit in {KEPT} while it is trained is as good as one that keeps all.",
         printed="",
         rule=f"holds if its validation loss is at most {NEAR:g} nats above plain's, {PAIRS}",
+        refuted_if="its loss significantly exceeds plain's by more than the limit",
         judge=judge_top_k,
     ),
     Claim(
@@ -141,6 +146,7 @@ CLAIMS = (
         printed="",
         rule=f"holds if the validation loss with all units is at most {NEAR:g} nats above that with the units kept, by "
         "the 95 % interval of the mean over seeds",
+        refuted_if="the loss with all units significantly exceeds that with the units kept by more than the limit",
         judge=judge_released,
     ),
     Claim(
@@ -150,6 +156,7 @@ CLAIMS = (
         printed="",
         rule=f"holds if at most {100 * ALIVE:g} % of the units of each model are off for all inputs of the last "
         "evaluation, by the 95 % interval of the mean over seeds",
+        refuted_if="some model significantly has a larger share of dead units",
         judge=judge_alive,
     ),
 )

@@ -12,7 +12,8 @@ TABLES = {LSH: 1, LSH_4: 4}
 MODELS = (DENSE, NARROW, LSH, LSH_4, TREE, TOP_K)
 ACTIVE = 8  # one unit in so many is on
 NEAR = 0.05
-CHEAP, TOP_K_COSTS = 0.25, 0.5
+CHEAP = 2 / ACTIVE  # routing costs no more than the active units
+TOP_K_COSTS = 0.5  # every pre-activation, which is half of the operations
 
 
 def differences(rows: Rows, one: str, other: str) -> list[float]:
@@ -61,6 +62,7 @@ CLAIMS = (
             statement=statement,
             printed="",
             rule=GAIN,
+            refuted_if="a routed model significantly has the higher loss",
             judge=partial(judge_losses, models=models, other=NARROW, most=0.0),
         )
         for name, statement, models in LOSSES
@@ -71,6 +73,7 @@ CLAIMS = (
         statement="Layers routed by LSH are as good as dense ones of the same total width.",
         printed="",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above dense, {PAIRS}",
+        refuted_if="a routed model's loss significantly exceeds dense's by more than the limit",
         judge=partial(judge_losses, models=(LSH, LSH_4), other=DENSE, most=NEAR),
     ),
     Claim(
@@ -79,6 +82,7 @@ CLAIMS = (
         statement="A hash that knows nothing of the units chooses as well as their pre-activations do.",
         printed="",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above top-k, {PAIRS}",
+        refuted_if="a hash's loss significantly exceeds top-k's by more than the limit",
         judge=partial(judge_losses, models=(LSH, LSH_4), other=TOP_K, most=NEAR),
     ),
     Claim(
@@ -89,6 +93,7 @@ CLAIMS = (
         printed="",
         rule=f"operations of the feed-forward layers for a token over dense, routing included: at most {CHEAP:g} for "
         f"LSH and the tree, at least {TOP_K_COSTS:g} for top-k, at every seed",
+        refuted_if="some seed of LSH or of the tree costs more than its limit, or of top-k less",
         judge=judge_flops,
     ),
 )

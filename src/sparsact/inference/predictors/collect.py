@@ -21,15 +21,18 @@ class Reservoir:
     """A uniform sample without replacement of the rows that went by, at most ``limit`` of them.
 
     Each row draws a random number when it comes; the rows with the smallest are kept, in the order that they came.
+    ``calls`` lists how many rows came at a time.
     """
 
     limit: int
     generator: torch.Generator
     rows: Tensor | None = None
     keys: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
+    calls: list[int] = field(default_factory=list)
 
     def add(self, rows: Tensor) -> None:
-        """More rows (m, d)."""
+        """More rows (m, d), of one call."""
+        self.calls.append(len(rows))
         keys = torch.cat([self.keys, torch.rand(len(rows), generator=self.generator, dtype=torch.float64)])
         if self.rows is not None:
             rows = torch.cat([self.rows, rows])
@@ -65,6 +68,14 @@ def collect_inputs(
     ValueError
         If a block was never run.
     """
+    found = sampled(model, blocks, inputs, limit, seed=seed)
+    return {block: _gathered(block.name, reservoir) for block, reservoir in found.items()}
+
+
+def sampled(
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
+) -> dict[Block, Reservoir]:
+    """As :func:`collect_inputs`, and how many rows each call of a block had; without an error for blocks never run."""
     checked_size(limit, "`limit`")
     chosen = list(blocks)
     reservoirs = {block: Reservoir(limit, torch.Generator().manual_seed(seed)) for block in chosen}
@@ -75,7 +86,7 @@ def collect_inputs(
             hooks.callback(hook.remove)
         for batch in batches(inputs):
             call(model, batch)
-    return {block: _gathered(block.name, reservoir) for block, reservoir in reservoirs.items()}
+    return reservoirs
 
 
 def _listening(reservoir: Reservoir) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:

@@ -7,6 +7,7 @@ from sparsact.kernels.reference.descent import descend_compact, descend_dense
 from sparsact.kernels.reference.differences import symmetric_differences
 from sparsact.kernels.reference.enumeration import count_active
 from sparsact.kernels.reference.exact import add_products, exponent_range
+from sparsact.kernels.reference.fingerprint import Fingerprint
 from sparsact.kernels.reference.flips import flip_differences, sparse_flip_differences
 from sparsact.kernels.reference.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.kernels.reference.hashing import places, row_keys
@@ -22,6 +23,7 @@ from sparsact.kernels.reference.walsh_hadamard import walsh_hadamard
 __all__ = [
     "ActiveDot",
     "BucketPredictor",
+    "Fingerprint",
     "Screen",
     "SparseProduct",
     "accumulate",

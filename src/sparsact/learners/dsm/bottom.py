@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels.threads import blas_threads
+
 Array = NDArray[np.float64]
 
 
@@ -75,7 +77,8 @@ class Bottom:
 
     def preactivations(self, X: Array) -> Array:
         """Z (m, t), C-contiguous."""
-        z: Array = X @ self.B.T
+        with blas_threads(X.size * len(self.B)):
+            z: Array = X @ self.B.T
         if self.biased:
             z += self.c
         return z

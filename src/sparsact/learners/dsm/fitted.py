@@ -15,6 +15,7 @@ from sparsact.learners.dsm.layer import SparseLayer
 from sparsact.learners.dsm.rmsprop import TopLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.learners.dsm.storage import save_dsm
+from sparsact.transaction import lock_of
 
 Array = NDArray[np.float64]
 LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
@@ -36,8 +37,9 @@ class FittedDSM:
         """Predicted targets, (m,) or (m, T)."""
         check_is_fitted(self)
         rows = self._rows(X)
-        A, intercept = self._top_layer
-        values = self.layer_.values(rows, A) + intercept
+        with lock_of(self):
+            layer, (A, intercept) = self.layer_, self._top_layer
+        values = layer.values(rows, A) + intercept
         return values[:, 0] if self._single_target else values
 
     def active_units(self, X: ArrayLike) -> NDArray[np.bool_]:
@@ -65,7 +67,8 @@ class FittedDSM:
             ``merge``. A trained model can always go on.
         """
         check_is_fitted(self)
-        save_dsm(self, path, statistic=statistic)
+        with lock_of(self):
+            save_dsm(self, path, statistic=statistic)
 
     @property
     def coef_(self) -> Array:
@@ -107,11 +110,12 @@ class FittedDSM:
     def _top_layer(self) -> tuple[Array, Array]:
         """A (T, t) and the intercept (T,), solved for when first asked."""
         check_is_fitted(self)
-        if "top_" in self.__dict__:
-            return self.top_.A, self.top_.intercept
-        if "_solution" not in self.__dict__:
-            self._solution = self._statistic.solve(float(self.alpha), fit_intercept=self.fit_intercept)
-        return self._solution
+        with lock_of(self):
+            if "top_" in self.__dict__:
+                return self.top_.A, self.top_.intercept
+            if "_solution" not in self.__dict__:
+                self._solution = self._statistic.solve(float(self.alpha), fit_intercept=self.fit_intercept)
+            return self._solution
 
     def _rows(self, X: ArrayLike) -> Array:
         rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Callable
+from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,6 +25,7 @@ from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
 from sparsact.learners.dsm.seeds import entropy, stream
 from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.routing import Router
+from sparsact.transaction import transaction
 
 Array = NDArray[np.float64]
 
@@ -182,20 +184,22 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         self.epsilon = epsilon
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, d), targets y (m,) or (m, T), and weights (m,); what was fitted before is forgotten."""
         for name in ("layer_", "statistic_", "top_", "_solution"):
             self.__dict__.pop(name, None)
         self._learn(X, y, sample_weight, epochs=int(self.epochs))
         _ = self._top_layer  # solved here, so that predict changes nothing
-        return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Add rows to the sums (``"ridge"``), or train for one more epoch, on these rows (``"rmsprop"``)."""
-        return self._learn(X, y, sample_weight, epochs=1)
+        self._learn(X, y, sample_weight, epochs=1)
 
     @available_if(_is_additive)  # type: ignore[untyped-decorator] # scikit-learn ships no types
-    def merge(self, other: Self) -> Self:
+    @transaction
+    def merge(self, other: Self) -> None:
         """Add the rows that another model of the same layer has seen (``"ridge"``); equal to one fit up to rounding.
 
         Raises
@@ -222,7 +226,6 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         self._statistic.merge(theirs)
         self.n_rows_ = self.n_rows_ + other.n_rows_
         self.__dict__.pop("_solution", None)
-        return self
 
     @available_if(_is_additive)  # type: ignore[untyped-decorator] # scikit-learn ships no types
     def blank(self) -> Self:
@@ -240,7 +243,15 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         empty.__dict__.pop("_solution", None)
         return empty
 
-    def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, epochs: int) -> Self:
+    def _fork(self) -> Callable[[bool], None]:
+        """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
+        if "statistic_" in self.__dict__:
+            self.statistic_ = copy(self.statistic_)
+        if "top_" in self.__dict__:
+            self.top_ = deepcopy(self.top_)
+        return lambda kept: None
+
+    def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, epochs: int) -> None:
         self._validate_params()
         first = not self.__sklearn_is_fitted__()
         rows, targets = validated(
@@ -276,7 +287,6 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
                 seed=self._seed,
             )
         self.n_rows_ = self.n_rows_ + len(rows)
-        return self
 
     def _draw(self, rows: Array, weights: Array) -> SparseLayer:
         """The bottom layer, the router and its state."""

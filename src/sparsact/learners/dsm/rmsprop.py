@@ -14,6 +14,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels.threads import blas_threads
+
 Array = NDArray[np.float64]
 
 
@@ -61,6 +63,7 @@ class TopLayer:
         A = rng.uniform(-limit, limit, size=(n_targets, t))
         return cls(A, np.zeros(n_targets), np.zeros_like(A), np.zeros(n_targets), [])
 
+    @blas_threads(0)  # small batches
     def epoch(
         self,
         features: Callable[[NDArray[np.intp]], Array],

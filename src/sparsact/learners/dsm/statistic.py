@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.low_degree.normal_equations import Factor
 
 Array = NDArray[np.float64]
@@ -53,23 +54,24 @@ class RidgeStatistic:
         root = np.sqrt(weights)[:, None]
         features -= batch.feature_mean
         features *= root
-        batch.gram = features.T @ features  # one triangle is computed and copied: BLAS syrk
-        batch.cross = (root * (targets - batch.target_mean)).T @ features
+        with blas_threads(features.size * features.shape[1]):
+            batch.gram = features.T @ features  # one triangle is computed and copied: BLAS syrk
+            batch.cross = (root * (targets - batch.target_mean)).T @ features
         self.merge(batch)
 
     def merge(self, other: Self) -> None:
-        """Add the rows of another."""
+        """Add the rows of another, in new arrays: a shallow copy shares the old ones."""
         if not other.weight:
             return
         weight = self.weight + other.weight
         share = other.weight / weight
         apart, targets_apart = other.feature_mean - self.feature_mean, other.target_mean - self.target_mean
-        self.gram += other.gram
-        self.cross += other.cross
+        gram, cross = self.gram + other.gram, self.cross + other.cross
         if self.weight:
             between = self.weight * share
-            self.gram += np.outer(between * apart, apart)
-            self.cross += np.outer(between * targets_apart, apart)
+            gram += np.outer(between * apart, apart)
+            cross += np.outer(between * targets_apart, apart)
+        self.gram, self.cross = gram, cross
         self.feature_mean = self.feature_mean + share * apart
         self.target_mean = self.target_mean + share * targets_apart
         self.n_rows, self.weight = self.n_rows + other.n_rows, weight

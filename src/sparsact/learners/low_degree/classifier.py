@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.door import check_classes
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.transaction import transaction
 
 
 class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
@@ -46,29 +47,29 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     array(['odd'], dtype='<U4')
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, n) and labels y (m,), forgetting what was seen before."""
         self._restart()
         self._take(X, y, sample_weight, None, reset=True, streamed=False)
         _ = self._fitted
-        return self
 
+    @transaction
     def partial_fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Self:
+    ) -> None:
         """Add rows. The first call must name all ``classes``, unless its rows hold them all."""
         self._take(X, y, sample_weight, classes, reset=not self._begun())
-        return self
 
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Take away rows that were fitted before, as if they had never been seen."""
         check_is_fitted(self)
         self._take(X, y, sample_weight, None, reset=False, sign=-1)
-        return self
 
     def _take(
         self,

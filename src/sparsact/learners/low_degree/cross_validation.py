@@ -16,6 +16,7 @@ from sparsact.learners.low_degree.folds import dealt, fold_scores, summary
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
 from sparsact.learners.low_degree.stream import count_rows
+from sparsact.transaction import transaction
 
 
 class LowDegreeRegressorCV(LowDegreeRegressor):
@@ -108,14 +109,12 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     heredity = None  # not offered here: a selection inside folds would be a different estimator
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
         self._split = None if isinstance(self.cv, Integral) or self.cv is None else _test_folds(self.cv, X, y)
-        try:
-            super().fit(X, y, sample_weight)
-        finally:
-            self._split = None
-        return self
+        super().fit(X, y, sample_weight)
+        self._split = None
 
     def _restart(self) -> None:
         super()._restart()
@@ -144,7 +143,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.rows_dealt_ = first + n_rows
         return dealt(first, n_rows, self._n_folds(), self.random_state)
 
-    def merge(self, other: Self) -> Self:
+    @transaction
+    def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
 
         Rows that come later are dealt as if those of both had come before. Where both dealt theirs from row 0, the
@@ -153,7 +153,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         dealt_by_both = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
         super().merge(other)
         self.rows_dealt_ = dealt_by_both
-        return self
 
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved

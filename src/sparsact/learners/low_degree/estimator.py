@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -26,6 +26,7 @@ from sparsact.learners.low_degree.rows import Rows
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
 from sparsact.learners.points import kernel_dtype
+from sparsact.transaction import lock_of, transaction
 
 MOST_TOTAL = 1e200  # weight of all rows
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
@@ -76,6 +77,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self.verbose = verbose
 
     # ---- rows in ----
+
+    def _fork(self) -> Callable[[bool], None]:
+        """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
+        if self._begun():
+            self.stream_ = self.stream_.fork()
+        return lambda kept: None
 
     def _see(
         self,
@@ -141,7 +148,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def _largest_degree(self) -> int:
         return int(self.degree)
 
-    def merge(self, other: Self) -> Self:
+    @transaction
+    def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
 
         Raises
@@ -162,7 +170,6 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             self._adopt(other)
         self.stream_.merge(self._request(), other.stream_)
         self.__dict__.pop("_solution", None)
-        return self
 
     def _adopt(self, other: Self) -> None:
         """Take over what the first rows would have told."""
@@ -183,12 +190,16 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     @property
     def _fitted(self) -> Solution:
-        check_is_fitted(self)
-        if "_solution" not in self.__dict__:
-            self._solution = self._solve()
-            if self.verbose:
-                print(f"{type(self).__name__}: {self._solution.solver}: {self._solution.reason}")
-        return self._solution
+        solution: Solution | None = self.__dict__.get("_solution")
+        if solution is None:
+            check_is_fitted(self)
+            with lock_of(self):
+                if "_solution" not in self.__dict__:
+                    self._solution = self._solve()
+                    if self.verbose:
+                        print(f"{type(self).__name__}: {self._solution.solver}: {self._solution.reason}")
+                solution = self._solution
+        return solution
 
     def _solve(self) -> Solution:
         request = self._request()

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.checks import checked_subset
 from sparsact.hypercube import Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
 
 
@@ -44,8 +45,10 @@ class Family:
         ------
         ValueError
             If a subset names a coordinate outside ``range(n)``, or one twice.
+        TypeError
+            If a coordinate is no integer.
         """
-        chosen = sorted({tuple(sorted(int(i) for i in subset)) for subset in subsets} - {()}, key=_graded)
+        chosen = sorted({checked_subset(subset) for subset in subsets} - {()}, key=_graded)
         return cls(n, masks_of(chosen, n), None)
 
     @staticmethod

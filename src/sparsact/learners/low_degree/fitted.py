@@ -23,6 +23,7 @@ from sparsact.learners.low_degree.solve import Solution
 from sparsact.learners.low_degree.storage import save_learner
 from sparsact.learners.low_degree.stream import Request, Stream
 from sparsact.learners.points import Encoding, kernel_dtype, pack
+from sparsact.transaction import lock_of
 
 
 class FittedLowDegree(ABC):
@@ -150,7 +151,8 @@ class FittedLowDegree(ABC):
         """The statistic of all rows."""
         if "stream_" not in self.__dict__:
             raise ValueError(f"a model without its statistic does not know {what}; save it with statistic=True.")
-        return self.stream_.settled(self._request()).total()
+        with lock_of(self):
+            return self.stream_.settled(self._request()).total()
 
     @abstractmethod
     def _request(self) -> Request:
@@ -187,7 +189,8 @@ class FittedLowDegree(ABC):
         statistic : bool, default=False
             Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
         """
-        save_learner(self, path, statistic=statistic)
+        with lock_of(self):
+            save_learner(self, path, statistic=statistic)
 
     @property
     def _polynomial(self) -> Polynomial:
@@ -196,13 +199,14 @@ class FittedLowDegree(ABC):
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m, T) of the polynomials at the rows of X."""
         check_is_fitted(self)
-        encoding = self.encoding_
+        solution = self._fitted  # asked for once: another thread may add rows meanwhile
+        encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
         rows = kernel_dtype(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
         if encoding is None:
-            return self._polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
+            return polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))
-        return self._polynomial.values(points, n_threads=threads(self.n_jobs))
+        return polynomial.values(points, n_threads=threads(self.n_jobs))
 
     def _places(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.intp] | None:
         """Places in ``[(), *subsets_]`` of the subsets asked for; None for all but the empty one."""

@@ -68,22 +68,25 @@ class Moments(Statistic):
         self._waiting.merge(rows)
         self.digest()
 
-    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Self:
-        """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums."""
-        self.digest()
-        return super().in_unit(place, origin)
+    def fork(self) -> Self:
+        """A copy that shares sums with this one until it is changed; this one must not be changed any more."""
+        twin = super().fork()
+        twin._waiting = self._waiting.fork()
+        return twin
 
     def _weights_of_sums(self) -> ExactSum:
         return self.weights.take(self.differences.places(self.family.with_empty))
 
     def digest(self) -> None:
-        """Turn the waiting rows into moments."""
+        """Turn the waiting rows into moments, by one assignment."""
         points, waiting = self._waiting.points, self._waiting
         if points.n_rows:
-            self.weights.merge(correlations(points, waiting.weights, self.differences.masks, n_threads=self.n_threads))
-            masks = self.family.with_empty
-            self.sums.merge(correlations(points, waiting.sums, masks, n_threads=self.n_threads))
-            self._waiting = Rows(self.n, self.n_targets)
+            weights = correlations(points, waiting.weights, self.differences.masks, n_threads=self.n_threads)
+            sums = correlations(points, waiting.sums, self.family.with_empty, n_threads=self.n_threads)
+            weights.merge(self.weights)
+            sums.merge(self.sums)
+            nothing = Rows(self.n, self.n_targets)
+            self.weights, self.sums, self._waiting = weights, sums, nothing
 
     def merge(self, other: Self, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same family.
@@ -100,8 +103,7 @@ class Moments(Statistic):
             )
         other.digest()
         self.totals.merge(other.totals, sign)
-        self.weights.merge(other.weights, sign)
-        self.sums.merge(other.sums, sign)
+        self.weights, self.sums = self.weights.plus(other.weights, sign), self.sums.plus(other.sums, sign)
 
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), for the family or a leading part of it."""

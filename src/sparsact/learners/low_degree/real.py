@@ -85,6 +85,10 @@ class RealStatistic:
         twin.merge(self)
         return twin
 
+    def fork(self) -> RealStatistic:
+        """A copy that shares arrays with this one; changes make new arrays."""
+        return copy(self)
+
     def place(self) -> int:
         """Place on the grid of limbs of the unit of the targets: near the largest of them.
 
@@ -129,13 +133,13 @@ class RealStatistic:
         share = sign * other.weight / weight if weight else 0.0
         features, targets = other.feature_mean - self.feature_mean, theirs.target_mean - mine.target_mean
         between = share * self.weight
-        self.gram += sign * other.gram + between * np.outer(features, features)
-        self.rhs = mine.rhs + sign * theirs.rhs + between * np.outer(features, targets)
-        self.target_squares = mine.target_squares + sign * theirs.target_squares + between * targets**2
-        self.feature_mean = self.feature_mean + share * features
-        self.target_mean = mine.target_mean + share * targets
+        gram = sign * other.gram + between * np.outer(features, features)
+        gram += self.gram  # a new array: a fork shares the old one
+        rhs = mine.rhs + sign * theirs.rhs + between * np.outer(features, targets)
+        squares = mine.target_squares + sign * theirs.target_squares + between * targets**2
+        self.feature_mean, self.target_mean = self.feature_mean + share * features, mine.target_mean + share * targets
+        self.gram, self.rhs, self.target_squares, self.exponents = gram, rhs, squares, exponents
         self.weight, self.n_rows = weight, self.n_rows + sign * other.n_rows
-        self.exponents = exponents
 
     def normal_equations(self, *, fit_intercept: bool) -> NormalEquations:
         """The equations of the family."""

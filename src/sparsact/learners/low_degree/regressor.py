@@ -17,6 +17,7 @@ from sparsact.learners.low_degree.automatic import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.solve import Penalty
 from sparsact.learners.low_degree.stream import Batch
+from sparsact.transaction import transaction
 
 _CHOSEN_BY_FIT = (
     'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
@@ -125,24 +126,24 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
         self._restart()
         self._take(X, y, sample_weight, reset=True, streamed=False)
         _ = self._fitted
-        return self
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Add rows; the solution is found when it is next asked for."""
         self._take(X, y, sample_weight, reset=not self._begun())
-        return self
 
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Take away rows that were fitted before, as if they had never been seen."""
         check_is_fitted(self)
         self._take(X, y, sample_weight, reset=False, sign=-1)
-        return self
 
     def _take(
         self,
@@ -186,7 +187,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         check_is_fitted(self)
         return str(self._automatic[1]) if self._chooses_degree() else "the degree was given."
 
-    def merge(self, other: Self) -> Self:
+    @transaction
+    def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen; the same bits as one fit of all rows.
 
         Raises
@@ -199,7 +201,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
             raise ValueError(
                 f"cannot merge: the two have degrees {self.degree_} and {other.degree_}; fit both with one of them."
             )
-        return super().merge(other)
+        super().merge(other)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,) or (m, T)."""

@@ -15,6 +15,8 @@ from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.statistic import Reading, Statistic, row_sums
 from sparsact.learners.points import Points
 
+_MOST_APPENDED = 4096  # batches, since each fork copies their list
+
 
 class Rows(Statistic):
     """Points with the exact sums of their weights and weighted targets; repeated points are joined now and then.
@@ -44,7 +46,7 @@ class Rows(Statistic):
     @property
     def points(self) -> Points:
         """The points, packed by column."""
-        self._gather()
+        self.digest()
         return Points.from_codes(self.codes, self.n)
 
     @property
@@ -58,7 +60,7 @@ class Rows(Statistic):
 
     def merge(self, other: Self, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another."""
-        other._gather()
+        other.digest()
         self.totals.merge(other.totals, sign)
         self._append(other.codes, other.weights.times(sign), other.sums.times(sign))
 
@@ -67,23 +69,31 @@ class Rows(Statistic):
         self.join()
         return super().in_unit(place, origin)
 
+    def fork(self) -> Self:
+        """A copy that shares sums with this one until it is changed; this one must not be changed any more."""
+        if len(self._appended) > _MOST_APPENDED:
+            self.digest()
+        twin = super().fork()
+        twin._appended = [*self._appended]
+        return twin
+
     def _append(self, codes: NDArray[np.uint64], weights: ExactSum, sums: ExactSum) -> None:
         self._appended.append((codes, weights, sums))
         if self.n_points > max(1 << 18, 3 * self._n_joined):  # amortised: each row is sorted a few times at the most
             self.join()
 
-    def _gather(self) -> None:
-        """Bring the appended rows beside the others, in any order."""
+    def digest(self) -> None:
+        """Bring the appended rows beside the others, in any order, by one assignment."""
         if self._appended:
             codes, weights, sums = zip(*self._appended, strict=True)
-            self.codes = np.concatenate([self.codes, *codes])
-            self.weights = ExactSum.concatenated([self.weights, *weights])
-            self.sums = ExactSum.concatenated([self.sums, *sums])
-            self._appended = []
+            all_codes = np.concatenate([self.codes, *codes])
+            all_weights = ExactSum.concatenated([self.weights, *weights])
+            all_sums = ExactSum.concatenated([self.sums, *sums])
+            self.codes, self.weights, self.sums, self._appended = all_codes, all_weights, all_sums, []
 
     def join(self) -> None:
         """Join equal points, in table order, and drop those of which nothing is left: the canonical form."""
-        self._gather()
+        self.digest()
         order = np.lexsort(self.codes.T)
         codes = self.codes[order]
         new = np.ones(len(codes), dtype=bool)
@@ -91,9 +101,8 @@ class Rows(Statistic):
         first = np.flatnonzero(new)
         weights, sums = self.weights.grouped(order, first), self.sums.grouped(order, first)
         kept = np.flatnonzero(weights.nonzero() | sums.nonzero().any(axis=0))
-        self.codes = np.ascontiguousarray(codes[first[kept]])
-        self.weights, self.sums = weights.take(kept), sums.take(kept)
-        self._n_joined = len(kept)
+        codes, weights, sums = np.ascontiguousarray(codes[first[kept]]), weights.take(kept), sums.take(kept)
+        self.codes, self.weights, self.sums, self._n_joined = codes, weights, sums, kept.size
 
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of characters, (D + 1, D + 1), from the unique symmetric differences."""

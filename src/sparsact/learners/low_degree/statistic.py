@@ -78,6 +78,16 @@ class Statistic(ABC):
     def merge(self, other: Self, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same form."""
 
+    def fork(self) -> Self:
+        """A copy that shares sums with this one until it is changed; this one must not be changed any more."""
+        twin = copy(self)
+        twin.totals = self.totals.copy()
+        return twin
+
+    @abstractmethod
+    def digest(self) -> None:
+        """Bring waiting rows into the sums, by one assignment; the rows held are the same."""
+
     def copy(self) -> Self:
         """An independent copy."""
         twin = self._empty()
@@ -97,6 +107,7 @@ class Statistic(ABC):
 
         About their mean, targets lose nothing when their sums are rounded, however far from zero they are.
         """
+        self.digest()
         view = copy(self)
         view.totals, view.sums = self.totals.in_unit(place, origin), self.sums.in_unit(place)
         if origin.any():

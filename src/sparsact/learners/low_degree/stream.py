@@ -105,7 +105,7 @@ class Stream:
         return waiting + sum(count_rows(statistic) for statistic in self.statistics)
 
     def add(self, request: Request, X: NDArray[Any], batch: Batch, names: NDArray[Any] | None = None) -> None:
-        """Add the rows of a batch (or take them away), all or, on bad input, none.
+        """Add the rows of a batch (or take them away). After an error the stream is of no use: change a fork.
 
         Raises
         ------
@@ -133,6 +133,10 @@ class Stream:
         for batch in waiting:
             ones = np.ones((len(batch.y), self.n))
             self._digest(request, ones if self.encoding is None else pack(ones, self.encoding), batch)
+
+    def fork(self) -> Stream:
+        """A copy to change in this one's stead; the two share what changes leave alone."""
+        return replace(self, statistics=[each.fork() for each in self.statistics], undecided=[*self.undecided])
 
     def settled(self, request: Request) -> Stream:
         """The stream itself or, while all values are 1, a copy in which they are signs."""
@@ -165,7 +169,7 @@ class Stream:
             )
         if request.solver == "cells" and domain == "cube" and self.n > MAX_N:
             raise ValueError(f'solver="cells" serves up to {MAX_N} coordinates; `X` has {self.n}: pass solver="auto".')
-        if self.n_folds * _BYTES_OF_A_FOLD > request.max_memory:
+        if self.n_folds > 1 and self.n_folds * _BYTES_OF_A_FOLD > request.max_memory:
             raise MemoryError(
                 f"{self.n_folds:,} folds keep as many sets of sums, more than {request.max_memory:.1e} bytes hold; "
                 "pass a smaller cv."

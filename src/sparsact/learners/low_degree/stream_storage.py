@@ -88,12 +88,12 @@ def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
         arrays[f"{name}.exponents"] = statistic.exponents
         return {"kind": "real", "weight": statistic.weight, "n_rows": statistic.n_rows}
     state: State = {"n_rows": statistic.totals.n_rows, "base": {}}
+    statistic.digest()
     if isinstance(statistic, Rows):
         statistic.join()
         state["kind"] = "rows"
         arrays[f"{name}.codes"] = statistic.codes
     elif isinstance(statistic, Moments):
-        statistic.digest()
         state["kind"], state["span"] = "moments", statistic.family.span
         arrays[f"{name}.masks"] = statistic.family.masks
     else:

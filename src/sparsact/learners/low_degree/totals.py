@@ -47,6 +47,12 @@ class Totals:
         for mine, theirs in zip(self.parts(), other.parts(), strict=True):
             mine.merge(theirs, sign)
 
+    def copy(self) -> Totals:
+        """An independent copy."""
+        twin = Totals(self.sums.shape[0])
+        twin.merge(self)
+        return twin
+
     def parts(self) -> tuple[ExactSum, ExactSum, ExactSum]:
         """The exact sums: weight, sums, squares."""
         return self.weight, self.sums, self.squares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from sparsact.learners.door import check_classes
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.stored import classes_in
+from sparsact.transaction import transaction
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -36,35 +37,37 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
     array([ True, False])
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Choose the hash functions and learn the rows, with labels (m,) of any kind."""
         self._validate_params()
-        return self._learn(X, y, None, sample_weight, anew=True, streaming=False)
+        self._learn(X, y, None, sample_weight, anew=True, streaming=False)
 
+    @transaction
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    ) -> None:
         """Learn more rows. The first call chooses the hash functions; ``classes`` lists all that will ever come."""
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        return self._learn(X, y, classes, sample_weight, anew=fresh, streaming=True)
+        self._learn(X, y, classes, sample_weight, anew=fresh, streaming=True)
 
-    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Unlearn rows that were learned; a ValueError, and nothing removed, if one was not."""
         check_is_fitted(self)
         self._check_rows_known()
         rows, labels, weights = self._checked(X, y, sample_weight, reset=False)
         self._give_up(rows, self._indicators(labels), weights)
-        return self
 
-    def merge(self, other: LSHClassifier) -> Self:
+    @transaction
+    def merge(self, other: LSHClassifier) -> None:
         """Learn what another model of the same hashes and classes has learned."""
         self._check_mergeable(other)
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError("models of different classes cannot be merged; make both from one, by `blank()`.")
         self._absorb(other)
-        return self
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities (m, n_classes) of the classes; NaN where ``fallback="nan"`` has nothing to say."""
@@ -85,7 +88,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool, streaming: bool) -> Self:
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool, streaming: bool) -> None:
         rows, labels, weights = self._checked(X, y, sample_weight, reset=anew)
         check_classification_targets(labels)
         if anew:
@@ -96,7 +99,6 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
             check_classes(classes, self.classes_)
         Y = self._indicators(labels)
         self._receive(rows, Y, weights, anew=anew, streaming=streaming)
-        return self
 
     def _indicators(self, labels: NDArray[Any]) -> Array:
         places = np.searchsorted(self.classes_, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import aligned, check_row_weights
 from sparsact.kernels import buckets
-from sparsact.kernels.threads import threads
+from sparsact.kernels.threads import blas_threads, threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
 from sparsact.learners.lsh.joint import joint_solution
@@ -26,10 +27,13 @@ from sparsact.learners.lsh.storage import save_learner
 from sparsact.learners.lsh.support import unseen_mass
 from sparsact.learners.lsh.table import BucketTable
 from sparsact.routing.seeds import hash_generator
+from sparsact.transaction import lock_of, locked
 
 
 class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
+
+    table_: BucketTable
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
@@ -75,6 +79,14 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self.min_count = min_count
         self.n_jobs = n_jobs
 
+    def _fork(self) -> Callable[[bool], None]:
+        """A table to change; see :func:`sparsact.transaction.transaction`."""
+        if "table_" not in self.__dict__:
+            return lambda kept: None
+        twin, finish = self.table_.fork(apart=bool(self._compiled))
+        self.table_ = twin
+        return finish
+
     def _begin(self, X: Array, Y: Array, weights: Array) -> None:
         """Choose the layout from these rows, and hold none of them."""
         automatic = {name: None if (value := getattr(self, name)) == "auto" else value for name in _NUMBERS}
@@ -98,6 +110,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._rows: list[tuple[Array, Array, Array]] = []
         self._forget_solution()
 
+    @blas_threads(0)  # products of rows and a few directions: memory is what they wait for
     def _receive(self, X: Array, Y: Array, weights: Array, *, anew: bool, streaming: bool) -> None:
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
         if anew:
@@ -105,7 +118,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             self._first_rows = [(X, Y, weights)] if streaming and len(X) < ENOUGH_FOR_LAYOUT else []
             self._n_laid_out = len(X)
         elif self._first_rows:
-            self._first_rows.append((X, Y, weights))
+            self._first_rows = [*self._first_rows, (X, Y, weights)]
             n_rows = sum(len(rows) for rows, *_ in self._first_rows)
             if n_rows >= 2 * self._n_laid_out:
                 X, Y, weights = (np.concatenate(part) for part in zip(*self._first_rows, strict=True))
@@ -120,7 +133,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             X, Y, weights = X[kept], Y[kept], weights[kept]
         self.table_.add(X, Y, weights)
         if self.combine == "joint":
-            self._rows.append((X, Y, weights))
+            self._rows = [*self._rows, (X, Y, weights)]
         self._forget_solution()
 
     def _give_up(self, X: Array, Y: Array, weights: Array) -> None:
@@ -153,7 +166,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             raise TypeError(f"only another {type(self).__name__} can be merged; got {type(other).__name__}.")
         check_is_fitted(self)
         check_is_fitted(other)
-        if other is self:
+        if other.table_.rows is self.table_.rows:  # of this model, or of the one whose twin this is
             raise ValueError("a model cannot be merged into itself: its rows would count twice.")
         names = [list(getattr(model, "feature_names_in_", ())) for model in (self, other)]
         mine, theirs = self.table_.layout, other.table_.layout
@@ -167,7 +180,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
 
     def _absorb(self, other: Self) -> None:
         self.table_.merge(other.table_)
-        self._rows += other._rows
+        self._rows = [*self._rows, *other._rows]
         self._first_rows = []  # the other's are not all here: the layout stands
         self._forget_solution()
 
@@ -207,6 +220,12 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
     @property
     def _predictor(self) -> Predictor:
         """The compiled table, made when it is first asked for."""
+        compiled = self._compiled or self._compile()
+        compiled[0].fallback = self.fallback  # which may be set anew between two questions
+        return compiled[0]
+
+    @locked
+    def _compile(self) -> list[Predictor]:
         if not self._compiled:
             if not self.table_.n_rows:
                 raise ValueError("the model holds no rows; call fit or partial_fit with some.")
@@ -217,8 +236,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             else:
                 solution = self.table_.solution(self.alpha_, self.min_count)
             self._compiled.append(Predictor(self.table_, solution, self.fallback, self._single))
-        self._compiled[0].fallback = self.fallback  # which may be set anew between two questions
-        return self._compiled[0]
+        return self._compiled
 
     @property
     def _single(self) -> bool:
@@ -254,8 +272,9 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         Numbers are places in :attr:`bucket_counts_`, over all tables together.
         """
         rows = self._queries(X)
-        found = buckets.places(rows, self.table_.layout.hashes)
-        return self.table_.index.find(found.keys).astype(np.int64)
+        with lock_of(self):
+            found = buckets.places(rows, self.table_.layout.hashes)
+            return self.table_.index.find(found.keys).astype(np.int64)
 
     def predictor(self) -> Predictor:
         """The model compiled for single queries: ``model.predictor()(x)``."""
@@ -269,6 +288,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         return len(self.table_.index)
 
     @property
+    @locked
     def bucket_counts_(self) -> NDArray[np.int64]:
         """Rows in each bucket; as many numbers as there are buckets."""
         return self.table_.counts.copy()
@@ -279,15 +299,18 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         return self.table_.layout.n_hashes
 
     @property
+    @locked
     def n_samples_seen_(self) -> int:
         """Rows of positive weight held."""
         return self.table_.n_rows
 
     @property
+    @locked
     def miss_rate_(self) -> float:
         """Share of new inputs whose bucket in a table is empty, as Good and Turing estimate it from the counts."""
         return unseen_mass(self.table_.counts)
 
+    @locked
     def save(self, path: str | Path, *, statistic: bool = True) -> None:
         """Write the model to one file: safetensors with a JSON header and a digest of everything.
 

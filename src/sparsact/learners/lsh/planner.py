@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
 
 from sparsact import bounds
 from sparsact.bounds.parameters import check
 from sparsact.kernels.buckets import n_sums
-from sparsact.learners.lsh.layout import MOST_LOCAL
+from sparsact.learners.lsh.layout import MOST_LOCAL, MOST_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
 
 PARTS = 3  # of the error: two diameters of a bucket and a distance to the nearest row
@@ -76,11 +76,12 @@ def plan_table(
     lipschitz: float = 1.0,
     theorem: str = "4.1",
     confidence: float = 0.9,
+    distortion: float = e,
 ) -> TablePlan:
     r"""Hyperplanes, width, tables, rows and memory with which an LSH learner errs by at most epsilon anywhere.
 
     The function is L-Lipschitz, and rows are uniform on a k-dimensional subspace (Theorem 4.1) or manifold
-    (Theorem C.1) within :math:`[-1, 1]^d`, without noise.
+    (Theorem C.1) within :math:`[-1, 1]^d`, without noise. The error is kept with the ``confidence`` that is asked for.
 
     Parameters
     ----------
@@ -89,13 +90,18 @@ def plan_table(
     epsilon : float
         Largest error.
     ambient : int
-        d.
+        d; of manifolds at most 64.
     lipschitz : float, default=1.0
         L.
     theorem : {"4.1", "C.1"}, default="4.1"
-        Subspace, or manifold of bounded curvature.
+        Subspace, or manifold of bounded distortion.
     confidence : float, default=0.9
         Probability, over hash functions and rows, that the error is kept.
+    distortion : float, default=e
+        Theorem C.1 only: a number c such that a ball of radius :math:`\rho` about any point of the manifold holds at
+        least the share :math:`(\rho / (2 c \sqrt d))^k` of it. For the image of a convex part of the cube under a map
+        with singular values in [a, b] that is :math:`b^2/a`; for a circle of radius R, :math:`\pi R / (2 \sqrt d)`.
+        The paper assumes a constant and lets volumes change by :math:`e^k`.
 
     Returns
     -------
@@ -104,27 +110,30 @@ def plan_table(
     Raises
     ------
     ValueError
-        If a parameter means nothing, or k exceeds d or 8.
+        If a parameter means nothing, k exceeds d or 8, or a manifold's d exceeds 64.
 
     Notes
     -----
-    *Theorem 4.1: error, width and samples are proved*, with constants that the paper leaves open. Let every bucket
-    have diameter D and every point a row within r. A bucket's mean errs by at most LD; the mean of the bucket nearest
-    to an empty one, of which a row is within r + D of the query by its mean position, by L(r + 2D): the two add up to
-    epsilon with :math:`D = r = \epsilon / (3L)`.
+    *Error, width, samples and buckets are proved*, with constants that the paper leaves open. Let every bucket
+    have diameter D and every point a row within r. A bucket's mean errs by at most LD, and so does the average over
+    tables; the mean of the bucket nearest to empty ones, of which a row is within r + D of the query by its mean
+    position, by L(r + 2D): the two add up to epsilon with :math:`D = r = \epsilon / (3L)`.
 
-    - *Width*: :func:`~sparsact.bounds.bucket_diameter` with :math:`K = \lceil (3 (\sqrt k + t) / 2)^2 \rceil`
-      directions, which minimises :math:`K / \text{width}` and so the buckets; the paper's "Ck, C large enough". Half of
-      the failure probability.
-    - *Samples*: a point x of the convex region P has :math:`(\rho / 2 \sqrt d)^k` of the volume of P within
-      :math:`\rho`, that of P shrunk towards x. With :math:`\rho = r / 2`, at most :math:`(4 \sqrt d / \rho)^k` balls
-      cover P, and :math:`\ln(2 N / \delta)` over that share of rows meets each with the other half.
-    - *Buckets*: :func:`~sparsact.bounds.bucket_count_of_cuts`, proved with the probability of the width; never more
-      than rows. The bound, not an estimate: measured numbers are several times smaller.
+    - *Width*: :func:`~sparsact.bounds.bucket_diameter` in p dimensions with
+      :math:`K = \lceil (3 (\sqrt p + t) / 2)^2 \rceil` directions, which minimises :math:`K / \text{width}` and so the
+      buckets. Within a subspace p = k; between points of a manifold any direction can occur, so that p = d, the
+      paper's O(d) hyperplanes. Half of the failure probability, divided among the tables.
+    - *Samples*: let a ball of radius :math:`\rho` about any point hold at least the share :math:`(\rho / E)^k`: a
+      convex part of the cube shrunk towards the point shows it for :math:`E = 2 \sqrt d`, and E is c times that on a
+      manifold. With :math:`\rho = r / 2`, at most :math:`N = (2 E / \rho)^k` points are :math:`\rho` apart, their balls
+      of radius :math:`\rho` meet every ball of radius r, and :math:`\ln(2 N / \delta)` over the share of one is enough
+      rows to meet each with the other half of the probability.
+    - *Buckets*: :func:`~sparsact.bounds.bucket_count_of_cuts` of each table, proved with the probability of the width;
+      never more than rows. A bound, not an estimate: measured numbers are several times smaller.
 
-    *Theorem C.1: shapes.* Tables, samples and buckets are :func:`~sparsact.bounds.manifold_tables`,
-    :func:`~sparsact.bounds.manifold_samples` and :func:`~sparsact.bounds.manifold_table_size` with constants 1; there
-    are at least d directions, and the width is proved for flat pieces only. Statement and proof disagree about buckets.
+    Theorem C.1 averages :func:`~sparsact.bounds.manifold_tables` tables with constant 1, which smooths the error; its
+    own numbers of samples and buckets with constants 1 stand beside. On a circle of the plane
+    these are 14 rows for an error of 0.2, with which no table keeps it.
 
     References
     ----------
@@ -144,21 +153,20 @@ def plan_table(
     if theorem not in ("4.1", "C.1"):
         raise ValueError(f"`theorem` must be '4.1' or 'C.1'; got {theorem!r}.")
     k, d, scale = int(intrinsic), int(ambient), float(epsilon) / float(lipschitz)
-    half = 1 - (1 - float(confidence)) / 2
-    spread = sqrt(k) + sqrt(2 * log(1 / (1 - half)))
-    n_hashes = max(ceil((1.5 * spread) ** 2), d if theorem == "C.1" else 1)
-    width = scale / PARTS / bounds.bucket_diameter(1.0, k, n_hashes, half)
     if theorem == "4.1":
-        n_tables, samples = 1, _covering_samples(k, d, scale / PARTS, 1 - half)
-        cuts = ceil(min(2 * sqrt(d) * (sqrt(n_hashes) + spread) / width, 1e300)) + 1
-        buckets = bounds.bucket_count_of_cuts(k, n_hashes, cuts)
+        n_tables, within, extent = 1, k, 2 * sqrt(d)
         paper = bounds.table_size(d, k, lipschitz, epsilon), bounds.table_samples(d, k, lipschitz, epsilon)
     else:
-        n_tables, samples = ceil(bounds.manifold_tables(d, k, scale)), bounds.manifold_samples(d, k, scale)
-        samples = float(ceil(samples)) if samples < inf else inf
-        paper = bounds.manifold_table_size(d, k, scale), samples
-        buckets = paper[0]
-    n_buckets = n_tables * min(buckets, samples)
+        _check_manifold(d, distortion)
+        n_tables, within, extent = ceil(bounds.manifold_tables(d, k, scale)), d, 2 * distortion * sqrt(d)
+        paper = bounds.manifold_table_size(d, k, scale), bounds.manifold_samples(d, k, scale)
+    failure = (1 - float(confidence)) / 2
+    spread = sqrt(within) + sqrt(2 * log(n_tables / failure))
+    n_hashes = ceil((1.5 * spread) ** 2)
+    width = scale / PARTS / bounds.bucket_diameter(1.0, within, n_hashes, 1 - failure / n_tables)
+    samples = _covering_samples(k, extent, scale / PARTS, failure)
+    cuts = ceil(min(2 * sqrt(d) * (sqrt(n_hashes) + spread) / width, 1e300)) + 1
+    n_buckets = n_tables * min(bounds.bucket_count_of_cuts(within, n_hashes, cuts), samples)
     held = KEY + COUNT + SLOTS * SLOT
     return TablePlan(
         theorem,
@@ -178,11 +186,24 @@ def plan_table(
     )
 
 
-def _covering_samples(k: int, d: int, reach: float, delta: float) -> float:
-    """Rows of which, but for probability delta, one is within ``reach`` of every point of a convex part of the cube."""
-    radius = min(reach / 2, 2 * sqrt(d))
-    exponent = k * log(2 * sqrt(d) / radius)
+def _check_manifold(d: int, distortion: float) -> None:
+    if d > MOST_POSITIONS:
+        raise ValueError(
+            f"`ambient` must be at most {MOST_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
+            f"is found; got {d}. Project the rows on the principal directions that they span."
+        )
+    if not 0 < distortion < inf:
+        raise ValueError(f"`distortion` must be positive and finite; got {distortion}.")
+
+
+def _covering_samples(k: int, extent: float, reach: float, delta: float) -> float:
+    """Rows of which, but for probability delta, one is within ``reach`` of every point.
+
+    A ball of radius r about a point holds at least ``(r / extent)**k`` of the probability.
+    """
+    radius = min(reach / 2, extent)
+    exponent = k * log(extent / radius)
     if exponent > 600:
         return inf
-    n_balls = k * log(4 * sqrt(d) / radius)
+    n_balls = k * log(2 * extent / radius)
     return float(ceil((n_balls + log(1 / delta)) * exp(exponent)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from sparsact.kernels.threads import threads
 from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.stored import flag
+from sparsact.transaction import transaction
 
 
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -91,7 +92,8 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     True
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Choose the hash functions and learn the rows.
 
         Parameters
@@ -104,9 +106,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Weights of the rows, not negative; rows of weight zero are left out.
         """
         self._validate_params()
-        return self._learn(X, y, sample_weight, anew=True, streaming=False)
+        self._learn(X, y, sample_weight, anew=True, streaming=False)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Learn more rows, by the hash functions there are.
 
         Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
@@ -115,9 +118,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        return self._learn(X, y, sample_weight, anew=fresh, streaming=True)
+        self._learn(X, y, sample_weight, anew=fresh, streaming=True)
 
-    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Unlearn rows that were learned, with the same targets and weights.
 
         Raises
@@ -128,9 +132,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         check_is_fitted(self)
         self._check_rows_known()
         self._give_up(*self._door(X, y, sample_weight, reset=False))
-        return self
 
-    def merge(self, other: LSHRegressor) -> Self:
+    @transaction
+    def merge(self, other: LSHRegressor) -> None:
         """Learn what another model of the same hashes has learned; see :meth:`blank`.
 
         Raises
@@ -140,7 +144,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         """
         self._check_mergeable(other)
         self._absorb(other)
-        return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m,), or (m, targets), at rows (m, d)."""
@@ -171,10 +174,9 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     def _learn(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool, streaming: bool
-    ) -> Self:
+    ) -> None:
         rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
         self._receive(rows, Y, weights, anew=anew, streaming=streaming)
-        return self
 
     def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)

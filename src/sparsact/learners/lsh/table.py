@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from sparsact.kernels import buckets
 from sparsact.kernels.buckets import BucketIndex
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.room import KEY_BYTES, check_room
+from sparsact.learners.lsh.undo import Undo
 
 ROWS_AT_ONCE = 8192
 MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
@@ -48,6 +49,7 @@ class BucketTable:
         self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
         self._counts = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((0, layout.n_sums))
+        self._undo: Undo | None = None
 
     @property
     def n_rows(self) -> int:
@@ -65,21 +67,22 @@ class BucketTable:
         return self._sums[: len(self.index)]
 
     def add(self, X: Array, Y: Array, weights: Array) -> None:
-        """Take rows in; all of them or, on an error, none."""
+        """Take rows in. After an error the table is of no use: change a fork."""
         self._check_range(X, Y, weights)
         check_room(self.index, len(X) * self.layout.n_tables, lambda: self._n_new(X), self._room_bytes)
         if not self.forgets_rows:
             self._remember(_row_keys(X, Y, weights), 1)
-        self.totals += self._totals(Y, weights)
+        self.totals = self.totals + self._totals(Y, weights)
         for part in _parts(len(X)):
             found = buckets.places(X[part], self.layout.hashes)
             own = self.index.insert(found.keys)
             self._make_room()
+            self._save(own)
             residual = self.layout.residual(X[part], Y[part])
             buckets.accumulate(found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums)
 
     def remove(self, X: Array, Y: Array, weights: Array) -> None:
-        """Take rows away; all of them or, if one was never added, none."""
+        """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
         keys = _row_keys(X, Y, weights)
         ids = self.rows.find(keys)
         present = np.where(ids >= 0, self.copies[ids] if len(self.copies) else 0, 0)
@@ -91,11 +94,13 @@ class BucketTable:
                 f"row {row} was not added, or is asked to be removed more often than it was added (with the same "
                 "values, target and weight); nothing was removed: drop it from the rows."
             )
+        self.copies = self.copies.copy()
         np.subtract.at(self.copies, ids, 1)
-        self.totals -= self._totals(Y, weights)
+        self.totals = self.totals - self._totals(Y, weights)
         for part in _parts(len(X)):
             found = buckets.places(X[part], self.layout.hashes)
             own = self.index.find(found.keys)
+            self._save(own)
             residual = self.layout.residual(X[part], Y[part])
             buckets.accumulate(found, own, residual, weights[part], -1, self.layout.degree, self._counts, self._sums)
         self._drop_empty()
@@ -108,7 +113,7 @@ class BucketTable:
         ValueError
             If counts, or their sum over tables, would exceed int64, or buckets their numbers.
         MemoryError
-            If there is no room for its buckets. Nothing is taken in then.
+            If there is no room for its buckets.
         """
         n_rows = self.n_rows + other.n_rows
         if n_rows * self.layout.n_tables > MOST_COUNT:
@@ -124,16 +129,36 @@ class BucketTable:
             self._remember(other.rows.keys.copy(), other.copies)
         ids = self.index.insert(keys)
         self._make_room()
+        self._save(ids)
         self._counts[ids] += other.counts
         self._sums[ids] += other.sums
-        self.totals += other.totals
+        self.totals = self.totals + other.totals
 
     def frozen(self) -> BucketTable:
         """A copy for prediction alone, which later updates leave as it is."""
         other = copy(self)
-        other.index = BucketIndex(self.index.keys)
-        other._counts, other._sums, other.totals = self.counts.copy(), self.sums.copy(), self.totals.copy()
+        other.index = BucketIndex(self.index.keys, self.index.most)
+        other._counts, other._sums, other._undo = self.counts.copy(), self.sums.copy(), None
         return other
+
+    def fork(self, *, apart: bool) -> tuple[BucketTable, Callable[[bool], None]]:
+        """A copy to change in this one's stead, and a function to call after that: with False, it undoes the changes.
+
+        The two share arrays or, if ``apart``, only the rows that are remembered: this one serves predictions still.
+        """
+        twin, undo = self.frozen() if apart else copy(self), Undo(self)
+        twin._undo = None if apart else undo
+
+        def finish(kept: bool) -> None:
+            twin._undo = None
+            if not kept:
+                undo.restore()
+
+        return twin, finish
+
+    def clear_spare(self) -> None:
+        """Empty the room for new buckets."""
+        self._counts[len(self.index) :], self._sums[len(self.index) :] = 0, 0.0
 
     def solution(self, alpha: float, min_count: int) -> Solution:
         """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
@@ -166,6 +191,10 @@ class BucketTable:
         ids = self.rows.insert(keys)
         self.copies = _padded(self.copies, len(self.rows))
         np.add.at(self.copies, ids, copies)
+
+    def _save(self, ids: NDArray[np.int32]) -> None:
+        if self._undo is not None:
+            self._undo.save(ids)
 
     def _n_new(self, X: Array) -> int:
         """Buckets that these rows would be the first in."""
@@ -207,7 +236,7 @@ class BucketTable:
         kept = self.counts > 0
         if not kept.all():
             self.index, self._counts, self._sums = (
-                BucketIndex(self.index.keys[kept]),
+                BucketIndex(self.index.keys[kept], self.index.most),
                 self.counts[kept],
                 self.sums[kept],
             )

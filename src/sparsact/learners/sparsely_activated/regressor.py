@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
+from sparsact.kernels.threads import blas_threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
@@ -147,6 +148,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.random_state = random_state
         self.verbose = verbose
 
+    @blas_threads(0)  # thousands of small products
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()

@@ -20,6 +20,7 @@ def frame(target: TargetSummary) -> Frame:
         "coefficient": [term.coefficient for term in terms],
         "low (95 %)": [term.low for term in terms],
         "high (95 %)": [term.high for term in terms],
+        "same on these rows": [", ".join(term.aliases) for term in terms],
     }
 
 
@@ -29,11 +30,11 @@ def plot(frame: Frame) -> Figure:
     shown = list(rows(frame))[:SHOWN]
     drawing = figure(width_for([label for label, *_ in shown]), 0.9 + 0.27 * max(len(shown), 2))
     axes = drawing.subplots()
-    for place, (_, _, coefficient, low, high) in enumerate(shown):
+    for place, (_, _, coefficient, low, high, _) in enumerate(shown):
         colour, marker = (BLUE, "o") if coefficient > 0 else (VERMILION, "s")
         if low is not None and high is not None:
             axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
-        axes.plot(coefficient, place, marker=marker, ms=5.5, color=colour)
+        axes.plot(coefficient, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
     axes.axvline(0, color=GREY, lw=1)
     list_axis(axes, [label for label, *_ in shown])
     axes.plot([], [], "o", color=BLUE, label="positive")

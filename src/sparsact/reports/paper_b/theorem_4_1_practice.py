@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from sparsact.experiments import Rows
 from sparsact.experiments.paper_b.theorem_4_1_practice import AMBIENTS
-from sparsact.experiments.paper_b.theorem_4_1_practice_claims import MISSES, RIVALS
+from sparsact.experiments.paper_b.theorem_4_1_practice_claims import RIVALS, finest
 from sparsact.reports.chart import Chart
 from sparsact.reports.curves import curves, joined, plot_curves
 from sparsact.reports.frame import Frame
@@ -28,7 +28,7 @@ NAMES = {
 
 def misses_frame(rows: Rows) -> Frame:
     """Misses against samples, measured and predicted."""
-    return by_width(rows.where(part=MISSES), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples")
+    return by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples")
 
 
 def misses_plot(frame: Frame) -> Figure:

@@ -1,0 +1,66 @@
+#include "fingerprint.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mixing.hpp"
+
+namespace sparsact {
+
+namespace {
+
+constexpr std::size_t LINE = 64, LEAST_LINES = 16, MOST_STRIPES = 511;
+
+// An odd number, so that in rows of 2^k lines every turn comes to other columns.
+std::size_t stripes_of(std::size_t bytes) { return std::min(bytes / LINE / LEAST_LINES | 1, MOST_STRIPES); }
+
+std::uint64_t hash_of_line(Region region, std::size_t line) {
+    std::uint64_t words[LINE / 8] = {};
+    std::memcpy(words, region.memory + line * LINE, std::min(region.bytes - line * LINE, LINE));
+    std::uint64_t hash = line;
+    for (std::uint64_t word : words) hash = SPARSACT_ISA::mixed(hash, word);
+    return SPARSACT_ISA::finished(hash);
+}
+
+std::uint64_t hash_of_stripe(Region region, std::size_t k, std::size_t stripes) {
+    std::uint64_t sum = 0;
+    for (std::size_t line = k; line * LINE < region.bytes; line += stripes) sum += hash_of_line(region, line);
+    return sum;
+}
+
+std::vector<std::uint64_t> hashes_of(Region region) {
+    std::vector<std::uint64_t> sums(stripes_of(region.bytes));
+    for (std::size_t line = 0, k = 0; line * LINE < region.bytes; ++line) {
+        sums[k] += hash_of_line(region, line);
+        if (++k == sums.size()) k = 0;
+    }
+    return sums;
+}
+
+}  // namespace
+
+Fingerprint::Fingerprint(std::vector<Region> regions) {
+    for (Region region : regions) regions_.emplace_back(region, hashes_of(region));
+}
+
+bool Fingerprint::all() const {
+    return std::all_of(regions_.begin(), regions_.end(),
+                       [](const auto& known) { return hashes_of(known.first) == known.second; });
+}
+
+bool Fingerprint::next() {
+    const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+    return std::all_of(regions_.begin(), regions_.end(), [turn](const auto& known) {
+        const std::vector<std::uint64_t>& hashes = known.second;
+        const std::size_t k = turn % hashes.size();
+        return hash_of_stripe(known.first, k, hashes.size()) == hashes[k];
+    });
+}
+
+std::size_t Fingerprint::stripes() const {
+    std::size_t most = 0;
+    for (const auto& known : regions_) most = std::max(most, known.second.size());
+    return most;
+}
+
+}  // namespace sparsact
