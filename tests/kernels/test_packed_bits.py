@@ -32,10 +32,9 @@ def random_words(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
     return words
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @properties
-@given(shape=shapes, seed=seeds)
+@given(layout=st.sampled_from(list(LAYOUTS)), shape=shapes, seed=seeds)
 def test_a_bit_is_where_the_value_is_one(dtype, layout, shape, seed):
     bits = np.random.default_rng(seed).integers(0, 2, size=shape)
     signed = dtype not in ("bool", "uint8")
@@ -53,10 +52,15 @@ def test_a_bit_is_where_the_value_is_one(dtype, layout, shape, seed):
     assert np.bitwise_count(columns).sum() == bits.sum()  # padding bits are 0
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32", "float64"])
 @properties
-@given(m=st.integers(1, 150), n=st.integers(1, 90), n_bad=st.integers(1, 4), seed=seeds)
+@given(
+    layout=st.sampled_from(list(LAYOUTS)),
+    m=st.integers(1, 150),
+    n=st.integers(1, 90),
+    n_bad=st.integers(1, 4),
+    seed=seeds,
+)
 def test_the_first_bad_element_is_named(dtype, layout, m, n, n_bad, seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(m, n)).astype(dtype)

@@ -34,7 +34,19 @@ def test_subsets_are_all_small_ones_in_numeric_order(n, size):
 
 
 @pytest.mark.parametrize(
-    ("n", "degree"), [(0, 0), (5, 0), (4, 1), (3, 2), (5, 3), (23, 2), (66, 1), (70, 2), (131, 1), (300, 1)]
+    ("n", "degree"),
+    [
+        (0, 0),
+        (5, 0),
+        (4, 1),
+        (3, 2),
+        (5, 3),
+        (23, 2),
+        (66, 1),
+        pytest.param(70, 2, marks=pytest.mark.slow),
+        (131, 1),
+        (300, 1),
+    ],
 )
 def test_differences_of_a_full_family_by_rank_are_those_by_search(n, degree):
     masks, size = subset_masks(n, degree), min(2 * degree, n)
