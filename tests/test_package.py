@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "lift": {"hypercube", "checks"},
     "kernels": {"hypercube"},
     "files": set(),
+    "transaction": set(),
     "memory": set(),
     "storage": {"_version", "files", "learners", "network"},  # the last two inside `load` alone
     "network": GROUND | {"exact_sign", "fourier", "certificate"},  # the last two inside methods that stand for them
@@ -37,7 +38,7 @@ MAY_IMPORT = {
     "constructions": GROUND | {"exact_sign", "network"},
     "bounds": GROUND | {"network", "fourier"},
     "rademacher": GROUND | {"network", "fourier", "bounds"},
-    "learners": GROUND | {"exact_sign", "network", "fourier", "certificate", "bounds", "routing"},
+    "learners": GROUND | {"transaction", "exact_sign", "network", "fourier", "certificate", "bounds", "routing"},
     "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
     "routing": GROUND,
     "layers": GROUND | {"routing"},

@@ -16,6 +16,15 @@ from sparsact import DSMRegressor, LowDegreeClassifier, LowDegreeRegressor, LowD
 from sparsact.learners.low_degree import cells, moments, rows
 from sparsact.transaction import lock_of, uninterrupted
 
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, as it does not where a shell began the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 SOURCE = str(sparsact.__path__[0])
 SPREAD = 5  # places of an interrupt in each update
 

@@ -178,7 +178,7 @@ def test_the_command_refuses_what_its_report_cannot_hold(scale, tmp_path, capsys
     table.write_text("\n".join(["a,b,c,d,e,y", *lines]))
     status, out, err = run(capsys, "fit", table, "--target", "y")
     assert (status, out) == (2, "")
-    assert "the target 'y' is of size" in err
+    assert "target 'y' reaches a size of" in err
     assert err.count("\n") == 1
 
 

@@ -9,8 +9,6 @@ from math import inf, ldexp, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import kernels
-
 LIMB_BITS = 32
 EXACT = 2**53  # from here on a float64 does not hold every integer
 
@@ -82,6 +80,8 @@ class NumberSums:
 
 def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> Fraction:
     """Sum of a batch of numbers, or of products: digits in base 2**32 are added as integers."""
+    from sparsact import kernels  # brings SciPy, which many users of the data sets need not load
+
     low, high = kernels.exponent_range(a)
     if b is not None:
         low_b, high_b = kernels.exponent_range(b)

@@ -21,7 +21,17 @@ def experiments() -> dict[str, Experiment]:
 
 
 def chosen(only: list[str]) -> list[Experiment]:
-    """Experiments whose name, group ("A", "B", "practice") or beginning of a name is in ``only``; all if it is empty.
+    """Experiments that are named.
+
+    Parameters
+    ----------
+    only : list of str
+        Names, beginnings of names, or groups ("A", "B", "practice"); all experiments if it is empty.
+
+    Returns
+    -------
+    experiments : list of Experiment
+        In the order of the registry.
 
     Raises
     ------
