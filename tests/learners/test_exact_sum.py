@@ -64,7 +64,7 @@ def test_a_sum_of_triple_products_is_the_rational_one(factors):
 def test_multiples_of_sums_are_rational(both, factor):
     a, b = np.array(both, dtype=np.float64).reshape(-1, 2).T.copy()
     sums = ExactSum.of(np.stack([a, b]))
-    sums.add_multiples(ExactSum.of(b), np.array([factor, -1.0]))
+    sums.add_multiples(ExactSum.of(b), np.array([[factor], [-1.0]]))
     expected = [Fraction(x) + Fraction(factor) * Fraction(y) for x, y in both] + [Fraction(0)] * len(both)
     assert sums.to_fractions() == expected
 
