@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class CellEquations:
             self._sums = cells.weights.walsh_hadamard(self._chosen, n_threads=n_threads).to_float()
             self.target_mean = correlations[:, 0] / self.weight
         self._mean = self._sums / self.weight
+        self._constant = bool(fit_intercept and (np.abs(self._mean) >= 1 - 4 * np.finfo(float).eps).all())
         self._rhs = (correlations[:, 1:][:, order] - np.outer(self.target_mean, self._sums)).T
 
     def solve(self, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
@@ -67,6 +69,7 @@ class CellEquations:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (probes, size))
         return float(np.mean([v @ self._solved(self._product(v), alpha)[0] for v in signs]))
 
+    @cached_property
     def identified(self) -> NDArray[np.bool_]:
         """Whether the rows determine each coefficient of ``[(), *family]``, (D + 1,).
 
@@ -93,7 +96,7 @@ class CellEquations:
         ValueError
             If conjugate gradients do not converge.
         """
-        variances, identified = np.full(len(places), np.nan), self.identified()
+        variances, identified = np.full(len(places), np.nan), self.identified
         for i, place in enumerate(places.tolist()):
             if not identified[place]:
                 continue
@@ -131,6 +134,8 @@ class CellEquations:
         kernels.walsh_hadamard(self._table[None, :], n_threads=self._n_threads)
 
     def _solved(self, rhs: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], int]:
+        if self._constant:  # G is 0, and what is on the right is rounding
+            return np.zeros(len(rhs)), 0
         size, iterations = len(rhs), 0
 
         def count(_: NDArray[np.float64]) -> None:

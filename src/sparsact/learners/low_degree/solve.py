@@ -124,7 +124,7 @@ class Solution:
         if self.equations is not None:
             return self.equations.identified
         if self.cells is not None:
-            return self.cells.identified()
+            return self.cells.identified
         if self.polynomial.dual is not None:
             return self.polynomial.dual.identified(self.polynomial.family, fit_intercept=self.penalty.fit_intercept)
         return self.said_identified
