@@ -6,6 +6,8 @@ import gc
 import os
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -19,14 +21,22 @@ from sparsact.distributed.engine import ARITY
 from sparsact.distributed.work import Part
 
 
-def logged(block, log, seconds, slow_worker=None, block_info=None):
-    """The block, after a while; the log names the worker and the block."""
+def logged(block, log, seconds=0.001, slow_worker=None, last_read=None, block_info=None):
+    """The block, after a while; the log names the worker and the block.
+
+    After more than ``last_read`` reads of all workers, the first that is not at its first block kills its process.
+    """
     from distributed import get_worker
 
-    worker = get_worker().name
+    worker, log = get_worker().name, Path(log)
     time.sleep(seconds if slow_worker in (None, worker) else 0.001)
-    with open(log, "a") as file:  # noqa: PTH123 - one short line is written at once
+    with log.open("a") as file:  # one short line is written at once
         file.write(f"{worker} {block_info[0]['chunk-location'][0]}\n")
+    workers = [line.split()[0] for line in log.read_text().splitlines()]
+    if last_read is not None and len(workers) > last_read and workers.count(str(worker)) > 1:
+        with suppress(FileExistsError):
+            log.with_name("killed").touch(exist_ok=False)
+            os.kill(os.getpid(), signal.SIGKILL)
     return block
 
 
@@ -38,27 +48,23 @@ def observed(data, rows, **options):
 
 @pytest.mark.parametrize("name", ["folds", pytest.param("lsh", marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed(name, client, tmp_path):
-    """SIGKILL after the first partition: the other learns again what it had, to the same bits."""
+    """SIGKILL amid its second partition: the other learns again what it had, to the same bits."""
     estimator = (EXACT | ROUNDED)[name]
     data = table(estimator)
     expected = saved(
         distributed.fit(estimator, tuple(da.from_array(part, chunks=(20, *part.shape[1:])) for part in data)), tmp_path
     )
+    log, passes = tmp_path / "log", 2 if name == "lsh" else 1
     victims = client.run(os.getpid)
-    log, killed = tmp_path / "log", []
-
-    def kill(progress):
-        if progress.stage == "learning" and not killed:
-            killed.append(next(iter(victims.values())))
-            os.kill(killed[0], signal.SIGKILL)
-
-    model = distributed.fit(estimator, observed(data, 20, log=str(log), seconds=0.05), client, on_progress=kill)
-    assert len(killed) == 1
+    n_blocks = -(-len(data[0]) // 20)
+    options = {"log": str(log), "last_read": n_blocks * (passes - 1) + 1}
+    model = distributed.fit(estimator, observed(data, 20, **options), client)
+    assert (tmp_path / "killed").exists()
     assert saved(model, tmp_path) == expected
     reads = [line.split()[1] for line in log.read_text().splitlines()]
-    assert len(reads) > len(set(reads)) * (2 if name == "lsh" else 1), "nothing was lost, so nothing was tried"
+    assert len(reads) > n_blocks * passes, "nothing was lost, so nothing was tried"
     client.wait_for_workers(2)
-    assert killed[0] not in client.run(os.getpid).values()
+    assert len(set(victims.values()) & set(client.run(os.getpid).values())) == 1
 
 
 @pytest.mark.slow
