@@ -57,7 +57,7 @@ class BucketSolver {
     }
 
   private:
-    static constexpr double ROUNDING = 1e-12;
+    static constexpr double ROUNDING = 1e-9;
 
     Reals& gram(std::size_t a, std::size_t b) { return sums_[shape_.gram(a, b)]; }
     Reals& cross(std::size_t a, std::size_t t) { return sums_[shape_.cross(a, t)]; }
@@ -66,19 +66,26 @@ class BucketSolver {
     // there.
     Reals& factor(std::size_t a, std::size_t b) { return gram(b, a); }
 
+    // Rounding moves a pivot by about epsilon / lambda of its diagonal entry, lambda the least eigenvalue of the
+    // correlations before it: at least about the product of the pivots' shares, and at least the penalty's.
     void factor() {
         const Reals one = Reals{} + 1.0;
+        Reals largest{}, shares = one;
+        for (std::size_t j = 1; j < shape_.D; ++j) largest = gram(j, j) > largest ? gram(j, j) : largest;
+        const Reals penalty = alpha_ > 0.0 ? alpha_ / (largest + alpha_) : Reals{};
         for (std::size_t j = 1; j < shape_.D; ++j) {
-            const Reals rounding = ROUNDING * (gram(j, j) + alpha_),
-                        least = rounding > 0.0 ? rounding : Reals{};
+            const Reals whole = gram(j, j) + alpha_, least = shares > penalty ? shares : penalty;
             Reals pivot = (gram(j, j) - gram(0, j) * mean_[j]) + alpha_;
             for (std::size_t i = 1; i < j; ++i) pivot -= factor(j, i) * factor(j, i);
-            const Reals root = square_root(pivot > least ? pivot : one);
-            factor(j, j) = pivot > least ? root : Reals{};
+            const Reals floor = ROUNDING * whole;
+            const auto kept = pivot * least > (floor > 0.0 ? floor : Reals{});
+            shares *= kept ? pivot / whole : one;
+            const Reals root = square_root(kept ? pivot : one);
+            factor(j, j) = kept ? root : Reals{};
             for (std::size_t r = j + 1; r < shape_.D; ++r) {
                 Reals entry = gram(j, r) - gram(0, r) * mean_[j];
                 for (std::size_t i = 1; i < j; ++i) entry -= factor(r, i) * factor(j, i);
-                factor(r, j) = pivot > least ? entry / root : Reals{};
+                factor(r, j) = kept ? entry / root : Reals{};
             }
         }
     }

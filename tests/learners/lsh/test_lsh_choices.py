@@ -214,3 +214,22 @@ def test_a_line_through_noise_is_no_trend(m, d):
     points, noise = rng.normal(size=(m + 400, d)), rng.normal(size=m + 400)
     fitted = LSHRegressor(random_state=0).fit(points[:m], noise[:m])
     assert fitted.score(points[m:], noise[m:]) > -0.2
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_thin_buckets_without_a_penalty(degree):
+    """Buckets with hardly more rows than coefficients: the order of rows and the units of y change nothing."""
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        m, d = int(rng.integers(8, 120)), int(rng.integers(1, 5))
+        X, Q, order = rng.normal(size=(m, d)), rng.normal(size=(50, d)), rng.permutation(m)
+        y = X[:, 0] + 0.3 * rng.normal(size=m)
+        model = LSHRegressor(alpha=0.0, degree=degree, width="auto" if seed % 3 else 0.5, random_state=0)
+        fitted, scaled = clone(model).fit(X, y), clone(model).fit(X, 1024 * y)
+        expected = fitted.predict(Q)
+        scale = 1 + np.abs(expected).max()
+        np.testing.assert_allclose(clone(model).fit(X[order], y[order]).predict(Q), expected, atol=1e-6 * scale)
+        for part in ("local", "directions", "offsets"):
+            mine, theirs = (getattr(m.table_.layout.hashes, part) for m in (fitted, scaled))
+            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_allclose(scaled.predict(Q), 1024 * expected, atol=1e-3 * scale)

@@ -80,18 +80,26 @@ def solve(
     np.maximum(residual, 0.0, out=residual)
 
 
-ROUNDING = 1e-12
+ROUNDING = 1e-9  # far above epsilon: a pivot that is kept has digits to spare
 
 
 def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Lower factor of ``gram + alpha I`` and which pivots were kept, column by column."""
+    """Lower factor of ``gram + alpha I`` and which pivots were kept, column by column.
+
+    Rounding moves a pivot by about epsilon / lambda of its diagonal entry, lambda the least eigenvalue of the
+    correlations before it: at least about the product of the pivots' shares, and at least the penalty's.
+    """
     n = gram.shape[1]
+    shares, largest = np.ones(len(gram)), diagonal.max(axis=1, initial=0.0)
+    penalty = alpha / (largest + alpha) if alpha > 0 else np.zeros(len(gram))
     L, kept = np.zeros_like(gram), np.zeros(gram.shape[:2], dtype=bool)
     for j in range(n):
         pivot = gram[:, j, j] + alpha
         for i in range(j):
             pivot = pivot - L[:, j, i] * L[:, j, i]
-        kept[:, j] = pivot > np.maximum(ROUNDING * (diagonal[:, j] + alpha), 0.0)
+        whole = diagonal[:, j] + alpha
+        kept[:, j] = pivot * np.maximum(shares, penalty) > np.maximum(ROUNDING * whole, 0.0)
+        shares = shares * np.where(kept[:, j], pivot / np.where(kept[:, j], whole, 1.0), 1.0)
         root = np.sqrt(np.where(kept[:, j], pivot, 1.0))
         L[:, j, j] = root
         for r in range(j + 1, n):

@@ -248,16 +248,18 @@ class _Search:
 
 
 def distinct(X: Array, Y: Array, weights: Array) -> Rows:
-    """Distinct rows with their total weights, in the order of a hash of each.
+    """Distinct rows with their total weights, in the order of a hash of X, those of equal X by Y.
 
     A choice then sees a row of weight 2 as the same row twice, never leaves one copy of a row in where another is left
-    out, and does not depend on the order of the rows.
+    out, and depends neither on the order of the rows nor on the units of Y.
     """
     kept = weights > 0
     X, Y, weights = X[kept], Y[kept], weights[kept]
     keys = buckets.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
+    X, Y, weights = X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
+    order = np.lexsort((*Y.T[::-1], buckets.row_keys(np.ascontiguousarray(X + 0.0))))
+    return X[order], Y[order], weights[order]
 
 
 def _without_outliers(X: Array, Y: Array, weights: Array) -> Rows:
