@@ -356,7 +356,7 @@ def hardness() -> Any:
 def rademacher() -> Any:
     from sparsact.rademacher import exact_complexity, lower_complexity
 
-    X = 1 - 2 * rows(6, 9, 1)[0][:, :3]
+    X = 1 - 2 * rows(4, 9, 1)[0][:, :3]
     lower = lower_complexity(X, 3, 1, rng=np.random.default_rng(0))
     return [list(vars(found).values()) for found in (exact_complexity(X, 2, 1), lower)]
 
