@@ -3,8 +3,9 @@
     python tests/journeys.py [--json] [FOLDER]
 
 A journey is run once to load what it needs, and counted the second time: files and functions of the package that were
-entered, and the most of them on the stack at once; lambdas and comprehensions are parts of their functions. The rest is read from the sources in FOLDER, by default those of the
-package that Python imports; a journey is always of the imported package.
+entered, and the most of them on the stack at once; lambdas and comprehensions are parts of their functions. The rest is
+read from the sources in FOLDER, by default those of the package that Python imports; a journey is always of the
+imported package.
 
 A circle is a set of modules each of which imports all others, directly or through others of them; imports inside
 functions count, those for type checkers and those of the top ``__init__`` do not. Code is what is neither blank, nor
