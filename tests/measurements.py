@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparsact.experiments import Claim, Experiment, Outcome, Scale, Verdict
+from sparsact_papers.experiments import Claim, Experiment, Outcome, Scale, Verdict
 
 
 def square(*, number, seed):

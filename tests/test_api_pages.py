@@ -19,7 +19,7 @@ ELSEWHERE = {  # public to the package alone: tables that its own code reads, an
     "sparsact.learners": {"LOADERS"},
     "sparsact.routing": {"EMPTY", "ROUTERS"},
     "sparsact.bounds": {"BOUNDS"},
-    "sparsact.experiments": {"MissingRowsError", "chosen", "measure"},
+    "sparsact_papers.experiments": {"MissingRowsError", "chosen", "measure"},
     "sparsact.kernels": {
         *("ActiveCounts", "active_units", "count_active", "flip_differences", "flip_squares", "gather_dot"),
         *("gather_sum", "max_threads", "network_values", "ranked_gram", "scatter_outer", "subsets_in_order"),

@@ -51,9 +51,9 @@ def test_every_import_is_of_a_declared_package():
     for extra in ("all", "dev", "docs", "test"):
         del extras[extra]
     declared = named(PROJECT["dependencies"]).union(
-        BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact"}, *extras.values()
+        BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact", "sparsact_papers", "benchmarks"}, *extras.values()
     )
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in (path for folder in ("src", "papers/src", "benchmarks") for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]

@@ -22,14 +22,17 @@ PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *R
 PAGES = sorted(ROOT.glob("docs/*.rst"))
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
-FOLDERS = "src|tests|docs|examples"
+FOLDERS = "src|papers|benchmarks|tests|docs|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
+SOURCES = [
+    ROOT,
+    *(path for name in ("src", "papers/src", "benchmarks") for path in (ROOT / name).rglob("*") if path.is_dir()),
+]
 
-WITH_EXAMPLES = "constructions certificate dsm fourier inference layers learners routing"
+WITH_EXAMPLES = "constructions certificate fourier inference layers learners routing"
 RECORDS = {  # made by functions and classes whose examples show them
     "Activation",
     "Block",

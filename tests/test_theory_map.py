@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparsact.bounds import BOUNDS
-from sparsact.experiments import experiments
+from sparsact_papers.experiments import experiments
 
 TESTS = Path(__file__).parent
 DOCS = TESTS.parent / "docs"

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from measurements import beside_a_killer, counted, dies_later, experiment, faulty, slow_square, square, work
 
-from sparsact.experiments import Failure, Findings, Outcome, Rows, Scale, Store, Task, collect, measure
+from sparsact_papers.experiments import Failure, Findings, Outcome, Rows, Scale, Store, Task, collect, measure
 
 SQUARES = experiment(square)
 
@@ -49,7 +49,7 @@ def test_a_name_depends_on_the_definition_and_on_nothing_else():
 
 
 def test_a_name_is_the_same_in_another_process():
-    code = "from sparsact.experiments import Task; print(Task('e', 1, {'a': 0.1, 'b': 'x'}).name)"
+    code = "from sparsact_papers.experiments import Task; print(Task('e', 1, {'a': 0.1, 'b': 'x'}).name)"
     environment = {**os.environ, "PYTHONHASHSEED": "5"}
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert told.stdout.strip() == Task("e", 1, {"b": "x", "a": 0.1}).name
@@ -192,7 +192,7 @@ def test_rows_are_selected_and_grouped(tmp_path):
 KILLED = """
 import sys
 from measurements import experiment, slow_square, work
-from sparsact.experiments import Store, collect
+from sparsact_papers.experiments import Store, collect
 if __name__ == "__main__":
     collect(work(experiment(slow_square, range(12))), Store(sys.argv[1]), jobs=2)
 """
