@@ -284,10 +284,17 @@ def test_every_command_has_help_with_an_example(capsys, command):
 
 def test_help_shows_no_value_after_a_flag(capsys):
     """As no flag takes one; typer writes the type ``<bool>`` there."""
-    for words in (("--help",), ("fit", "--help"), ("bench", "--help")):
+    for words in (("--help",), ("fit", "--help"), ("reproduce", "--help")):
         out = run(capsys, *words)[1]
         assert "--help" in out
         assert "bool" not in out
+
+
+def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
+    monkeypatch.setattr("sparsact.cli.plain_help.PlainGroup.get_command", lambda *_: None)
+    status, _, err = run(capsys, "reproduce", "--list")
+    assert status == 2
+    assert "part of sparsact-papers, not installed here: pip install sparsact-papers, or ./papers of a checkout." in err
 
 
 def test_a_remedy_can_be_pasted(capsys, tmp_path):
