@@ -16,7 +16,6 @@ API = Path(__file__).parents[1] / "docs" / "api.rst"
 SECTION = re.compile(r"^\.\. currentmodule:: (\S+)$(.*?)(?=^\.\. currentmodule|\Z)", re.MULTILINE | re.DOTALL)
 LISTED = {module: re.findall(r"^   (\w+)$", body, re.MULTILINE) for module, body in SECTION.findall(API.read_text())}
 ELSEWHERE = {  # public to the package alone: tables that its own code reads, and kernels that layers and learners call
-    "sparsact.learners": {"LOADERS"},
     "sparsact.routing": {"EMPTY", "ROUTERS"},
     "sparsact.bounds": {"BOUNDS"},
     "sparsact_papers.experiments": {"MissingRowsError", "chosen", "measure"},
