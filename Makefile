@@ -22,7 +22,7 @@ help:
 	$(PYTHON) -m venv .venv
 
 .venv/sparsact: .venv/bin/python $(SOURCES)
-	$(PIP) --editable ".[report]" --editable papers
+	$(PIP) --editable ".[cli,report]" --editable papers
 	@touch $@
 
 .venv/dev: .venv/bin/python $(SOURCES)
@@ -130,7 +130,7 @@ dist: .venv/dev
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv build/smoke
-	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt "$$(echo dist/*.whl)[cli]"
 	cd build/smoke && bin/python ../../tests/smoke.py
 
 clean:

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["main", "run"]
 
 INTERRUPTED = 130
-EXTRAS = {"torch": "torch", "dask": "dask", "distributed": "dask"}  # of the packages that commands import as they go
+EXTRAS = {  # that bring the packages which commands import
+    "torch": "torch",
+    "dask": "dask",
+    "distributed": "dask",
+    "pyarrow": "table",
+    "rich": "cli",
+    "typer": "cli",
+}
 
 
 def main(args: Sequence[str] | None = None) -> int:

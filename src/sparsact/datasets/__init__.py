@@ -1,5 +1,12 @@
 """Tables on disk as streams of bits, and real data sets of combinatorial features."""
 
+try:
+    import pyarrow as pa  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'sparsact.datasets reads tables with Arrow, which is not installed: pip install "sparsact[table]".'
+    ) from error
+
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.landscapes import (
     Landscape,
