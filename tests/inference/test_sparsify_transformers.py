@@ -161,8 +161,7 @@ def test_the_plan_names_every_block_and_densify_undoes_it(case, method):
     assert torch.equal(logits(sparse, case), logits(dense, case))
 
 
-@pytest.mark.parametrize("method", ["exact", "certified"])
-@pytest.mark.parametrize("case", CASES)
+@case_and_method(CASES, ["exact", "certified"])
 def test_one_token_takes_the_short_way(case, method):
     """What is computed whole for one token is the gate without a screen, and nothing else of a block."""
     _, sparse = sparse_pair(case, method)
@@ -216,7 +215,9 @@ def test_other_weights_are_noticed():
     assert_close(logits(sparse, "llama", IDS[:1, :1]), logits(other, "llama", IDS[:1, :1]))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in ("opt", "llama") else pytest.mark.slow) for case in CASES]
+)
 def test_a_threshold_comes_with_its_error(case):
     dense, sparse = sparse_pair(case, "threshold", error=0.05)
     for choice in plan_of(sparse).choices:
