@@ -105,7 +105,7 @@ format: .venv/dev
 
 audit: .venv/audit
 	$(BIN)/python tests/licences.py
-	$(BIN)/pip-audit --requirement ci.lock --require-hashes --disable-pip
+	$(BIN)/pip-audit --requirement ci.lock --require-hashes --disable-pip --strict
 
 # What CI installs, with hashes: Python 3.11 on Linux x86-64, the CPU build of torch.
 lock: .venv/dev

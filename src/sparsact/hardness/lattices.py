@@ -18,9 +18,9 @@ Basis = NDArray[np.int64]
 
 
 def lll(basis: ArrayLike, delta: float = DELTA) -> tuple[Basis, int]:
-    r"""A reduced basis of a lattice, after Lenstra, Lenstra and Lovasz [1]_.
+    r"""A reduced basis of a lattice, after Lenstra, Lenstra and Lovasz.
 
-    Gram-Schmidt coefficients become at most 1/2 in size, and
+    Gram-Schmidt coefficients become at most 1/2 in size [1]_, and
     :math:`\|b_k^*\|^2 \ge (\delta - \mu_{k,k-1}^2) \|b_{k-1}^*\|^2`.
 
     Parameters
@@ -70,12 +70,12 @@ def lll(basis: ArrayLike, delta: float = DELTA) -> tuple[Basis, int]:
 
 
 def lattice_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> SecretSearch:
-    r"""The secret of rounded labels modulo a prime q, by a short vector of a lattice: the primal attack [1]_.
+    r"""The secret of rounded labels modulo a prime q, by a short vector of a lattice: the primal attack.
 
     A label says :math:`\langle w, y \rangle \bmod q` up to an error of about q / (2 p). Among the vectors
     :math:`Y w \bmod q` the true one is near to the centres c that the labels say, and
     :math:`(c - Y w, M)` is a short vector of the lattice that Kannan's embedding spans. The reduced basis of
-    :func:`lll` contains it if the dimension is small.
+    :func:`lll` contains it if the dimension is small [1]_.
 
     Parameters
     ----------

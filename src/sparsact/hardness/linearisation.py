@@ -66,14 +66,14 @@ def linearisation_samples(m: int, p: int, q: int) -> int:
 
 
 def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> SecretSearch:
-    r"""The secret of rounded labels modulo a prime q, by linearisation after Arora and Ge [1]_.
+    r"""The secret of rounded labels modulo a prime q, by linearisation after Arora and Ge.
 
     A label l leaves a set V_l of floor(q / p) or ceil(q / p) values for the product of vector and secret, so
 
     .. math:: \prod_{v \in V_l} (\langle w, y \rangle - v) \equiv 0 \pmod q
 
     is an equation of degree ``|V_l|`` in w. Each monomial of w becomes an unknown of a linear system over the field of
-    q elements. Samples with ceil(q / p) values, if there are others, are left out: they have more unknowns.
+    q elements [1]_. Samples with ceil(q / p) values, if there are others, are left out: they have more unknowns.
 
     Parameters
     ----------
