@@ -63,6 +63,7 @@ def without_cost(text):
     return [line for line in text.splitlines() if "peak memory" not in line]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
     """One after another, in one folder: the command reads the file that the Python before it has written."""
     monkeypatch.chdir(tmp_path)
@@ -89,6 +90,7 @@ def sessions(text):
             yield command, output.rstrip() + "\n"
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     """A listing with a caption is a file that the examples find; sessions at the console come last, on files left."""

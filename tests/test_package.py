@@ -126,11 +126,12 @@ def sources():
 
 
 def statements(node):
-    """Nodes below a node, without blocks for type checkers."""
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
-            yield child
-            yield from statements(child)
+    """Every statement below a node, at any depth, but those for type checkers."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, field, ()):
+            if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+                yield child
+                yield from statements(child)
 
 
 @cache

@@ -61,7 +61,7 @@ def predicted(channel, i, j):
     if j == 0:
         return channel[i - 1, 0]
     left, above, corner = channel[i, j - 1], channel[i - 1, j], channel[i - 1, j - 1]
-    return int(np.median([left, above, left + above - corner]))
+    return sorted((left, above, left + above - corner))[1]
 
 
 WRITERS = {

@@ -48,7 +48,7 @@ def test_growth_is_the_power():
     np.testing.assert_allclose([found.estimate, found.low, found.high], 0.3, atol=1e-9)
 
 
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_search_stays_in_the_class_and_finds_no_less_than_the_copies(k):
     def share(network):
         W, B = network.scale()

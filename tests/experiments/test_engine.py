@@ -122,7 +122,7 @@ def test_a_row_whose_definition_was_changed_is_passed_over(tmp_path):
     assert changed.n_unreadable == 3
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_task_that_fails_or_dies_does_not_harm_the_others(tmp_path, jobs):
     store, told = Store(tmp_path), []
     wild = experiment(faulty)
@@ -146,7 +146,7 @@ def test_the_neighbours_of_a_task_that_kills_its_worker_are_not_blamed(tmp_path)
 
 def test_a_worker_that_dies_while_rows_are_written_costs_its_own_task_only(tmp_path):
     store, wild = Store(tmp_path), experiment(dies_later, range(3))
-    failures = collect(work(wild), store, jobs=2, finished=lambda task, result: time.sleep(0.7))
+    failures = collect(work(wild), store, jobs=2, finished=lambda task, result: time.sleep(0.3))
     assert [failure.task.parameters["number"] for failure in failures] == [0]
     assert [row["number"] for row in of(store, wild)] == [1, 2]
 

@@ -48,7 +48,7 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     for k in SWEEPS[scale]["k"]:
         yield {"model": "copies", **centre, "k": k, "s": 2 * k, "varied": "k", "seed": 0}
     n, sparsities = SEARCHES[scale]
-    for seed in range(N_SEARCHES):
+    for seed in range(N_SEARCHES[scale]):
         for k in sparsities:
             yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "varied": "all", "seed": seed}
 

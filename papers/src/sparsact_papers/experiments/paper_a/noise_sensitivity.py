@@ -34,7 +34,7 @@ INPUTS = {Scale.SMOKE: (6,), Scale.QUICK: (10,), Scale.FULL: (12, 14, 16)}
 UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 SPARSITIES = (1, 2, 4)
-SEARCHED_INPUTS = {Scale.SMOKE: 6, Scale.QUICK: 8, Scale.FULL: 10}
+SEARCHES = {Scale.SMOKE: (5, (1,)), Scale.QUICK: (8, SPARSITIES), Scale.FULL: (10, SPARSITIES)}  # inputs, active units
 ROUNDING = 1e-9
 
 
@@ -45,9 +45,10 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
             for seed in range(SEEDS[scale]):
                 yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
             yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
-    for k in SPARSITIES:
-        for seed in range(N_SEARCHES):
-            yield {"model": SEARCHED, "n": SEARCHED_INPUTS[scale], "s": 2 * k, "k": k, "seed": seed}
+    n, sparsities = SEARCHES[scale]
+    for k in sparsities:
+        for seed in range(N_SEARCHES[scale]):
+            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:

@@ -15,12 +15,12 @@ import numpy as np
 from sparsact.constructions import random_network
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact_papers.experiments import Rows, Verdict, bounded, needed, range_of
+from sparsact_papers.experiments import Rows, Scale, Verdict, bounded, needed, range_of
 from sparsact_papers.experiments.paper_a.spectral_networks import pairs, with_unit_scale
 
 SEARCHED = "searched"
 SEARCH_STREAM = 6
-N_SEARCHES = 3
+N_SEARCHES = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
 N_RANDOM, STEPS = 3, 1000  # random starts; steps from each start
 WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the steps, in turn
 Share = Callable[[SparselyActivatedNetwork], float]

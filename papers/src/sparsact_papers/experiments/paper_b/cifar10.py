@@ -28,7 +28,7 @@ from sparsact_papers.experiments.task import Parameter
 
 FIGURE = (*TABLE, (DENSE, 1024))
 SIZES: dict[Scale, dict[str, Parameter]] = {
-    Scale.SMOKE: {"n_train": 256, "n_test": 256, "epochs": 1},
+    Scale.SMOKE: {"n_train": 64, "n_test": 64, "epochs": 1},
     Scale.QUICK: {"n_train": 2000, "n_test": 1000, "epochs": 2},
     Scale.FULL: {"n_train": 50_000, "n_test": 10_000, "epochs": 20},
 }
