@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
-SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
+SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
 .PHONY: help demo test test-slow test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
 
@@ -22,11 +22,11 @@ help:
 	$(PYTHON) -m venv .venv
 
 .venv/sparsact: .venv/bin/python $(SOURCES)
-	$(PIP) --editable ".[report]"
+	$(PIP) --editable ".[cli,report]" --editable papers
 	@touch $@
 
 .venv/dev: .venv/bin/python $(SOURCES)
-	$(PIP) --editable ".[dev]"
+	$(PIP) --editable ".[dev]" --editable papers
 	@touch $@ .venv/sparsact
 
 .venv/docs: .venv/sparsact
@@ -115,7 +115,7 @@ lock: .venv/dev
 	    --no-annotate --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file ci.lock
 
 bench: .venv/dev
-	$(BIN)/python -m sparsact bench
+	$(BIN)/python -m benchmarks
 
 reproduce: .venv/sparsact
 	$(BIN)/sparsact reproduce
@@ -130,7 +130,7 @@ dist: .venv/dev
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv build/smoke
-	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt "$$(echo dist/*.whl)[cli]"
 	cd build/smoke && bin/python ../../tests/smoke.py
 
 clean:

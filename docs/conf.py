@@ -65,6 +65,7 @@ import os, tempfile
 import numpy as np
 from sparsact.bounds import *
 from sparsact.datasets import *
+from sparsact_papers.data import *
 from sparsact.fourier import *
 from sparsact.hypercube import *
 os.chdir(tempfile.mkdtemp())
@@ -76,7 +77,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("gallery_style.house_style",),
     "abort_on_example_error": True,
     "backreferences_dir": "gallery/uses",
-    "doc_module": ("sparsact",),
+    "doc_module": ("sparsact", "sparsact_papers"),
     "reference_url": {"sparsact": None},  # names in the code lead to their pages
     "image_srcset": ["2x"],
     "remove_config_comments": True,

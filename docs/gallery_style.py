@@ -7,8 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from cycler import cycler
 
-from sparsact.reports.curves import COLOURS
-from sparsact.reports.style import STYLE
+from sparsact.reports.style import COLOURS, STYLE
 
 ORDER = (
     "plot_landscape.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparsact.benchmarks.table import newest
+from benchmarks.table import newest
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
 CUBE, POL, KIN = "f on a 4-dim subspace of R^64, m=65,536", "pol, 15,000 x 26", "kin40k, 40,000 x 8"

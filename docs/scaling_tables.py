@@ -8,8 +8,8 @@ from math import ceil, log
 from pathlib import Path
 from typing import Any
 
-from sparsact.benchmarks.table import newest
-from sparsact.benchmarks.table.cells import Row, Rows, spread
+from benchmarks.table import newest
+from benchmarks.table.cells import Row, Rows, spread
 from sparsact.distributed.engine import ARITY
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"

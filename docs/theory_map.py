@@ -22,7 +22,7 @@ class Statement:
     label, says, mended
         Its number or place, a gloss in our words, and how its text is mended, empty where it stands as printed.
     names
-        Public names that hold it, below :mod:`sparsact`.
+        Public names that hold it, below :mod:`sparsact` or ``sparsact_papers``.
     tests
         ``"file::function"`` below ``tests/``.
     experiments
@@ -49,9 +49,14 @@ def statements(paper: str) -> tuple[Statement, ...]:
     )
 
 
+def whole(name: str) -> str:
+    """The whole of a name below :mod:`sparsact`, or of one below ``sparsact_papers``, which is whole."""
+    return name if name.startswith("sparsact_papers.") else f"sparsact.{name}"
+
+
 def named(name: str) -> Any:
-    """What a name below :mod:`sparsact` stands for."""
-    module, _, last = f"sparsact.{name}".rpartition(".")
+    """What a name stands for."""
+    module, _, last = whole(name).rpartition(".")
     return getattr(import_module(module), last)
 
 
@@ -77,7 +82,7 @@ def theory_map(folder: Path) -> None:
 def _row(one: Statement) -> list[tuple[bool, str]]:
     left = [f"**{plain(one.label)}.** {plain(one.says)}"]
     left += [f"*Mended:* {plain(one.mended)}"] * bool(one.mended)
-    right = [", ".join(f":obj:`~sparsact.{name}`" for name in one.names)] * bool(one.names)
+    right = [", ".join(f":obj:`~{whole(name)}`" for name in one.names)] * bool(one.names)
     right += [f"*Not implemented.* {plain(one.absent)}"] * bool(one.absent)
     right += [f"Tests: {_listed(one.tests)}"] * bool(one.tests)
     right += [f"Measured: {', '.join(f'``{name}``' for name in one.experiments)}"] * bool(one.experiments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sparsact.experiments import Findings, Outcome, Store, experiments
+from sparsact_papers.experiments import Findings, Outcome, Store, experiments
 
 ROWS = Path(__file__).parents[1] / "results" / "reproduction"
 

@@ -19,7 +19,8 @@ from rich.table import Table
 from sparsact import SparselyActivatedRegressor
 from sparsact.cli import main
 from sparsact.constructions import indexing, uniform
-from sparsact.datasets import data_folder, lower_envelope, random_subspace
+from sparsact.datasets import data_folder
+from sparsact_papers.data import lower_envelope, random_subspace
 
 LANDSCAPES = {
     "protein": ("landscapes/poelwijk2019_eqfp611_2e13.csv.gz", "brightness_combined", "2^13 fluorescent proteins"),

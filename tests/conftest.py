@@ -3,6 +3,7 @@
 import os
 import sys
 
+import pytest
 from hypothesis import settings
 
 # Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
@@ -13,3 +14,9 @@ if sys.platform != "win32":
 settings.register_profile("sparsact", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, max_examples=400)  # of `make test-slow`
 settings.load_profile("sparsact")
+
+
+@pytest.fixture
+def unrendered(monkeypatch):
+    """Figures of pages are plotted, but not rendered, which takes longest: for tests of all else on a page."""
+    monkeypatch.setattr("sparsact.reports.display.to_svg", lambda figure: '<svg viewBox="0 0 1 1"></svg>')

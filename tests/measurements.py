@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparsact.experiments import Claim, Experiment, Outcome, Scale, Verdict
+from sparsact_papers.experiments import Claim, Experiment, Outcome, Scale, Verdict
 
 
 def square(*, number, seed):
@@ -42,7 +42,7 @@ def beside_a_killer(*, number, seed):
 def dies_later(*, number, seed):
     """The first kills its process, when its neighbour has long been done."""
     if number == 0:
-        time.sleep(0.5)
+        time.sleep(0.2)
         os._exit(9)
     return square(number=number, seed=seed)
 

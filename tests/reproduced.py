@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sparsact.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Task, Verdict, experiments, measure
+from sparsact_papers.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Task, Verdict, experiments, measure
 
 LINE = experiments()["one-dimension"]
 HOSTILE = '<script>alert(1)</script> & "quotes"'

@@ -18,7 +18,8 @@ def environment(folder: str, package: str) -> None:
     """Make the environment: a ``.pth`` file lists the package, then the packages of this interpreter."""
     venv.create(folder, clear=True)
     (packages,) = Path(folder).glob("lib/python*/site-packages")
-    lines = [str(Path(package).resolve()), sysconfig.get_path("purelib")]
+    papers = Path(__file__).parents[1] / "papers" / "src"
+    lines = [str(Path(package).resolve()), str(papers), sysconfig.get_path("purelib")]
     (packages / "sanitized.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

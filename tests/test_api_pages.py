@@ -16,10 +16,9 @@ API = Path(__file__).parents[1] / "docs" / "api.rst"
 SECTION = re.compile(r"^\.\. currentmodule:: (\S+)$(.*?)(?=^\.\. currentmodule|\Z)", re.MULTILINE | re.DOTALL)
 LISTED = {module: re.findall(r"^   (\w+)$", body, re.MULTILINE) for module, body in SECTION.findall(API.read_text())}
 ELSEWHERE = {  # public to the package alone: tables that its own code reads, and kernels that layers and learners call
-    "sparsact.learners": {"LOADERS"},
     "sparsact.routing": {"EMPTY", "ROUTERS"},
     "sparsact.bounds": {"BOUNDS"},
-    "sparsact.experiments": {"MissingRowsError", "chosen", "measure"},
+    "sparsact_papers.experiments": {"MissingRowsError", "chosen", "measure"},
     "sparsact.kernels": {
         *("ActiveCounts", "active_units", "count_active", "flip_differences", "flip_squares", "gather_dot"),
         *("gather_sum", "max_threads", "network_values", "ranked_gram", "scatter_outer", "subsets_in_order"),

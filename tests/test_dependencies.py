@@ -29,6 +29,9 @@ EXTRAS = (
     "dask",
     "transformers",
     "usearch",
+    "pyarrow",
+    "rich",
+    "typer",
 )
 IMPORTED_AS = {"scikit_learn": "sklearn"}
 BROUGHT_ALONG = {"joblib", "threadpoolctl"}  # by scikit-learn
@@ -40,8 +43,8 @@ def named(requirements):
     return {IMPORTED_AS.get(name, name) for name in names}
 
 
-def test_seven_packages_are_installed():
-    wanted = {"numpy", "scipy", "sklearn", "safetensors", "pyarrow", "rich", "typer"}
+def test_four_packages_are_installed():
+    wanted = {"numpy", "scipy", "sklearn", "safetensors"}
     assert named(PROJECT["dependencies"]) == wanted
 
 
@@ -51,9 +54,9 @@ def test_every_import_is_of_a_declared_package():
     for extra in ("all", "dev", "docs", "test"):
         del extras[extra]
     declared = named(PROJECT["dependencies"]).union(
-        BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact"}, *extras.values()
+        BROUGHT_ALONG, sys.stdlib_module_names, {"sparsact", "sparsact_papers", "benchmarks"}, *extras.values()
     )
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in (path for folder in ("src", "papers/src", "benchmarks") for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
@@ -84,11 +87,37 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Present
 """
 
 
-def without_extras(code, folder):
-    """Run a program in which no optional package can be imported."""
+def without_extras(code, folder, but=("pyarrow", "rich", "typer")):
+    """Run a program in which no optional package can be imported, but those of the command."""
     env = os.environ | {"PYTHONPATH": str(Path(sparsact.__file__).parents[1])}
-    words = [sys.executable, "-c", BLOCKED + code]
+    words = [sys.executable, "-c", BLOCKED.replace(str(EXTRAS), str(tuple(set(EXTRAS) - set(but)))) + code]
     return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_learners_need_no_extra_and_the_command_says_which(tmp_path):
+    done = without_extras(
+        """
+import numpy as np
+import sparsact
+rng = np.random.default_rng(0)
+X, y = rng.integers(0, 2, (97, 5)), rng.normal(size=97)
+for model in (sparsact.LowDegreeRegressor(2), sparsact.LSHRegressor(), sparsact.DSMRegressor(8, 4)):
+    model.fit(X, y).save("m.sparsact")
+    assert np.array_equal(sparsact.load("m.sparsact").predict(X), model.predict(X))
+assert sparsact.constructions.parity([0, 2], 5).certify().exact
+from sparsact import cli
+assert cli.main(["--help"]) == 2
+try:
+    sparsact.datasets
+except ImportError as error:
+    print(error)
+""",
+        tmp_path,
+        but=(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'sparsact[cli]'" in done.stderr
+    assert 'pip install "sparsact[table]"' in done.stdout
 
 
 def test_everything_but_reports_and_torch_works_without_extras(tmp_path):

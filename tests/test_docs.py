@@ -22,14 +22,17 @@ PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *R
 PAGES = sorted(ROOT.glob("docs/*.rst"))
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
-FOLDERS = "src|tests|docs|examples"
+FOLDERS = "src|papers|benchmarks|tests|docs|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
 LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-SOURCES = [ROOT, ROOT / "src/sparsact", *(path for path in (ROOT / "src").rglob("*") if path.is_dir())]
+SOURCES = [
+    ROOT,
+    *(path for name in ("src", "papers/src", "benchmarks") for path in (ROOT / name).rglob("*") if path.is_dir()),
+]
 
-WITH_EXAMPLES = "constructions certificate dsm fourier inference layers learners routing"
+WITH_EXAMPLES = "constructions certificate fourier inference layers learners routing"
 RECORDS = {  # made by functions and classes whose examples show them
     "Activation",
     "Block",
@@ -60,6 +63,7 @@ def without_cost(text):
     return [line for line in text.splitlines() if "peak memory" not in line]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
     """One after another, in one folder: the command reads the file that the Python before it has written."""
     monkeypatch.chdir(tmp_path)
@@ -86,6 +90,7 @@ def sessions(text):
             yield command, output.rstrip() + "\n"
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     """A listing with a caption is a file that the examples find; sessions at the console come last, on files left."""

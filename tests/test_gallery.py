@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
-QUICK = {"plot_circuit", "plot_landscape"}
+QUICK = {"plot_landscape"}
 SHOW = "ignore:FigureCanvasAgg is non-interactive"  # plt.show() where there is no window
 links = runpy.run_path(str(ROOT / "docs" / "check_links.py"))
 

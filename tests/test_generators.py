@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import sparsact as sa
+from sparsact_papers import data
 
 NET, WIDE = sa.constructions.indexing(2), sa.SparselyActivatedNetwork([1.0], np.ones((1, 20)), [3.0])
 ROWS, SIGNS = sa.hypercube.points(4), sa.hypercube.points(4)[:, 0]
-DATA, CUBE = sa.datasets, sa.datasets.Cube(2)
-POLYNOMIAL = DATA.Polynomial(2, 1, [0.0, 1.0, 2.0])
+CUBE = data.Cube(2)
+POLYNOMIAL = data.Polynomial(2, 1, [0.0, 1.0, 2.0])
 PARITY = sa.hardness.parity_distribution((0, 2), 5)
 DRAWING = {
     "random network": lambda rng: sa.constructions.random_network(7, 3, 1, rng=rng),
@@ -32,16 +33,16 @@ DRAWING = {
     "contest": lambda rng: sa.hardness.parity_contest(5, (0, 2), rng=rng),
     "statistical queries": lambda rng: sa.hardness.StatisticalQueryOracle(PARITY, 0.1, rng=rng),
     "heavy": lambda rng: sa.hardness.heavy_coefficients(sa.hardness.MembershipOracle(NET, 6), 0.9, rng=rng),
-    "polynomial": lambda rng: DATA.random_polynomial(2, 3, rng=rng),
-    "hypercube function": lambda rng: DATA.random_hypercube(2, rng=rng),
-    "composed": lambda rng: DATA.random_composed(POLYNOMIAL, 3, rng=rng),
-    "cones": lambda rng: DATA.random_cones(DATA.Subspace([[1.0], [0.0]]), 0.3, rng=rng),
-    "cosines": lambda rng: DATA.random_analytic(1, 0.01, rng=rng),
-    "subspace": lambda rng: DATA.random_subspace(3, 2, rng=rng),
-    "diagonal subspace": lambda rng: DATA.diagonal_subspace(3, 2, rng=rng),
+    "polynomial": lambda rng: data.random_polynomial(2, 3, rng=rng),
+    "hypercube function": lambda rng: data.random_hypercube(2, rng=rng),
+    "composed": lambda rng: data.random_composed(POLYNOMIAL, 3, rng=rng),
+    "cones": lambda rng: data.random_cones(data.Subspace([[1.0], [0.0]]), 0.3, rng=rng),
+    "cosines": lambda rng: data.random_analytic(1, 0.01, rng=rng),
+    "subspace": lambda rng: data.random_subspace(3, 2, rng=rng),
+    "diagonal subspace": lambda rng: data.diagonal_subspace(3, 2, rng=rng),
     "points": lambda rng: CUBE.sample(3, rng=rng),
-    "rotation": lambda rng: DATA.Torus(4).rotated(rng=rng),
-    "description": lambda rng: DATA.describe(POLYNOMIAL, CUBE, rng=rng),
+    "rotation": lambda rng: data.Torus(4).rotated(rng=rng),
+    "description": lambda rng: data.describe(POLYNOMIAL, CUBE, rng=rng),
     "complexity": lambda rng: sa.rademacher.lower_complexity([[1.0], [-1.0]], 1, rng=rng),
 }
 

@@ -8,48 +8,53 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import cache
+from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 import sparsact
+from sparsact import registry
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
 OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every machine can install, by who needs them
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
-# Each folder or module, and what it may import of the package besides itself.
+# Each folder or module, and what it may import of the package besides itself, inside functions too.
 GROUND = {"hypercube", "checks", "lift", "kernels", "files", "memory", "storage", "_version"}
+NETWORKS = GROUND | {"exact_sign", "network", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
+    "registry": set(),  # names what stands above as text
     "hypercube": set(),
-    "checks": {"hypercube"},
     "exact_sign": set(),
-    "lift": {"hypercube", "checks"},
-    "kernels": {"hypercube"},
     "files": set(),
     "transaction": set(),
     "memory": set(),
-    "storage": {"_version", "files", "learners", "network"},  # the last two inside `load` alone
-    "network": GROUND | {"exact_sign", "fourier", "certificate"},  # the last two inside methods that stand for them
+    "checks": {"hypercube"},
+    "kernels": {"hypercube"},
+    "lift": {"hypercube", "checks"},
+    "storage": {"_version", "files", "registry"},
+    "network": GROUND | {"exact_sign", "registry"},
     "fourier": GROUND | {"network"},
-    "certificate": GROUND | {"exact_sign", "network", "fourier"},
+    "certificate": NETWORKS,
     "constructions": GROUND | {"exact_sign", "network"},
     "bounds": GROUND | {"network", "fourier"},
     "rademacher": GROUND | {"network", "fourier", "bounds"},
-    "learners": GROUND | {"transaction", "exact_sign", "network", "fourier", "certificate", "bounds", "routing"},
-    "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
     "routing": GROUND,
+    "learners": NETWORKS | {"transaction", "certificate", "bounds", "routing"},
+    "hardness": GROUND | {"network", "fourier", "constructions", "learners"},
     "layers": GROUND | {"routing"},
     "inference": GROUND | {"routing", "layers"},
-    "dsm": GROUND | {"routing", "learners"},
     "datasets": GROUND | {"fourier"},
     "distributed": GROUND | {"learners", "datasets"},
-    "experiments": GROUND
-    | {"network", "fourier", "certificate", "constructions", "bounds", "rademacher", "learners", "hardness"}
-    | {"routing", "layers", "inference", "dsm", "datasets"},
-    "tables": GROUND | {"datasets"},
+    "reports": {"files", "network"},
+    "cli": NETWORKS
+    | {"certificate", "constructions", "bounds", "learners", "inference", "datasets", "distributed", "reports"},
+    "__main__": {"cli"},
 }
 
 
@@ -113,53 +118,74 @@ def test_the_import_is_quick():
     assert statistics.median(took["import sparsact"]) - statistics.median(took["pass"]) < 0.5
 
 
+@cache
+def sources():
+    """Every module of the library but its first, by name."""
+    paths = {path: path.relative_to(SOURCE.parent).with_suffix("").parts for path in SOURCE.rglob("*.py")}
+    return {".".join(parts).removesuffix(".__init__"): path for path, parts in paths.items()}
+
+
+def statements(node):
+    """Every statement below a node, at any depth, but those for type checkers."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, field, ()):
+            if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+                yield child
+                yield from statements(child)
+
+
+@cache
 def imports():
-    """(importing part, imported part, where) of every import inside the package that is not for type hints alone."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        inside = path.relative_to(SOURCE)
-        if inside.name == "__init__.py" and len(inside.parts) == 1:
-            continue
-        part = inside.parts[0].removesuffix(".py")
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
+    """(importing module, imported module, line) of every import of the library in itself that is run."""
+    found = []
+    for name, path in sources().items():
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
-                assert not node.level, f"{inside}:{node.lineno}: a relative import"
-                module = node.module or ""
-                names = [f"sparsact.{a.name}" for a in node.names] if module == "sparsact" else [module]
+                assert not node.level, f"{name}:{node.lineno}: a relative import"
+                inside = (f"{node.module}.{alias.name}" for alias in node.names)
+                names = [one if one in sources() else node.module for one in inside]
             elif isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             else:
                 continue
-            for name in names:
-                if name.startswith("sparsact."):
-                    yield part, name.split(".")[1], f"{inside}:{node.lineno}"
+            found += [(name, imported, node.lineno) for imported in names]
+    return found
+
+
+def part_of(module):
+    return module.split(".")[1]
 
 
 def test_imports_point_one_way():
-    for part, imported, where in imports():
-        if imported == part:
+    """Between the parts of the library, without an exception; the other packages import it, and it imports neither."""
+    for module, imported, line in imports():
+        above = imported.split(".")[0] in ("sparsact_papers", "benchmarks")
+        assert not above, f"{module}:{line}: the library must not import {imported}"
+        if module == "sparsact" or not imported.startswith("sparsact.") or part_of(module) == part_of(imported):
             continue
-        if imported in ("cli", "reports", "benchmarks"):
-            assert part in ("cli", "__main__"), f"{where}: only the command may import {imported}"
-        if part in MAY_IMPORT:
-            assert imported in MAY_IMPORT[part], f"{where}: {part} must not import {imported}"
+        assert part_of(imported) in MAY_IMPORT[part_of(module)], f"{module}:{line} must not import {imported}"
+    assert {part_of(module) for module in sources() if module != "sparsact"} == set(MAY_IMPORT)
+    TopologicalSorter(MAY_IMPORT).prepare()  # a CycleError, where parts might import one another
 
 
-@pytest.mark.parametrize(
-    ("module", "above"), [("storage", ("learners", "network")), ("network", ("fourier", "certificate"))]
-)
-def test_what_stands_above_is_imported_late(module, above):
-    tree = ast.parse((SOURCE / f"{module}.py").read_text())
-    top = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    names = {f"{node.module}.{alias.name}" for node in top for alias in node.names}
-    assert not [name for name in names if name.startswith(tuple(f"sparsact.{part}" for part in above))]
+def test_no_modules_stand_in_a_circle():
+    graph = {name: set() for name in sources()}
+    for module, imported, _ in imports():
+        if module != "sparsact" and imported in graph and imported != "sparsact":
+            graph[module].add(imported)
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("place", [registry.CERTIFY, registry.NETWORK_SPECTRUM, *chain(*registry.MODELS.values())])
+def test_the_door_upward_leads_somewhere(place):
+    assert callable(registry.find(place))
 
 
 def modules():
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path.name == "__main__.py":
-            continue
-        yield ".".join(("sparsact", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    for folder in (ROOT / "src", ROOT / "papers" / "src", ROOT):
+        for path in sorted(folder.glob("sparsact*/**/*.py" if folder != ROOT else "benchmarks/**/*.py")):
+            if path.name != "__main__.py":
+                yield ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
 
 
 @pytest.mark.parametrize("name", list(modules()))

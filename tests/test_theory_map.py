@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparsact.bounds import BOUNDS
-from sparsact.experiments import experiments
+from sparsact_papers.experiments import experiments
 
 TESTS = Path(__file__).parent
 DOCS = TESTS.parent / "docs"
@@ -113,4 +113,4 @@ def test_the_tables_are_written(theory_map, paper, tmp_path):
     text = (tmp_path / f"theory_map_{paper}.rst").read_text(encoding="utf-8")
     assert text.count("   * - | **") == len(theory_map.statements(paper))
     for one in theory_map.statements(paper):
-        assert f":obj:`~sparsact.{one.names[0]}`" in text if one.names else one.absent[:20] in text
+        assert f":obj:`~{theory_map.whole(one.names[0])}`" in text if one.names else one.absent[:20] in text

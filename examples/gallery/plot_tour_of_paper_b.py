@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.neighbors import KNeighborsRegressor
 
 import sparsact as sa
-from sparsact import dsm, routing
-from sparsact.datasets import lower_envelope, random_subspace
+from sparsact import routing
+from sparsact_papers import dsm
+from sparsact_papers.data import lower_envelope, random_subspace
 
 rng = np.random.default_rng(0)
 

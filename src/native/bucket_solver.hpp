@@ -66,8 +66,9 @@ class BucketSolver {
     // there.
     Reals& factor(std::size_t a, std::size_t b) { return gram(b, a); }
 
-    // Rounding moves a pivot by about epsilon / lambda of its diagonal entry, lambda the least eigenvalue of the
-    // correlations before it: at least about the product of the pivots' shares, and at least the penalty's.
+    // Rounding moves a pivot by about epsilon / lambda of its diagonal entry, lambda the least eigenvalue of
+    // the correlations before it: at least about the product of the pivots' shares, and at least the
+    // penalty's.
     void factor() {
         const Reals one = Reals{} + 1.0;
         Reals largest{}, shares = one;

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact import kernels, storage
+from sparsact import kernels, registry, storage
 from sparsact.checks import check_exact, check_overflow, checked_columns, checked_points, checked_reals, checked_weights
 from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
 
@@ -204,14 +204,12 @@ class SparselyActivatedNetwork:
 
     def certify(self, method: str = "auto", **options: Any) -> Certificate:
         """The most units that any input can switch on; see :func:`sparsact.certificate.certify`."""
-        from sparsact.certificate import certify  # late: it stands above this module
-
-        return certify(self, method, **options)
+        certificate: Certificate = registry.find(registry.CERTIFY)(self, method, **options)
+        return certificate
 
     def __spectrum__(self) -> Spectrum:
-        from sparsact.fourier.networks import spectrum_of_network  # late: it stands above this module
-
-        return spectrum_of_network(self)
+        spectrum: Spectrum = registry.find(registry.NETWORK_SPECTRUM)(self)
+        return spectrum
 
     # ---- elsewhere ----
 
@@ -244,7 +242,8 @@ class SparselyActivatedNetwork:
         return f"<SparselyActivatedNetwork of {self.s} units on {self.n} inputs ({kind}), W = {W:.4g}, B = {B:.4g}>"
 
 
-def _load(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyActivatedNetwork:
+def load_network(make: Any, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyActivatedNetwork:
+    """The network that :meth:`SparselyActivatedNetwork.save` wrote; ``make`` is its class."""
     s, n = state["shape"]
     if "W" in arrays:
         W: Weights = arrays["W"]
@@ -257,8 +256,5 @@ def _load(state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyAct
             raise ValueError("rows that end before they begin")
     if W.shape != (s, n):
         raise ValueError(f"weights of shape {W.shape} where {(s, n)} was promised")
-    return SparselyActivatedNetwork(arrays["u"], W, arrays["b"])
-
-
-LOADERS = {SparselyActivatedNetwork.__name__: _load}
-"""How a network's file becomes a network."""
+    network: SparselyActivatedNetwork = make(arrays["u"], W, arrays["b"])
+    return network

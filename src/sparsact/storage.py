@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from sparsact import files
+from sparsact import files, registry
 from sparsact._version import __version__
 
 SCHEMA = 1
@@ -130,17 +130,15 @@ def load(path: str | Path) -> Any:
     <SparselyActivatedNetwork of 4 units on 6 inputs (sparse, 12 weights), W = 1.5, B = 1.5>
     """
     kind, state, arrays = read(path)
-    from sparsact import learners, network  # late: loading a file is the only reason to import the models here
-
     if kind == UNFINISHED_FIT:
         raise ModelFileError(
             f"{path} holds no model but an unfinished fit; go on with the words that began it and this file: "
             f"sparsact fit ... --resume {path}"
         )
-    loaders = network.LOADERS | learners.LOADERS
-    if kind not in loaders:
+    if kind not in registry.MODELS:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
+    make, loader = map(registry.find, registry.MODELS[kind])
     try:
-        return loaders[kind](state, arrays)
+        return loader(make, state, arrays)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError, RecursionError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

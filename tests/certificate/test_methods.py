@@ -38,7 +38,7 @@ def check(certificate, network, X):
 @pytest.mark.parametrize("method", METHODS)
 def test_brute_force(kind, method):
     rng = np.random.default_rng(7)
-    for n, s in ((1, 3), (4, 2), (4, 7), (6, 5), (7, 9)):
+    for n, s in ((1, 3), (4, 7), (6, 5)):
         network = random_network(kind, s, n, rng)
         check(network.certify(method), network, points(n))
 

@@ -126,6 +126,7 @@ def test_text_targets_are_classes_without_being_told(capsys, folder):
     assert fit_json(capsys, folder / "kinds.csv", "--target", "kind")["task"] == "classification"
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     words = ("--target", "y", "--target", "z", "--report", tmp_path / "r.html", "--out", tmp_path / "m.sparsact")
     told = fit_json(capsys, folder / "two.csv", *words)
@@ -284,10 +285,17 @@ def test_every_command_has_help_with_an_example(capsys, command):
 
 def test_help_shows_no_value_after_a_flag(capsys):
     """As no flag takes one; typer writes the type ``<bool>`` there."""
-    for words in (("--help",), ("fit", "--help"), ("bench", "--help")):
+    for words in (("--help",), ("fit", "--help"), ("reproduce", "--help")):
         out = run(capsys, *words)[1]
         assert "--help" in out
         assert "bool" not in out
+
+
+def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
+    monkeypatch.setattr("sparsact.cli.plain_help.PlainGroup.get_command", lambda *_: None)
+    status, _, err = run(capsys, "reproduce", "--list")
+    assert status == 2
+    assert "part of sparsact-papers, not installed here: pip install sparsact-papers, or ./papers of a checkout." in err
 
 
 def test_a_remedy_can_be_pasted(capsys, tmp_path):
@@ -298,6 +306,7 @@ def test_a_remedy_can_be_pasted(capsys, tmp_path):
     assert err.endswith("leave it out with --ignore 'free text'.\n")
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsys, tmp_path):
     rows = "".join(f"n{i},{i % 2},{1 - i % 2},{i % 3 * 1.5},{i % 2 + i % 7}\n" for i in range(90))
     (tmp_path / "t.csv").write_text("name,a,b,y_other,y_1\n" + rows)
@@ -380,6 +389,7 @@ def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(caps
     assert list(target["influences"].values()) == pytest.approx(spectrum.influences().tolist())
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys, tmp_path):
     """One of three letters as three columns, and a column that is constant: every product of these has others."""
     rng = np.random.default_rng(6)

@@ -179,10 +179,13 @@ def test_a_saved_model_predicts_new_tables_with_the_scales_of_the_first(capsys, 
     assert run(capsys, "predict", model, folder / "noise.csv")[0] == 2  # other columns
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(("file", "target"), [("places", "place"), ("sides", "side")])
 def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, target):
     model, report = tmp_path / "m.sparsact", tmp_path / "r.html"
-    told = fit_json(capsys, folder / f"{file}.csv", "--target", target, "--out", model, "--report", report)
+    told = fit_json(
+        capsys, folder / f"{file}.csv", "--target", target, "--folds", 3, "--out", model, "--report", report
+    )
     assert (told["kind"], told["task"]) == ("lsh", "classification")
     assert told["accuracy"] > 0.93
     assert told["lsh"]["coverage"] == []
@@ -199,8 +202,9 @@ def test_classes_are_learned_by_hash_tables(capsys, folder, tmp_path, file, targ
     assert "What each class consists of" not in page
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_several_targets_are_scored_one_by_one(capsys, folder, tmp_path):
-    told = fit_json(capsys, folder / "two.csv", "--target", "y", "--target", "z", "--report", tmp_path / "r.html")
+    told = fit_json(capsys, folder / "two.csv", "-t", "y", "-t", "z", "--folds", 3, "--report", tmp_path / "r.html")
     assert told["kind"] == "lsh"
     assert [target["name"] for target in told["targets"]] == ["y", "z"]
     assert all(target["r2"] > 0.9 for target in told["targets"])

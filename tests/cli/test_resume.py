@@ -256,7 +256,7 @@ def test_kill_9_at_any_moment_changes_nothing(folder, tmp_path, kills):
     statistic, model = tmp_path / "s", tmp_path / "m"
     words += ["--resume", str(statistic), "--keep-every", "0", "--out", str(model)]
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(kills), "1.0", *words], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", KILLED, str(kills), "0.7", *words], capture_output=True, text=True, env=environment
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(set(done.stdout.split())) == 1

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sparsact.datasets import Cube, Multilinear, Polynomial, composed, describe, random_hypercube, random_subspace
 from sparsact.fourier import walsh_hadamard
+from sparsact_papers.data import Cube, Multilinear, Polynomial, composed, describe, random_hypercube, random_subspace
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,8 +3,8 @@ import os
 import numpy as np
 import pytest
 
-from sparsact.datasets import load_cifar10
-from sparsact.datasets.images import TEST, TRAIN, cifar10_missing, decoded
+from sparsact_papers.data import load_cifar10
+from sparsact_papers.data.images import TEST, TRAIN, cifar10_missing, decoded
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
@@ -61,7 +61,7 @@ def predicted(channel, i, j):
     if j == 0:
         return channel[i - 1, 0]
     left, above, corner = channel[i, j - 1], channel[i - 1, j], channel[i - 1, j - 1]
-    return int(np.median([left, above, left + above - corner]))
+    return sorted((left, above, left + above - corner))[1]
 
 
 WRITERS = {

@@ -4,7 +4,7 @@ import os
 import numpy as np
 import pytest
 
-from sparsact.datasets import load_tabular
+from sparsact_papers.data import load_tabular
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.preprocessing import PolynomialFeatures
 
-from sparsact.datasets import (
+from sparsact.fourier import walsh_hadamard
+from sparsact.hypercube import points
+from sparsact_papers.data import (
     Composed,
     CosineSeries,
     Cube,
@@ -27,8 +29,6 @@ from sparsact.datasets import (
     random_polynomial,
     random_subspace,
 )
-from sparsact.fourier import walsh_hadamard
-from sparsact.hypercube import points
 
 
 def drawn(seed):

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from sparsact.datasets import load_tinyshakespeare
+from sparsact_papers.data import load_tinyshakespeare
 
 
 @pytest.mark.skipif("SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data")

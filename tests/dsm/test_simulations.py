@@ -7,8 +7,8 @@ import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 from sparsact import LSHRegressor
-from sparsact.dsm import from_interpolation, from_lsh, from_nearest, from_scaling, from_switch, stack
 from sparsact.routing import BlockTop1, Switch
+from sparsact_papers.dsm import from_interpolation, from_lsh, from_nearest, from_scaling, from_switch, stack
 
 
 @pytest.fixture

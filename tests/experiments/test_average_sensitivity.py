@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 
 from sparsact.bounds import average_sensitivity_bound_paper
-from sparsact.experiments import Row, Rows
-from sparsact.experiments.paper_a.average_sensitivity import (
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import points
+from sparsact_papers.experiments import Row, Rows
+from sparsact_papers.experiments.paper_a.average_sensitivity import (
     EXPERIMENT,
     growth,
     measure,
 )
-from sparsact.experiments.paper_a.spectral_networks import network_of
-from sparsact.experiments.paper_a.worst_networks import worst_network
-from sparsact.fourier import Spectrum
-from sparsact.hypercube import points
+from sparsact_papers.experiments.paper_a.spectral_networks import network_of
+from sparsact_papers.experiments.paper_a.worst_networks import worst_network
 
 
 def row(model, varied, sensitivity, seed=0, lemma_9=50.0, sharper=4.0, **sizes):
@@ -48,7 +48,7 @@ def test_growth_is_the_power():
     np.testing.assert_allclose([found.estimate, found.low, found.high], 0.3, atol=1e-9)
 
 
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_search_stays_in_the_class_and_finds_no_less_than_the_copies(k):
     def share(network):
         W, B = network.scale()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sparsact.experiments import bucket_scalars
-from sparsact.experiments.bucket_scalars import Training, bucket_means, shrunken_means, trained_scalars
 from sparsact.learners.dsm.rmsprop import RMSProp
+from sparsact_papers.experiments import bucket_scalars
+from sparsact_papers.experiments.bucket_scalars import Training, bucket_means, shrunken_means, trained_scalars
 
 N_ROWS, N_BUCKETS, BATCH, EPOCHS = 53, 11, 8, 4  # buckets 9 and 10 stay empty; the last batch has 5 rows
 

@@ -3,13 +3,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sparsact.datasets import Images
-from sparsact.experiments import Rows, Scale
-from sparsact.experiments.paper_b import cifar10
-from sparsact.experiments.paper_b.cifar10 import EXPERIMENT, FIGURE
-from sparsact.experiments.paper_b.cifar10_verdicts import HALF, TABLE, TIMES
-from sparsact.experiments.rows import Row
-from sparsact.reports.paper_b.cifar10 import CHARTS
+from sparsact_papers.data import Images
+from sparsact_papers.experiments import Rows, Scale
+from sparsact_papers.experiments.paper_b import cifar10
+from sparsact_papers.experiments.paper_b.cifar10 import EXPERIMENT, FIGURE
+from sparsact_papers.experiments.paper_b.cifar10_verdicts import HALF, TABLE, TIMES
+from sparsact_papers.experiments.rows import Row
+from sparsact_papers.reports.paper_b.cifar10 import CHARTS
 
 
 def rows(gains, *, n_seeds=3, cells=FIGURE, base=70.0, noise=0.05):

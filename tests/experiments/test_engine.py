@@ -17,7 +17,7 @@ import psutil
 import pytest
 from measurements import beside_a_killer, counted, dies_later, experiment, faulty, slow_square, square, work
 
-from sparsact.experiments import Failure, Findings, Outcome, Rows, Scale, Store, Task, collect, measure
+from sparsact_papers.experiments import Failure, Findings, Outcome, Rows, Scale, Store, Task, collect, measure
 
 SQUARES = experiment(square)
 
@@ -49,7 +49,7 @@ def test_a_name_depends_on_the_definition_and_on_nothing_else():
 
 
 def test_a_name_is_the_same_in_another_process():
-    code = "from sparsact.experiments import Task; print(Task('e', 1, {'a': 0.1, 'b': 'x'}).name)"
+    code = "from sparsact_papers.experiments import Task; print(Task('e', 1, {'a': 0.1, 'b': 'x'}).name)"
     environment = {**os.environ, "PYTHONHASHSEED": "5"}
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert told.stdout.strip() == Task("e", 1, {"b": "x", "a": 0.1}).name
@@ -122,7 +122,7 @@ def test_a_row_whose_definition_was_changed_is_passed_over(tmp_path):
     assert changed.n_unreadable == 3
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_task_that_fails_or_dies_does_not_harm_the_others(tmp_path, jobs):
     store, told = Store(tmp_path), []
     wild = experiment(faulty)
@@ -146,7 +146,7 @@ def test_the_neighbours_of_a_task_that_kills_its_worker_are_not_blamed(tmp_path)
 
 def test_a_worker_that_dies_while_rows_are_written_costs_its_own_task_only(tmp_path):
     store, wild = Store(tmp_path), experiment(dies_later, range(3))
-    failures = collect(work(wild), store, jobs=2, finished=lambda task, result: time.sleep(0.7))
+    failures = collect(work(wild), store, jobs=2, finished=lambda task, result: time.sleep(0.3))
     assert [failure.task.parameters["number"] for failure in failures] == [0]
     assert [row["number"] for row in of(store, wild)] == [1, 2]
 
@@ -192,7 +192,7 @@ def test_rows_are_selected_and_grouped(tmp_path):
 KILLED = """
 import sys
 from measurements import experiment, slow_square, work
-from sparsact.experiments import Store, collect
+from sparsact_papers.experiments import Store, collect
 if __name__ == "__main__":
     collect(work(experiment(slow_square, range(12))), Store(sys.argv[1]), jobs=2)
 """

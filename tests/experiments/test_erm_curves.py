@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsact.experiments import Row, Rows, Scale
-from sparsact.experiments.paper_a import class_learners
-from sparsact.experiments.paper_a import erm_curves as experiment
-from sparsact.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
-from sparsact.experiments.paper_a.erm_curves import NOISE, RANDOM, UNIFORM
+from sparsact_papers.experiments import Row, Rows, Scale
+from sparsact_papers.experiments.paper_a import class_learners
+from sparsact_papers.experiments.paper_a import erm_curves as experiment
+from sparsact_papers.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
+from sparsact_papers.experiments.paper_a.erm_curves import NOISE, RANDOM, UNIFORM
 
 TASK: dict[str, Any] = {
     "target": RANDOM,

@@ -6,10 +6,10 @@ import time
 import pytest
 from reproduced import rows_of
 
-from sparsact.experiments import Findings, Outcome, Rows, Scale, Store, collect, experiments, measure
 from sparsact.reports.display import Display
 from sparsact.reports.frame import n_rows
-from sparsact.reports.reproduction import PAPERS, charts
+from sparsact_papers.experiments import Findings, Outcome, Rows, Scale, Store, collect, experiments, measure
+from sparsact_papers.reports.reproduction import PAPERS, charts
 
 EXPERIMENTS = list(experiments().values())
 NAMES = [experiment.name for experiment in EXPERIMENTS]

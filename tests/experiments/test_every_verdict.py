@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from reproduced import rows_of
 
-from sparsact.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Store, experiments
+from sparsact_papers.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Store, experiments
 
 KEPT = Path(__file__).parents[2] / "results" / "reproduction"
 SEEDS = 3  # the mutated rows are those of a few seeds

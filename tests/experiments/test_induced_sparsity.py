@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from reproduced import made_up
 
-from sparsact.experiments import Rows, Scale, characters
-from sparsact.experiments.practice.induced_sparsity import EXPERIMENT
-from sparsact.experiments.practice.induced_sparsity_claims import MODELS, PLAIN, STRONG, TOP_K, WEAK
-from sparsact.reports.practice.induced_sparsity import CHARTS
+from sparsact_papers.experiments import Rows, Scale, characters
+from sparsact_papers.experiments.practice.induced_sparsity import EXPERIMENT
+from sparsact_papers.experiments.practice.induced_sparsity_claims import MODELS, PLAIN, STRONG, TOP_K, WEAK
+from sparsact_papers.reports.practice.induced_sparsity import CHARTS
 
 SIZES = {"n_layers": 2, "hidden": 100}
 DENSITIES = {PLAIN: 0.4, WEAK: 0.1, STRONG: 0.05, TOP_K: 0.0625}
@@ -51,7 +51,7 @@ def test_the_frames_hold_the_numbers_of_the_rows():
 @pytest.fixture
 def short_text(monkeypatch):
     torch = pytest.importorskip("torch")
-    from sparsact.inference.training import CharacterText
+    from sparsact_papers.training import CharacterText
 
     drawn = torch.randint(97, 104, (900,), generator=torch.Generator().manual_seed(0))
     made = CharacterText.of("".join(chr(character) for character in drawn))

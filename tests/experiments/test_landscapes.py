@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from reproduced import made_up
 
-from sparsact.experiments import Rows, Scale
-from sparsact.experiments.paper_a import landscapes
 from sparsact.hypercube import bits_to_signs, characters, n_subsets, subset_masks, subsets_of
-from sparsact.reports.paper_a.landscapes import CHARTS
+from sparsact_papers.experiments import Rows, Scale
+from sparsact_papers.experiments.paper_a import landscapes
+from sparsact_papers.reports.paper_a.landscapes import CHARTS
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows
-from sparsact.experiments.paper_a import learning_with_rounding as experiment
+from sparsact_papers.experiments import Outcome, Row, Rows
+from sparsact_papers.experiments.paper_a import learning_with_rounding as experiment
 
 PRIME, SQUARE = {"p": 2, "q": 5}, {"p": 3, "q": 9}
 

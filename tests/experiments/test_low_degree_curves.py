@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Row, Scale
-from sparsact.experiments.paper_a import low_degree_curves as curves
-from sparsact.experiments.paper_a.learning_targets import GATED, TARGETS, drawn, planted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import characters, points, subset_masks, subsets_of
+from sparsact_papers.experiments import Row, Scale
+from sparsact_papers.experiments.paper_a import low_degree_curves as curves
+from sparsact_papers.experiments.paper_a.learning_targets import GATED, TARGETS, drawn, planted
 
 
 def task(**other: object) -> dict[str, object]:

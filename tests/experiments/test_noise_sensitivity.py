@@ -3,11 +3,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sparsact.experiments.paper_a.noise_sensitivity import (
+from sparsact.hypercube import points
+from sparsact_papers.experiments.paper_a.noise_sensitivity import (
     mean_square_change,
     measure,
 )
-from sparsact.hypercube import points
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.9, -0.5])

@@ -3,18 +3,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sparsact.experiments import Outcome, Row, Rows, Scale
-from sparsact.experiments.paper_a.rademacher_complexity import EXPERIMENT, measure
-from sparsact.experiments.paper_a.rademacher_verdicts import (
+from sparsact.hypercube import points
+from sparsact.rademacher import exact_complexity
+from sparsact.rademacher.units import Units
+from sparsact_papers.experiments import Outcome, Row, Rows, Scale
+from sparsact_papers.experiments.paper_a.rademacher_complexity import EXPERIMENT, measure
+from sparsact_papers.experiments.paper_a.rademacher_verdicts import (
     judge_conjecture,
     judge_dense,
     judge_orthogonal,
     ratio_of,
     shares,
 )
-from sparsact.hypercube import points
-from sparsact.rademacher import exact_complexity
-from sparsact.rademacher.units import Units
 
 SQUARE = {"sample": "cube", "n": 2, "s": 3, "k": 1, "bias": 0.7, "draws": 5, "seed": 3}
 

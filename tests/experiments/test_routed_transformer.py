@@ -3,9 +3,9 @@
 import pytest
 from reproduced import made_up
 
-from sparsact.experiments import Rows, Scale, characters
-from sparsact.experiments.practice.routed_transformer import EXPERIMENT, feed_forward, flops
-from sparsact.experiments.practice.routed_transformer_claims import (
+from sparsact_papers.experiments import Rows, Scale, characters
+from sparsact_papers.experiments.practice.routed_transformer import EXPERIMENT, feed_forward, flops
+from sparsact_papers.experiments.practice.routed_transformer_claims import (
     DENSE,
     LSH,
     LSH_4,
@@ -15,7 +15,7 @@ from sparsact.experiments.practice.routed_transformer_claims import (
     TOP_K,
     TREE,
 )
-from sparsact.reports.practice.routed_transformer import CHARTS
+from sparsact_papers.reports.practice.routed_transformer import CHARTS
 
 COSTS = {DENSE: 100, NARROW: 12, LSH: 13, LSH_4: 15, TREE: 14, TOP_K: 60}
 LOSSES = {DENSE: 2.0, NARROW: 2.2, LSH: 2.02, LSH_4: 2.01, TREE: 2.1, TOP_K: 2.0}
@@ -66,7 +66,7 @@ def test_dense_layers_route_nothing():
 @pytest.fixture
 def short_text(monkeypatch):
     torch = pytest.importorskip("torch")
-    from sparsact.inference.training import CharacterText
+    from sparsact_papers.training import CharacterText
 
     drawn = torch.randint(97, 104, (900,), generator=torch.Generator().manual_seed(0))
     made = CharacterText.of("".join(chr(character) for character in drawn))

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from sparsact.experiments import Row, Rows
-from sparsact.experiments.paper_a.sparse_stacks import Layer, Stack, random_stack
-from sparsact.experiments.paper_a.stacks import (
+from sparsact.fourier import average_sensitivity
+from sparsact.hypercube import points
+from sparsact.network import SparselyActivatedNetwork
+from sparsact_papers.experiments import Row, Rows
+from sparsact_papers.experiments.paper_a.sparse_stacks import Layer, Stack, random_stack
+from sparsact_papers.experiments.paper_a.stacks import (
     EXPERIMENT,
     change,
     measure,
 )
-from sparsact.fourier import average_sensitivity
-from sparsact.hypercube import points
-from sparsact.network import SparselyActivatedNetwork
 
 
 def row(depth, seed, *, sensitivity=2.0, over_bound=0.1, tail=0.5, most_active=2):

@@ -12,8 +12,8 @@ import pytest
 from disks import small_disk, small_files
 from measurements import experiment, square
 
-from sparsact.experiments import Scale, Store, Task, measure
-from sparsact.experiments.locks import locked
+from sparsact_papers.experiments import Scale, Store, Task, measure
+from sparsact_papers.experiments.locks import locked
 
 ROWS = [measure(square, task) for task in experiment(square, range(5)).tasks(Scale.FULL)]
 
@@ -22,8 +22,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from measurements import experiment, square
-from sparsact.experiments import Scale, Store, Task, measure
-from sparsact.experiments.locks import locked
+from sparsact_papers.experiments import Scale, Store, Task, measure
+from sparsact_papers.experiments.locks import locked
 store, first, count, cut = Store(sys.argv[1]), *map(int, sys.argv[2:])
 row = measure(square, experiment(square, range(1)).tasks(Scale.FULL)[0])
 path = Path(sys.argv[1]) / "square.jsonl"

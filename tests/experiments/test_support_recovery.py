@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from sparsact.constructions import random_network
-from sparsact.experiments import Row
-from sparsact.experiments.paper_a import support_recovery as experiment
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact_papers.experiments import Row
+from sparsact_papers.experiments.paper_a import support_recovery as experiment
 
 TASK = {"n": 6, "s": 2, "noise": 0.0, "m": 150, "seed": 3}
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from sparsact.experiments import Row, Rows
-from sparsact.experiments.paper_a.spectral_networks import network_of
-from sparsact.experiments.paper_a.units_and_sparsity import (
+from sparsact.hypercube import points
+from sparsact_papers.experiments import Row, Rows
+from sparsact_papers.experiments.paper_a.spectral_networks import network_of
+from sparsact_papers.experiments.paper_a.units_and_sparsity import (
     EXPERIMENT,
     measure,
     power,
 )
-from sparsact.hypercube import points
 
 SIZES = (2, 4, 8)
 

@@ -5,7 +5,7 @@ import pytest
 from reproduced import LINE, made_up
 from scipy import stats
 
-from sparsact.experiments import (
+from sparsact_papers.experiments import (
     Claim,
     Interval,
     MissingRowsError,

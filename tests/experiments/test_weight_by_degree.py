@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from sparsact.experiments.paper_a.spectral_networks import network_of, pairs, parity_of_all, spectrum_of
-from sparsact.experiments.paper_a.weight_by_degree import (
-    measure,
-)
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
+from sparsact_papers.experiments.paper_a.spectral_networks import network_of, pairs, parity_of_all, spectrum_of
+from sparsact_papers.experiments.paper_a.weight_by_degree import (
+    measure,
+)
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])

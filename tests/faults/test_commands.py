@@ -17,7 +17,7 @@ from torch import nn
 
 import sparsact as sa
 from sparsact.constructions import indexing
-from sparsact.experiments import Scale, Store, experiments
+from sparsact_papers.experiments import Scale, Store, experiments
 
 N_ROWS = 9000  # their predictions are larger than any of the disks
 LINE = experiments()["one-dimension"]
@@ -140,7 +140,7 @@ def test_what_is_read_is_not_written_over(here, tmp_path, monkeypatch, capsys, w
 
 
 def test_a_store_that_takes_no_rows_is_told_before_the_work(here, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sparsact.cli.reproduce._collect", lambda *_: pytest.fail("it began to work"))
+    monkeypatch.setattr("sparsact_papers.command._collect", lambda *_: pytest.fail("it began to work"))
     words = ["reproduce", "--smoke", "--only", LINE.name, "--report", here / "page.html", "--store"]
     (tmp_path / "file").write_bytes(EARLIER)
     (tmp_path / "folder").mkdir()

@@ -14,8 +14,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from sparsact.experiments import Store
 from sparsact.files import SUFFIX
+from sparsact_papers.experiments import Store
 
 NAME = "sq-ledger"
 

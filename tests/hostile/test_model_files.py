@@ -11,6 +11,8 @@ from hostile.mutations import damaged, mutated, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sparsact import registry
+
 bounded = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
 kinds = st.integers(0, 19)
 # Random numbers by a seed: examples are then spread evenly, and a failing one is named by two numbers.
@@ -32,9 +34,7 @@ def altered(contents, kind, seed):
 
 
 def test_there_is_a_file_of_every_kind(contents, tmp_path):
-    from sparsact import learners, network
-
-    assert {content.kind for content in contents.values()} == set(learners.LOADERS | network.LOADERS)
+    assert {content.kind for content in contents.values()} == set(registry.MODELS)
     for content in contents.values():
         assert load_and_use(write(tmp_path / "model", content.signed()))
 

@@ -9,9 +9,9 @@ import pytest
 
 from sparsact import storage
 from sparsact.cli.model_inputs import batches_in
-from sparsact.experiments import Row
-from sparsact.experiments.store import Store
-from sparsact.experiments.task import Task
+from sparsact_papers.experiments import Row
+from sparsact_papers.experiments.store import Store
+from sparsact_papers.experiments.task import Task
 
 TASK = Task("e", 1, {"seed": 0})
 ROW = Row(TASK.name, "e", 1, {"seed": 0}, {"error": 1.0}, 0.5, "", {}, {}, "").as_dict()
@@ -78,7 +78,7 @@ def test_inputs_of_no_number(tmp_path, dtype):
 )
 def test_checkpoints_that_lack_something(tmp_path, state, arrays):
     torch = pytest.importorskip("torch", reason="a training is of torch")
-    from sparsact.inference.training import checkpoint
+    from sparsact_papers.training import checkpoint
 
     model = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(model.parameters())

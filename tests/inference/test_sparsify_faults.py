@@ -24,7 +24,15 @@ from sparsact.inference.timing import Times, take
 
 MAKES = [plain, gated, gated_up_first]
 METHODS = ["exact", "certified"]
-every = pytest.mark.parametrize(("make", "method"), [(make, method) for make in MAKES for method in METHODS])
+QUICK = [(plain, "certified"), (gated, "exact"), (gated_up_first, "certified")]  # each model and each method
+every = pytest.mark.parametrize(
+    ("make", "method"),
+    [
+        pytest.param(make, method, marks=() if (make, method) in QUICK else pytest.mark.slow)
+        for make in MAKES
+        for method in METHODS
+    ],
+)
 
 
 def rows(m, model, seed=7):

@@ -9,12 +9,13 @@ import torch
 from inference.test_sparsify import classes
 from torch import nn
 
-from sparsact.datasets import load_tinyshakespeare
 from sparsact.inference import Screen, densify, find_blocks, measure, plan_of, sparsify
 from sparsact.inference.inputs import evaluating
 from sparsact.inference.linears import SparseDown
 from sparsact.inference.predictors import collect_inputs
-from sparsact.inference.training import ActivationPenalty, CharacterText, Recipe, evaluation, train
+from sparsact.inference.training import ActivationPenalty
+from sparsact_papers.data import load_tinyshakespeare
+from sparsact_papers.training import CharacterText, Recipe, evaluation, train
 
 transformers = pytest.importorskip("transformers")
 pytestmark = [

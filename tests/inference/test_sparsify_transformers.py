@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -89,6 +91,24 @@ CASES = {
 }
 CAUSAL = ("opt", "wide opt", "llama")
 EXACT = ("exact", "certified", "auto")
+QUICK = {("opt", "exact"), ("llama", "exact"), ("wide opt", "auto"), *((case, "certified") for case in CASES)}
+
+
+def case_and_method(cases, methods, quick=QUICK):
+    """Every case with every method; those that are not among the quick ones are slow."""
+    return pytest.mark.parametrize(
+        ("case", "method"),
+        [
+            pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow, id="-".join(pair))
+            for pair in product(cases, methods)
+        ],
+    )
+
+
+@cache
+def dense_model(case, dtype):
+    """The dense model, which no test changes."""
+    return CASES[case].make().to(dtype)
 
 
 def inputs(case, ids=IDS):
@@ -97,7 +117,7 @@ def inputs(case, ids=IDS):
 
 def sparse_pair(case, method, dtype=torch.float32, **options):
     """The dense model, and a sparse copy of it."""
-    model = CASES[case].make().to(dtype)
+    model = dense_model(case, dtype)
     limit = {"time_limit": 0.1} if method == "auto" else {}
     return model, sparsify(model, method, inputs(case), copy=True, **limit, **options)
 
@@ -108,8 +128,7 @@ def logits(model, case, ids=IDS):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("method", EXACT)
-@pytest.mark.parametrize("case", CASES)
+@case_and_method(CASES, EXACT)
 def test_logits_are_those_of_the_dense_model(case, method, dtype):
     dense, sparse = sparse_pair(case, method, dtype)
     for ids in (IDS, IDS[:1], IDS[:1, :1], IDS.repeat(1, 4)):  # 45 rows, 9, 1 and 180
@@ -127,8 +146,7 @@ def assert_close(found, wanted):
     assert (found.double() - wanted.double()).norm() <= tolerance * wanted.double().norm()
 
 
-@pytest.mark.parametrize("method", EXACT)
-@pytest.mark.parametrize("case", CASES)
+@case_and_method(CASES, EXACT)
 def test_the_plan_names_every_block_and_densify_undoes_it(case, method):
     dense, sparse = sparse_pair(case, method)
     choices = plan_of(sparse).choices
@@ -143,8 +161,7 @@ def test_the_plan_names_every_block_and_densify_undoes_it(case, method):
     assert torch.equal(logits(sparse, case), logits(dense, case))
 
 
-@pytest.mark.parametrize("method", ["exact", "certified"])
-@pytest.mark.parametrize("case", CASES)
+@case_and_method(CASES, ["exact", "certified"])
 def test_one_token_takes_the_short_way(case, method):
     """What is computed whole for one token is the gate without a screen, and nothing else of a block."""
     _, sparse = sparse_pair(case, method)
@@ -158,8 +175,7 @@ def test_one_token_takes_the_short_way(case, method):
     assert len(calls) == whole
 
 
-@pytest.mark.parametrize("method", EXACT)
-@pytest.mark.parametrize("case", [*CAUSAL, "t5"])
+@case_and_method([*CAUSAL, "t5"], EXACT, quick={("opt", "exact"), ("llama", "certified"), ("t5", "certified")})
 @pytest.mark.parametrize("prompt", [IDS[:1, :3], IDS[1:2].repeat(1, 4), IDS[2:]], ids=["short", "long", "batch"])
 def test_generation_gives_the_same_tokens(case, method, prompt):
     """With its cache: the whole prompt at once, by the dense product if it is long, then a token at a time."""
@@ -172,8 +188,7 @@ def test_generation_gives_the_same_tokens(case, method, prompt):
     assert torch.equal(found, wanted)
 
 
-@pytest.mark.parametrize("method", ["exact", "certified"])
-@pytest.mark.parametrize("case", CASES)
+@case_and_method(CASES, ["exact", "certified"], quick={("opt", "certified"), ("llama", "exact"), ("t5", "exact")})
 def test_saved_and_loaded_again(case, method, tmp_path):
     dense, sparse = sparse_pair(case, method)
     assert list(sparse.state_dict()) == list(dense.state_dict())
@@ -200,7 +215,9 @@ def test_other_weights_are_noticed():
     assert_close(logits(sparse, "llama", IDS[:1, :1]), logits(other, "llama", IDS[:1, :1]))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in ("opt", "llama") else pytest.mark.slow) for case in CASES]
+)
 def test_a_threshold_comes_with_its_error(case):
     dense, sparse = sparse_pair(case, "threshold", error=0.05)
     for choice in plan_of(sparse).choices:

@@ -219,7 +219,7 @@ def test_autocast_computes_in_its_dtype_and_routes_in_the_own(router, method):
         close(y.float(), units(x), torch.bfloat16)
 
 
-@pytest.mark.parametrize("router", ["top_k", "gate"])
+@pytest.mark.parametrize("router", [pytest.param("top_k", marks=pytest.mark.slow), "gate"])
 def test_compiled_without_a_break(router):
     units, x = layer(router, method="sparse"), inputs(9).requires_grad_()
     compiled = torch.compile(units.forward_with_selection, fullgraph=True, backend="aot_eager")

@@ -124,7 +124,7 @@ def test_the_auxiliary_loss_balances():
     assert float(moe.route(x).auxiliary_loss.detach()) < 1 + (before - 1) / 2
 
 
-@pytest.mark.parametrize("router", ["switch", "two_tables"])
+@pytest.mark.parametrize("router", ["switch", pytest.param("two_tables", marks=pytest.mark.slow)])
 def test_compiled_without_a_break(router):
     moe, x = layer(router), inputs(13).requires_grad_()
     y, selection = torch.compile(moe.forward_with_selection, fullgraph=True, backend="aot_eager")(x)

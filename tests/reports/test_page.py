@@ -181,6 +181,7 @@ def test_names_from_the_data_are_text_and_never_markup():
         assert '"q" $x_1$' in "".join(page.text)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_of_several_targets_names_each():
     html = render(summary([target("h1"), target("h9")]))
     Page(html)
@@ -188,6 +189,7 @@ def test_a_page_of_several_targets_names_each():
     assert "How well it predicts: h9" in html
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_page_says_plainly_when_nothing_was_learned(regression):
     noise = Spread((-0.002, 0.001, -0.001, 0.0005, -0.003))
     html = render(summary([target(r2=noise.folds)]))

@@ -5,9 +5,9 @@ import pytest
 from markupsafe import escape
 from reproduced import HOSTILE, MEASURED, PAGE_PARTS
 
-from sparsact.experiments import Outcome
 from sparsact.reports.frame import rows
-from sparsact.reports.reproduction import charts, render, write
+from sparsact_papers.experiments import Outcome
+from sparsact_papers.reports.reproduction import charts, render, write
 
 COMMAND = "sparsact reproduce --quick"
 

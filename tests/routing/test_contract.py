@@ -14,6 +14,12 @@ from sparsact import routing
 from sparsact.routing import EMPTY, Selection
 
 routers = pytest.mark.parametrize("router", ROUTERS, ids=repr)
+# Quick are one without a state and one with it.
+compiled_routers = pytest.mark.parametrize(
+    "router",
+    [pytest.param(r, marks=() if r in (ROUTERS[0], ROUTERS[2]) else pytest.mark.slow) for r in ROUTERS],
+    ids=repr,
+)
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0].__name__}-{kind[1]}")
 modes = pytest.mark.parametrize("training", [False, True])
 FIELDS = ("indices", "weights", "logits", "auxiliary_loss", "counts", "dropped")
@@ -80,7 +86,7 @@ def test_without_a_state_the_seed_makes_it(router):
     equal(router(x), router(torch.tensor(x)), 1e-12)
 
 
-@routers
+@compiled_routers
 def test_compiles_without_graph_breaks(router):
     torch._dynamo.reset()
     state = {name: torch.tensor(value) for name, value in state_of(router).items()}
@@ -100,7 +106,7 @@ def test_compiled_code_chooses_the_same(router):
     equal(torch.compile(router.select, fullgraph=True)(x, state), router.select(x, state), 1e-12)
 
 
-@routers
+@compiled_routers
 def test_compiles_for_training_on_batches_of_any_size(router):
     torch._dynamo.reset()
     state = {name: torch.tensor(value) for name, value in state_of(router).items()}

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparsact.files import FULL
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from typer import Typer
+
+__all__ = ["main", "run"]
 
 INTERRUPTED = 130
-EXTRAS = {"torch": "torch", "dask": "dask", "distributed": "dask"}  # of the packages that commands import as they go
+EXTRAS = {  # that bring the packages which commands import
+    "torch": "torch",
+    "dask": "dask",
+    "distributed": "dask",
+    "pyarrow": "table",
+    "rich": "cli",
+    "typer": "cli",
+}
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status. ``SPARSACT_DEBUG=1`` lets errors pass, with their traceback."""
+
+    def load() -> Typer:
+        from sparsact.cli.app import app
+
+        return app
+
+    return run(load, "sparsact", (sys.argv[1:] if args is None else args) or ["--help"])
+
+
+def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None) -> int:
+    """Exit status of an application of this name, with the errors and signals of ``sparsact``."""
     from sparsact.cli.stopped import Stopped
     from sparsact.cli.terminal import shown
 
@@ -27,9 +49,7 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         from typer.main import get_command
 
-        from sparsact.cli.app import app
-
-        status = get_command(app).main(args=words or ["--help"], prog_name="sparsact", standalone_mode=False, obj=words)
+        status = get_command(load()).main(args=words, prog_name=name, standalone_mode=False, obj=words)
         if status == INTERRUPTED:  # typer has made this of Ctrl-C
             raise KeyboardInterrupt
         _flush()
@@ -38,15 +58,15 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("SPARSACT_DEBUG") or not _is_for_the_user(error):
             raise
-        print(f"sparsact: error: {shown(_line(error))}", file=sys.stderr)
+        print(f"{name}: error: {shown(_line(error))}", file=sys.stderr)
         with suppress(OSError):
             _flush()
         return 2
     except Stopped as stop:
-        print(f"sparsact: {stop}", file=sys.stderr)
+        print(f"{name}: {stop}", file=sys.stderr)
         return stop.status
     except KeyboardInterrupt:
-        print("sparsact: stopped.", file=sys.stderr)
+        print(f"{name}: stopped.", file=sys.stderr)
         return INTERRUPTED
     return status if isinstance(status, int) else 0
 

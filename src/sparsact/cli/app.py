@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
-from sparsact.cli.bench import bench
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
@@ -14,7 +14,6 @@ from sparsact.cli.inspect_model import inspect_model
 from sparsact.cli.measure import measure
 from sparsact.cli.plain_help import PlainCommand, PlainGroup
 from sparsact.cli.predict import predict
-from sparsact.cli.reproduce import reproduce
 from sparsact.cli.sparsify import sparsify
 
 app = typer.Typer(
@@ -56,7 +55,7 @@ for name, command in (
     ("measure", measure),
     ("sparsify", sparsify),
     ("bounds", bounds),
-    ("reproduce", reproduce),
-    ("bench", bench),
 ):
     app.command(name, cls=PlainCommand)(command)
+for plugin in sorted(entry_points(group="sparsact.commands"), key=lambda each: each.name):
+    app.command(plugin.name, cls=PlainCommand)(plugin.load())

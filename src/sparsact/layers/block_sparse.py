@@ -19,8 +19,8 @@ class BlockSparseFeedForward(nn.Module):
     .. math:: g(x) = \sum_{b} \sigma(\langle w_{u_b}, x \rangle + c_{u_b})\, a_{u_b} + d, \qquad
               u_b = \arg\max_{u \in b}\ (U D x)_u.
 
-    As a DSM of [2]_ it is :func:`sparsact.dsm.from_scaling`. In training Gumbel noise is added to the controller's
-    scores, so that they are sampled, and the choice has the gradient of a softmax over each block (a straight-
+    As a DSM of [2]_ it is ``sparsact_papers.dsm.from_scaling``. In training Gumbel noise is added to the scores of the
+    controller, so that they are sampled, and the choice has the gradient of a softmax over each block (a straight-
     through estimator): that needs every unit, and is computed by whole matrices. Out of training only the weights
     of units that are on are read.
 

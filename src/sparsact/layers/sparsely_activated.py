@@ -22,8 +22,8 @@ from sparsact.routing.selection import Selection
 METHODS = ("auto", "sparse", "dense")
 # "auto" computes sparsely while a batch of m inputs selects at most max(a, m b) rows for each row that there is, and no
 # input more than half of them: whole matrices take the time of a such reads at any batch, and of m b at large ones.
-# Measured (sparsact bench gather) on one thread of a processor that multiplies whole bfloat16 matrices by units of its
-# own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
+# Measured (python -m benchmarks gather) on one thread of a processor that multiplies whole bfloat16 matrices by units
+# of its own; what the kernels do not serve copies the rows it selects, and pays for few inputs only.
 SPARSE_READS = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torch.bfloat16: (1.0, 1 / 50)}
 COPIED_READS = (0.25, 0.0)
 

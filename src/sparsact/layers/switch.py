@@ -26,7 +26,7 @@ class SwitchLayer(nn.Module):
 
     with the router's probabilities p: for ``Switch`` one expert a token, the most probable. A token whose expert is
     full is dropped and gives 0: pass it around the layer by a residual connection, as [1]_ does. It is the DSM of [2]_
-    (:func:`sparsact.dsm.from_switch`).
+    (``sparsact_papers.dsm.from_switch``).
 
     Parameters
     ----------

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from sparsact.reports.curves import COLOURS
 from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import shortened
+from sparsact.reports.style import COLOURS, shortened
 
 if TYPE_CHECKING:
     from sparsact.inference import BlockMeasurement, Measurement

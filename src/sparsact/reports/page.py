@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from sparsact import files
@@ -61,10 +61,10 @@ def write(summary: FitSummary, path: str | Path) -> None:
 
 
 @cache
-def template(name: str) -> Template:
-    """A page's template, with the filters that every page uses."""
+def template(name: str, *packages: str) -> Template:
+    """A page's template, from these packages or this one, with the filters that every page uses."""
     environment = Environment(
-        loader=PackageLoader("sparsact.reports"),
+        loader=ChoiceLoader([PackageLoader(package) for package in (*packages, "sparsact.reports")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -5,18 +5,23 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from functools import partial
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 # Okabe and Ito's palette, https://jfly.uni-koeln.de/color: blue and vermilion differ in lightness too.
 BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
+ORANGE, PURPLE = "#E69F00", "#CC79A7"
 INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
+COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
 PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
 LONGEST_LABEL = 60
+FEW, SOME = 3.0, 60.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold, names in data may
 
 STYLE: dict[Any, Any] = {
@@ -65,6 +70,23 @@ def list_axis(axes: Axes, labels: list[str]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=True, axis="x")
+
+
+def scale(axes: Axes, *, log_x: float, log_y: float) -> None:
+    """Make axes logarithmic, in the given bases, with labels that people read."""
+    for axis, base, limits in ((axes.xaxis, log_x, axes.get_xlim), (axes.yaxis, log_y, axes.get_ylim)):
+        if not base:
+            continue
+        axes.set_xscale("log", base=base) if axis is axes.xaxis else axes.set_yscale("log", base=base)
+        low, high = limits()
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # the style has no mathematical text
+        span = high / low if low > 0 else float("inf")
+        digits = "" if base == 2 or span > SOME else "123456789" if span < FEW else "25"
+        axis.set_minor_formatter(FuncFormatter(partial(_if_it_begins_with, digits)))
+
+
+def _if_it_begins_with(digits: str, value: float, _: int | None) -> str:
+    return f"{value:g}" if f"{value:e}"[0] in digits else ""
 
 
 @styled

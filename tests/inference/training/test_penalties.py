@@ -9,7 +9,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.trace import find_blocks
-from sparsact.inference.training import ActivationPenalty, TopKTraining, Transformer, unit_counts, with_relu
+from sparsact.inference.training import ActivationPenalty, TopKTraining, unit_counts, with_relu
+from sparsact_papers.training import Transformer
 
 
 def transformer(activation="relu"):

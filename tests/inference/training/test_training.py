@@ -9,12 +9,7 @@ import torch
 from torch import nn
 from trainings import TEXT, model, penalties
 
-from sparsact.inference.training import (
-    CharacterText,
-    Recipe,
-    evaluation,
-    train,
-)
+from sparsact_papers.training import CharacterText, Recipe, evaluation, train
 
 RECIPE = Recipe(steps=5, batch=3, context=11, warmup=2, evaluate_every=2, windows=4)
 

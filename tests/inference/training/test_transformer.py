@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from sparsact.inference.training import CharacterText, Transformer, generate
+from sparsact_papers.training import CharacterText, Transformer, generate
 
 X = torch.arange(35).reshape(7, 5) % 11
 

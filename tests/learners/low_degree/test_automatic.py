@@ -27,7 +27,7 @@ def auto(**parameters):
 
 @pytest.mark.parametrize(("noise", "as_bits"), [(0.0, False), (0.5, True)])
 def test_many_uniform_rows_are_decided_by_theory(noise, as_bits):
-    X, y = rows(2500, 9, noise)
+    X, y = rows(1300, 8, noise)
     model = auto().fit((1 - X) // 2 if as_bits else X, y)
     assert model.degree_ == 3
     assert model.degree_reason_.startswith(("least predicted error", "least held-out error of degrees 3 to "))

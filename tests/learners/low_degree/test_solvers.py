@@ -36,7 +36,13 @@ def assert_is(model, X_signs, y, coef, intercept, **close):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("m", "n", "degree", "min_degree"), [(83, 6, 2, 1), (29, 7, 3, 1), (151, 5, 9, 2), (3, 8, 2, 1)]
+    ("m", "n", "degree", "min_degree"),
+    [
+        pytest.param(83, 6, 2, 1, marks=pytest.mark.slow),
+        (29, 7, 3, 1),  # fewer rows than monomials
+        (151, 5, 9, 2),  # more, of every degree but the first
+        pytest.param(3, 8, 2, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_least_norm_of_any_table(solver, kind, m, n, degree, min_degree):
     rng = np.random.default_rng([m, n, len(kind)])

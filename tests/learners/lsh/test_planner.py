@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import binom
 
 from sparsact import bounds, plan_table
-from sparsact.datasets import Circle, Sphere, SwissRoll, Torus, lower_envelope, random_subspace
+from sparsact_papers.data import Circle, Sphere, SwissRoll, Torus, lower_envelope, random_subspace
 
 
 def planned_error(plan, seed):

@@ -1,38 +1,17 @@
-"""Sparse activations, induced: a small transformer on characters, and training that switches units off.
+"""Training that switches units off: activations are penalised, or only the k largest are kept.
 
 >>> import torch
->>> text = CharacterText.of("to be or not to be, that is the question. " * 9)
->>> model = Transformer(len(text.characters), width=8, n_layers=2, n_heads=2, hidden=24, context=16)
->>> blocks, recipe = model.feed_forward_blocks(), Recipe(steps=3, batch=4, context=16, windows=2)
->>> rows = train(model, text, recipe, blocks=blocks, penalty=ActivationPenalty(model, blocks, 0.1))
->>> [row.step for row in rows], rows[-1].n_inputs
-([0, 3], 32)
+>>> from sparsact.inference import find_blocks
+>>> model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+>>> X = torch.randn(10, 4, generator=torch.manual_seed(0))
+>>> with ActivationPenalty(model, find_blocks(model, X), 0.1) as penalty:
+...     loss = model(X).square().mean() + penalty.loss()
+>>> loss.requires_grad
+True
 """
 
 from sparsact.inference.training.activity import UnitCounts, unit_counts
-from sparsact.inference.training.evaluate import Evaluation, evaluation
 from sparsact.inference.training.penalty import ActivationPenalty, Inducement, TopKTraining
-from sparsact.inference.training.progress import training_progress
-from sparsact.inference.training.recipe import Recipe
 from sparsact.inference.training.relu import with_relu
-from sparsact.inference.training.text import CharacterText
-from sparsact.inference.training.train import train
-from sparsact.inference.training.transformer import FeedForward, Transformer, generate
 
-__all__ = [
-    "ActivationPenalty",
-    "CharacterText",
-    "Evaluation",
-    "FeedForward",
-    "Inducement",
-    "Recipe",
-    "TopKTraining",
-    "Transformer",
-    "UnitCounts",
-    "evaluation",
-    "generate",
-    "train",
-    "training_progress",
-    "unit_counts",
-    "with_relu",
-]
+__all__ = ["ActivationPenalty", "Inducement", "TopKTraining", "UnitCounts", "unit_counts", "with_relu"]

@@ -18,8 +18,7 @@ from sparsact.inference.training.activity import watching
 class Inducement(ABC):
     """What is done to the activations of blocks while it is entered, and what it adds to the loss.
 
-    Any model will do: the inputs of the ``down`` layers of its blocks are watched. Use it as a context, in which the
-    model is called, or pass it to :func:`train`.
+    Any model will do: the inputs of the ``down`` layers of its blocks are watched. Call the model within its context.
     """
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.curves import scale
 from sparsact.reports.frame import Frame
 from sparsact.reports.layer_curves import draw, label, layers
-from sparsact.reports.style import figure, styled
+from sparsact.reports.style import figure, scale, styled
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.curves import scale
 from sparsact.reports.frame import Frame
 from sparsact.reports.layer_curves import label
-from sparsact.reports.style import BLUE, GREY, INK, VERMILION, figure, list_axis, styled, width_for
+from sparsact.reports.style import BLUE, GREY, INK, VERMILION, figure, list_axis, scale, styled, width_for
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

@@ -1,0 +1,135 @@
+"""``python -m benchmarks``: measure both sides of every comparison on this machine, and keep the README's table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsact.cli import run as run_command
+from sparsact.cli.plain_help import PlainCommand
+
+if TYPE_CHECKING:
+    from benchmarks.registry import Benchmark
+    from benchmarks.table.cells import Rows
+
+
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Benchmarks to run; all by default.", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes: shows that both sides agree; speed is not judged.")
+    ] = False,
+    rows: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a line of JSON a figure, with machine, versions and commit."),
+    ] = None,
+    readme: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table of all rows of --rows into this Markdown file."),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Measure, or only tell of the rows that are kept.")
+    ] = True,
+    show: Annotated[bool, typer.Option("--list", help="List the benchmarks, and what they need.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Measure what this library is compared with, both sides in one run, and print ratios with their spread.
+
+    Each benchmark runs in an interpreter of its own, on one thread. One whose peer is not installed is left out, and
+    said so. The exit status is 1 when a bar is missed. All of them take about three quarters of an hour.
+
+    Example: python -m benchmarks walsh_hadamard least_squares --rows rows.jsonl
+    """
+    from benchmarks.running import chosen
+    from benchmarks.table import newest, write_into
+
+    if show:
+        _tell_list(as_json)
+        return
+    benchmarks = chosen(names or ())
+    if not measure and rows is None:
+        raise ValueError("--no-measure tells of rows that are kept: name their file by --rows.")
+    if readme is not None and (quick or rows is None):
+        raise ValueError(
+            "--readme makes a table of the rows at full size: name their file by --rows, leave out --quick."
+        )
+    with TemporaryDirectory() as folder:
+        path = rows or Path(folder) / "rows.jsonl"
+        before = newest(path) if path.exists() else {}
+        status = _measure(benchmarks, path, quick=quick, quiet=as_json) if measure else {}
+        found = newest(path) if path.exists() else {}
+    if readme is not None:
+        write_into(readme, found)
+    new = {key: row for key, row in found.items() if not measure or before.get(key) != row}
+    if as_json:
+        typer.echo(json.dumps({"status": status, "rows": list(new.values())}))
+    else:
+        _tell(new, status)
+    if any(code != 0 for code in status.values() if code is not None):
+        raise typer.Exit(1)
+
+
+def _measure(benchmarks: list[Benchmark], path: Path, *, quick: bool, quiet: bool) -> dict[str, int | None]:
+    """Exit status of each benchmark; None of one whose peer is not installed."""
+    from benchmarks.running import run
+
+    return {
+        benchmark.name: None if benchmark.missing() else run(benchmark, path, quick=quick, quiet=quiet)
+        for benchmark in benchmarks
+    }
+
+
+def _tell_list(as_json: bool) -> None:
+    from benchmarks.registry import BENCHMARKS
+
+    told: list[dict[str, Any]] = [
+        {"name": each.name, "goal": each.goal, "needs": list(each.needs), "missing": list(each.missing())}
+        for each in BENCHMARKS.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps(told))
+        return
+    for each in told:
+        typer.echo(
+            f"{each['name']:<18}{each['goal']}" + f" (needs {', '.join(each['missing'])})" * bool(each["missing"])
+        )
+
+
+def _tell(rows: Rows, status: dict[str, int | None]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from benchmarks.running import ratios
+
+    table = Table("work", "figure", r"ratio \[least ... most]", "bar", title="Ratios, median of rounds")
+    for cells in ratios(rows):
+        table.add_row(*map(escape, cells))
+    if table.row_count:
+        Console(width=140).print(table)
+    words = {0: "every judged bar met", None: "left out: a package that it needs is not installed (see --list)"}
+    for name, code in status.items():
+        typer.echo(f"{name}: {words.get(code, 'a bar missed, or it broke: see above')}")
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+    app.command(cls=PlainCommand)(bench)
+    return app
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    return run_command(_app, "python -m benchmarks", args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

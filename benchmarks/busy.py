@@ -1,0 +1,89 @@
+"""Default fits while two other processes keep the cores busy, beside the same fits with one thread.
+
+Goal: at most 2 times the seconds of one thread. Threads of BLAS wait for one another in a busy loop, so on cores that
+others use a default fit once took 10 to 50 times as long. Both sides run in fresh interpreters, in turns, while two
+processes count; only ``fit`` is timed, after a first fit of the same kind. Unit: seconds.
+
+    python -m benchmarks.busy [--quick] [--out results/busy.jsonl]
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks.figures import Figure, judged, options, report
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ROWS = """
+import time, numpy as np, sparsact as sa
+rng = np.random.default_rng(0)
+bits = rng.integers(0, 2, (3000, 40))
+z = bits[:, 3] - 2.0 * bits[:, 5] * bits[:, 7] + rng.normal(0, 0.1, 3000)
+X = rng.normal(size=(5000, 4)) @ rng.normal(size=(4, 30))
+y = np.abs(X[:, 0]) + np.sin(X[:, 1])
+def fit():
+    return {fit}
+fit()
+start = time.perf_counter()
+fit()
+print(time.perf_counter() - start)
+"""
+FITS = {
+    "LowDegreeRegressor(2), 3,000 x 40 bits": "sa.LowDegreeRegressor(2).fit(bits, z)",
+    "LowDegreeRegressorCV(), 3,000 x 40 bits": "sa.LowDegreeRegressorCV().fit(bits, z)",
+    "LSHRegressor(), 5,000 x 30 numbers": "sa.LSHRegressor(random_state=0).fit(X, y)",
+    "DSMRegressor(), 5,000 x 30 numbers": "sa.DSMRegressor(random_state=0).fit(X, y)",
+    "SparselyActivatedRegressor(), 1,000 x 30 numbers": (
+        "sa.SparselyActivatedRegressor(n_units=8, random_state=0).fit(X[:1000], y[:1000])"
+    ),
+}
+
+
+@contextmanager
+def neighbours(number: int) -> Iterator[None]:
+    """Processes that do nothing but count."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def seconds(fit: str, variables: dict[str, str]) -> float:
+    """Seconds of one fit in an interpreter of its own."""
+    others = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+    command = [sys.executable, "-c", ROWS.replace("{fit}", fit)]
+    return float(subprocess.run(command, env=others | variables, capture_output=True, check=True).stdout)
+
+
+def measure(arguments: Any) -> list[Figure]:
+    """Every figure."""
+    figures = []
+    with neighbours(2):
+        for work, fit in list(FITS.items())[: 1 if arguments.quick else None]:
+            pairs = [(seconds(fit, {}), seconds(fit, ONE_THREAD)) for _ in range(arguments.repeats)]
+            default, single = zip(*pairs, strict=True)
+            ratios = [a / b for a, b in pairs]
+            figures += [
+                Figure.of(work, "default, two busy neighbours", default, "s"),
+                Figure.of(work, "one thread, two busy neighbours", single, "s"),
+                Figure.of(work, "default over one thread", ratios, "x", most=judged(2, arguments.quick)),
+            ]
+    return figures
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    arguments = options(__doc__, repeats=5).parse_args()
+    return report("busy", measure(arguments), arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,91 @@
+"""Active units at every point of the cube: s = 64 units on n = 24 inputs, one thread.
+
+Goal: at most 2 s. Unit: seconds, medians of repeats taken in turns on every instruction set of this processor. Two
+networks: integer weights, whose ties are decided exactly, and real ones with a tolerance for rounding.
+
+Roofline: the places of 16 bits are compared and counted, two vector instructions for as many units and points as a
+vector has lanes, two instructions a cycle, at the clock of ``--ghz``: 32 units and points a cycle with AVX-512, 16 with
+AVX2, 8 without. A step of a Gray code adds and compares doubles, four times as wide, each after the step before it.
+
+    python -m benchmarks.enumeration [--quick] [--out results/enumeration.jsonl]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import interleaved
+from sparsact import kernels
+from sparsact.kernels import dispatch
+from sparsact.kernels.networks import ROUNDING_STEPS
+
+LANES = {"portable": 8, "avx2": 16, "avx512": 32}
+Units = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
+def networks(n: int, s: int) -> dict[str, Units]:
+    """Weights, thresholds and tolerances of each network."""
+    rng = np.random.default_rng(2024)
+    signs, real = rng.integers(-1, 2, size=(s, n)).astype(float), rng.normal(size=(s, n))
+    b = rng.normal(size=s) + 3
+    rounding = ROUNDING_STEPS * np.finfo(np.float64).eps * (np.abs(real).sum(axis=1) + np.abs(b))
+    return {"integer weights": (signs, np.full(s, 4.0), np.zeros(s)), "real weights": (real, b, rounding)}
+
+
+def same(found: list[kernels.ActiveCounts]) -> bool:
+    """Whether all have the same histograms and witnesses."""
+    return all(
+        np.array_equal(np.asarray(a), np.asarray(b))
+        for other in found[1:]
+        for a, b in zip(found[0], other, strict=True)
+    )
+
+
+def measure(work: str, units: Units, repeats: int, ghz: float, quick: bool) -> list[Figure]:
+    """Every figure of one network."""
+    isas = list(LANES)[: list(LANES).index(dispatch.native.widest_isa()) + 1]
+    found: dict[str, kernels.ActiveCounts] = {}
+
+    def on(name: str, isa: str | None) -> Callable[[], None]:
+        def run() -> None:
+            with kernels.using(name, isa):
+                found[isa or name] = kernels.count_active(*units)
+
+        return run
+
+    calls = {isa: on("native", isa) for isa in isas}
+    if quick:
+        calls["reference"] = on("reference", None)
+    times = interleaved(calls, repeats)
+    widest = median(times[isas[-1]])
+    floor = units[0].shape[0] * 2.0 ** units[0].shape[1] / LANES[isas[-1]] / ghz / 1e9
+    return [
+        Figure.of(work, "seconds", times[isas[-1]], "s", most=judged(2.0, quick)),
+        *(Figure.of(work, f"seconds, {isa}", times[isa], "s") for isa in times if isa != isas[-1]),
+        Figure(work, "roofline, seconds", floor, "s"),
+        Figure(work, "share of the roofline", floor / widest, ""),
+        Figure(work, "all agree", float(same(list(found.values()))), "", least=1.0),
+    ]
+
+
+def main() -> int:
+    """Measure both networks, print the table, keep the rows."""
+    parser = options(__doc__, repeats=5)
+    parser.add_argument("--ghz", type=float, default=2.6, help="clock of the roofline")
+    arguments = parser.parse_args()
+    n, s = (13, 37) if arguments.quick else (24, 64)
+    figures = [
+        figure
+        for name, units in networks(n, s).items()
+        for figure in measure(f"n={n} s={s} {name}", units, arguments.repeats, arguments.ghz, arguments.quick)
+    ]
+    return report("enumeration", figures, arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

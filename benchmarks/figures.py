@@ -1,0 +1,98 @@
+"""A measured figure beside its bar: one table for people, one row of JSON each for machines."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.harness import append_row, machine
+
+TIMES = "x"  # the unit of a ratio
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One quantity of one piece of work, and the bar that it must reach; without a bar it is for information."""
+
+    work: str
+    quantity: str
+    value: float
+    unit: str
+    least: float | None = None
+    most: float | None = None
+    samples: tuple[float, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        work: str,
+        quantity: str,
+        samples: Sequence[float],
+        unit: str,
+        *,
+        least: float | None = None,
+        most: float | None = None,
+    ) -> Figure:
+        """The median of repeated measurements, which are kept for their spread."""
+        return cls(work, quantity, median(samples), unit, least, most, tuple(samples))
+
+    @classmethod
+    def ratio(
+        cls, work: str, quantity: str, slow: Sequence[float], fast: Sequence[float], *, least: float | None = None
+    ) -> Figure:
+        """How many times as fast one side is, from seconds of both that were taken in turns: one ratio a round."""
+        return cls.of(work, quantity, [a / b for a, b in zip(slow, fast, strict=True)], TIMES, least=least)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the bar is reached; None without one."""
+        if self.least is None and self.most is None:
+            return None
+        return (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
+
+    @property
+    def bar(self) -> str:
+        """The bar in words."""
+        limits = (("at least", self.least), ("at most", self.most))
+        return ", ".join(f"{side} {limit:.4g}" for side, limit in limits if limit is not None)
+
+    @property
+    def measured(self) -> str:
+        """The value, its unit, and the spread of repeats."""
+        value = f"{self.value:.4g} {self.unit}".strip()
+        if len(self.samples) < 2:
+            return value
+        return f"{value} [{min(self.samples):.3g} ... {max(self.samples):.3g}; {len(self.samples)}]"
+
+
+def options(description: str | None, *, repeats: int) -> argparse.ArgumentParser:
+    """What every benchmark may be told."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, in seconds; speed and memory are not judged")
+    parser.add_argument("--repeats", type=int, default=repeats, help=f"measurements of each figure (default {repeats})")
+    parser.add_argument("--out", help="file of JSON rows to append to")
+    return parser
+
+
+def judged(limit: float, quick: bool) -> float | None:
+    """The bar of a speed or of a memory: at the sizes of the quick run it means nothing."""
+    return None if quick else limit
+
+
+def report(benchmark: str, figures: Sequence[Figure], out: str | None) -> int:
+    """Print the table, append the rows; the exit status: 1 when a bar is missed."""
+    described = machine()
+    title = f"{benchmark}: " + ", ".join(described[key] for key in ("processor", "kernels", "commit") if described[key])
+    table = Table("work", "figure", "measured [least ... most; repeats]", "bar", "", title=title)
+    for figure in figures:
+        verdict = {True: "met", False: "MISSED", None: ""}[figure.met]
+        table.add_row(figure.work, figure.quantity, figure.measured.replace("[", r"\["), figure.bar, verdict)
+        if out:
+            append_row(out, {"benchmark": benchmark, **asdict(figure), "met": figure.met, **described})
+    Console(width=140).print(table)
+    return int(any(figure.met is False for figure in figures))

@@ -1,0 +1,172 @@
+"""Both products of a feed-forward block on a GPU, and the whole block, beside dense torch on the same device.
+
+One input at a time (`--batch` for more); weights cold in the cache: a round goes through copies of the weights that
+together are three times the second-level cache, and with each copy through disjoint sets of active units, so that no
+call finds its rows in the cache. Each side is captured as a CUDA graph of one round, which leaves out the time that
+Python takes to launch; with `--eager` it is run as written. Both are timed by CUDA events. float32 is not TF32.
+Units: microseconds a call, and GB/s of the weights that the call must read. No bar: the table is absolute.
+
+    python -m benchmarks.gpu [--quick] [--batch 1] [--eager] [--out results/gpu.jsonl]
+    python -m benchmarks.gpu --interpret  # no GPU: tiny sizes in Triton's interpreter, no times
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise, product
+from statistics import median
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from benchmarks.figures import Figure, options, report
+
+SIZES = ((2048, 8192), (4096, 16384))
+DENSITIES = (0.03, 0.1, 0.3)
+LIMITS = {torch.float16: 1e-2, torch.bfloat16: 4e-2, torch.float32: 1e-5}  # of the largest number of the result
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call takes: weights up (s, d), down (d, s) and its neuron-major copy, biases, and who is active."""
+
+    up: Tensor
+    down: Tensor
+    values: Tensor
+    bias: Tensor  # of the output
+    x: Tensor
+    thresholds: Tensor  # of the units: so high or low that they alone decide who is active
+    h: Tensor
+    mask: Tensor
+
+
+def calls(d: int, s: int, density: float, dtype: torch.dtype, batch: int, copies: int, device: str) -> list[Call]:
+    """One round: each copy of the weights with each of its disjoint sets of active units, the copies in turn."""
+    generator = torch.Generator(device).manual_seed(2025)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, device=device).to(dtype)
+
+    weights: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    for _ in range(copies):
+        down = normal(d, s)
+        weights.append((normal(s, d) / d**0.5, down, down.T.contiguous(), normal(d)))
+    found, k = [], max(1, round(density * s))
+    sets = torch.randperm(s, generator=generator, device=device)[: s // k * k].view(-1, k)
+    for active, copy in product(sets, weights):
+        on = torch.zeros(s, dtype=torch.bool, device=device).index_fill_(0, active, True)
+        h = torch.where(on, normal(batch, s).abs() + 0.1, 0)
+        thresholds = torch.where(on, 8.0, -8.0).to(dtype)
+        found.append(Call(*copy, normal(batch, d), thresholds, h, on.expand(batch, s).to(torch.uint8).contiguous()))
+    return found
+
+
+def sides(density: float) -> dict[str, tuple[Callable[[Call], Tensor], Callable[[Call], Tensor], float]]:
+    """By name: the call, what it should return (in the precision of what it is given), matrices that it must read."""
+    from sparsact.inference.triton import active_dot, sparse_product
+
+    def down(c: Call) -> Tensor:
+        return F.linear(c.h, c.down, c.bias)
+
+    def up(c: Call) -> Tensor:
+        return F.linear(c.x, c.up, c.thresholds)
+
+    def block(c: Call) -> Tensor:
+        return F.linear(up(c).relu(), c.down, c.bias)
+
+    return {
+        "down, dense": (down, down, 1),
+        "down, sparse_product": (lambda c: sparse_product(c.h, c.values, c.bias), down, density),
+        "up, dense": (up, up, 1),
+        "up, active_dot": (
+            lambda c: active_dot(c.x, c.up, c.thresholds, c.mask),
+            lambda c: torch.where(c.mask.bool(), up(c), 0),
+            density,
+        ),
+        "block, dense": (block, block, 2),
+        "block, down sparse": (lambda c: sparse_product(up(c).relu(), c.values, c.bias), block, 1 + density),
+        "block, active units given": (
+            lambda c: sparse_product(active_dot(c.x, c.up, c.thresholds, c.mask).relu(), c.values, c.bias),
+            block,
+            2 * density,
+        ),
+    }
+
+
+def check(name: str, call: Callable[[Call], Tensor], reference: Callable[[Call], Tensor], given: Call) -> None:
+    """Stop unless the call returns what its reference does in float64."""
+    mask = {"mask": given.mask}
+    wide = Call(**{key: tensor.double() for key, tensor in vars(given).items()} | mask)
+    exact, found = reference(wide), call(given)
+    error = ((found - exact).abs().max() / exact.abs().max()).item()
+    if not error <= LIMITS[found.dtype]:
+        raise SystemExit(f"gpu: {name} in {found.dtype} is off by {error:.1e} of the largest number")
+
+
+def microseconds(call: Callable[[Call], Tensor], round_: list[Call], repeats: int, eager: bool) -> list[float]:
+    """Time of one call, as the mean over a round, for each of the repeated rounds."""
+
+    def run() -> None:
+        for given in round_:
+            call(given)
+
+    run()  # compiles the kernels
+    torch.cuda.synchronize()
+    if not eager:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            run()
+        run = graph.replay
+    run()
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(repeats + 1)]
+    events[0].record()
+    for event in events[1:]:
+        run()
+        event.record()
+    torch.cuda.synchronize()
+    return [1e3 * a.elapsed_time(b) / len(round_) for a, b in pairwise(events)]
+
+
+def measured(arguments: argparse.Namespace) -> Iterator[Figure]:
+    """The table."""
+    device = torch.cuda.get_device_properties(0)
+    for (d, s), dtype in product(SIZES[:1] if arguments.quick else SIZES, LIMITS):
+        matrix = d * s * dtype.itemsize
+        copies = 3 * device.L2_cache_size // matrix + 2
+        for density in DENSITIES[:1] if arguments.quick else DENSITIES:
+            round_ = calls(d, s, density, dtype, arguments.batch, copies, "cuda")
+            work = f"{device.name} d={d} s={s} {dtype} {density:.0%} batch={arguments.batch}"
+            for name, (call, reference, matrices) in sides(density).items():
+                check(name, call, reference, round_[0])
+                times = microseconds(call, round_, arguments.repeats, arguments.eager)
+                yield Figure.of(work, f"{name}, us", times, "us")
+                yield Figure(work, f"{name}, GB/s", matrices * matrix / median(times) / 1e3, "GB/s")
+
+
+def main() -> int:
+    """Measure where there is a GPU; say so where there is none."""
+    parser = options(__doc__, repeats=20)
+    parser.add_argument("--batch", type=int, default=1, help="inputs of a call, which have the same units active")
+    parser.add_argument("--eager", action="store_true", help="as written, the time to launch included")
+    parser.add_argument("--interpret", action="store_true", help="tiny sizes in Triton's interpreter, without times")
+    arguments = parser.parse_args()
+    if arguments.interpret:
+        os.environ["TRITON_INTERPRET"] = "1"  # before anything imports triton
+        for dtype, density in product(LIMITS, DENSITIES):
+            for name, (call, reference, _) in sides(density).items():
+                check(name, call, reference, calls(24, 56, density, dtype, 2, 1, "cpu")[0])
+        print("gpu: in Triton's interpreter every product and block agrees with dense torch")
+        return 0
+    if not torch.cuda.is_available():
+        print("gpu: no CUDA device here, nothing measured (--interpret checks the results without one)")
+        return 0
+    with torch.inference_mode():
+        return report("gpu", list(measured(arguments)), arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

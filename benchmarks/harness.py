@@ -1,0 +1,76 @@
+"""What every benchmark needs: times taken in turns, memory at its peak, the machine in words, rows in a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from sparsact.memory import peak_memory
+from sparsact_papers.experiments import provenance
+from sparsact_papers.experiments.lines import append_line
+
+Result = TypeVar("Result")
+
+
+def interleaved(
+    callables: Mapping[str, Callable[[], object]],
+    repeats: int,
+    *,
+    before: Callable[[], object] | None = None,
+    warm_up: bool = True,
+) -> dict[str, list[float]]:
+    """Seconds of each callable, taken in turns so that a busy moment of the machine meets all of them alike.
+
+    ``before`` runs untimed ahead of every call, for instance to restore the input. With ``warm_up`` one round more is
+    run first and thrown away: it pays for the first touch of memory. Calls of many seconds need none.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in callables}
+    for _ in range(repeats + warm_up):
+        for name, call in callables.items():
+            if before is not None:
+                before()
+            start = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: times[-repeats:] for name, times in seconds.items()}
+
+
+def alone(function: Callable[..., Result], *arguments: Any) -> Result:
+    """What a function of a module returns when a fresh interpreter with one thread runs it."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as interpreter:
+        return interpreter.submit(_on_one_thread, function, *arguments).result()
+
+
+def _on_one_thread(function: Callable[..., Result], *arguments: Any) -> Result:
+    with threadpool_limits(1):
+        return function(*arguments)
+
+
+def memory_above(call: Callable[[], Result]) -> tuple[Result, int]:
+    """Result of a call, and the most bytes held during it above what was held before.
+
+    Where the system cannot forget the peak that was before, the figure is above that peak.
+    """
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    before = peak_memory()
+    result = call()
+    return result, peak_memory() - before
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, memory, kernels in use, commit, and versions of what is measured."""
+    return {**provenance.machine(), "commit": provenance.commit(), **provenance.versions()}
+
+
+def append_row(path: str | Path, row: dict[str, Any]) -> None:
+    """Add one line of JSON to the file at ``path``."""
+    append_line(Path(path), (json.dumps(row) + "\n").encode())

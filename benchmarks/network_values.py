@@ -1,0 +1,88 @@
+"""Values of Index_10 (n = 1034 inputs, s = 1024 units of 11 weights) at 100,000 points of +-1, beside dense NumPy.
+
+Goal: ``net(X)``, its check of ``X`` included, at least 8 times as fast as ``np.maximum(X @ W.T - b, 0) @ u`` with dense
+``W``, in blocks of rows that keep its products in the cache, which is faster than all rows at once; the same float64
+``X``, one thread, equal values. Unit: seconds, medians of repeats taken in turns. For information: the same from int8,
+which dense NumPy has to convert, and the number of active units.
+
+Roofline: ``X`` read twice from memory, once to be checked, at the speed of ``X.sum()``; and a product and a sum for
+each weight and row, two vectors a cycle at the clock of ``--ghz``.
+
+    python -m benchmarks.network_values [--quick] [--out results/network_values.jsonl]
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import interleaved
+from sparsact import SparselyActivatedNetwork
+from sparsact.hypercube import bits_to_signs
+from sparsact.kernels import dispatch
+
+ROWS = 1024
+VECTOR_BYTES = {"portable": 16, "avx2": 32, "avx512": 64}
+
+
+def index_network(address: int) -> SparselyActivatedNetwork:
+    """The unit of address a is on where the first inputs spell a and the input that a selects is +1."""
+    s = 2**address
+    units = np.arange(s)
+    addresses = bits_to_signs(units[:, None] >> np.arange(address) & 1)
+    W = sp.hstack([sp.csr_array(addresses, dtype=float), 0.5 * sp.eye_array(s)], format="csr")
+    return SparselyActivatedNetwork(np.ones(s), W, np.full(s, address - 0.5))
+
+
+def dense_values(X: NDArray[Any], W: NDArray[np.float64], b: NDArray[np.float64], u: NDArray[np.float64]) -> Any:
+    """The network's values by NumPy, block of rows by block of rows."""
+    blocks = (X[start : start + ROWS] for start in range(0, len(X), ROWS))
+    return np.concatenate([np.maximum(block @ W.T - b, 0) @ u for block in blocks])
+
+
+def measure(address: int, m: int, repeats: int, ghz: float, quick: bool) -> list[Figure]:
+    """Every figure of one size."""
+    net = index_network(address)
+    W, X8 = net.W.toarray(), bits_to_signs(np.random.default_rng(2024).integers(0, 2, size=(m, net.n), dtype=np.int8))
+    X = X8.astype(np.float64)
+    with threadpool_limits(1):
+        times = interleaved(
+            {
+                "ours": lambda: net(X),
+                "ours from int8": lambda: net(X8),
+                "active units from int8": lambda: net.n_active(X8),
+                "dense": lambda: dense_values(X, W, net.b, net.u),
+                "sum of X": lambda: X.sum(),
+            },
+            repeats,
+        )
+        error = float(np.abs(net(X) - dense_values(X, W, net.b, net.u)).max())
+    operations = 2.0 * m * net.W.nnz * np.dtype(np.float64).itemsize / VECTOR_BYTES[dispatch.native.isa()]
+    work = f"Index_{address} m={m:,}"
+    return [
+        *(Figure.of(work, f"{name}, seconds", values, "s") for name, values in times.items()),
+        Figure.ratio(work, "times as fast", times["dense"], times["ours"], least=judged(8, quick)),
+        Figure.ratio(work, "from int8, times as fast", times["dense"], times["ours from int8"]),
+        Figure(work, "roofline, seconds", 2 * median(times["sum of X"]) + operations / 2 / ghz / 1e9, "s"),
+        Figure(work, "difference of values", error, "", most=0.0),
+    ]
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    parser = options(__doc__, repeats=5)
+    parser.add_argument("--ghz", type=float, default=2.6, help="clock of the roofline")
+    arguments = parser.parse_args()
+    size = (5, 2_000) if arguments.quick else (10, 100_000)
+    figures = measure(*size, arguments.repeats, arguments.ghz, arguments.quick)
+    return report("network_values", figures, arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,118 @@
+"""What a partition costs against rows, columns and degree, what a merge costs, and what a second worker gains.
+
+Goal: none on one machine; the figures feed the model of many machines in ``docs/scaling.rst``. Unit: seconds, bytes.
+The same rows are worked on by one worker process and by two, in turns.
+
+    python -m benchmarks.scaling [--quick] [--out results/scaling.jsonl]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from benchmarks.figures import Figure, options, report
+from benchmarks.harness import interleaved
+from sparsact import DSMRegressor, LowDegreeRegressor, LSHRegressor, distributed
+from sparsact.distributed.additive import empty, seen_in, seen_out
+
+CUBE = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
+N_REAL = 6
+REAL: dict[str, Any] = {
+    "LSH": LSHRegressor(n_tables=8, n_hashes=2, width=0.5, alpha=0.1, directions="principal", random_state=0),
+    "DSM": DSMRegressor(width=256, n_active=32, random_state=0),
+}
+FIRST = 2048  # rows that fix the layout of a learner of real columns
+PARTS = 16  # of the fit by workers
+WORKERS_N = 20
+
+
+def bits(m: int, n: int) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Uniform points and a target of degree 2."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (m, n), dtype=np.int8)
+    return X, X[:, 0] * X[:, n // 2] + rng.normal(size=m)
+
+
+def partitions(m: int, repeats: int) -> Iterator[Figure]:
+    """Seconds and bytes of one partition's statistic, and seconds to merge it."""
+    for n, degree in CUBE:
+        for size in (m // 4, m):
+            yield from measured("low-degree", LowDegreeRegressor(degree), *bits(size, n), repeats, degree)
+    for name, estimator in REAL.items():
+        X = np.random.default_rng(0).normal(size=(max(m // 4, 2 * FIRST), N_REAL))
+        y = np.abs(X).sum(axis=1)
+        blank = clone(estimator).fit(X[:FIRST], y[:FIRST]).blank()
+        yield from measured(name, blank, X, y, repeats, 1)
+
+
+def measured(name: str, blank: Any, X: NDArray[Any], y: NDArray[Any], repeats: int, degree: int) -> Iterator[Figure]:
+    """Figures of one partition."""
+    learned, merges = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        learner = empty(blank).partial_fit(X, y)
+        seen = seen_out(learner)
+        learned.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        empty(learner).merge(seen_in(blank, *seen)).merge(seen_in(blank, *seen))
+        merges.append((time.perf_counter() - start) / 2)
+    form = type(learner.stream_.statistics[0]).__name__ if hasattr(learner, "stream_") else "Buckets"
+    form = "Sums" if name == "DSM" else form
+    work = f"{name} n={X.shape[1]} d={degree} m={len(X):,} as {form}"
+    yield Figure.of(work, "partition, seconds", learned, "s")
+    yield Figure.of(work, "merge, seconds", merges, "s")
+    yield Figure(work, "statistic, bytes", sum(array.nbytes for array in seen[1].values()), "B")
+    yield Figure(work, "rows, bytes", X.nbytes + y.nbytes, "B")
+
+
+def workers(m: int, repeats: int) -> Iterator[Figure]:
+    """One fit by one worker process and by two."""
+    seeds = da.arange(PARTS, chunks=1).reshape(PARTS, 1)
+    X = seeds.map_blocks(partial(_draw, m // 4), dtype=np.int8, chunks=((m // 4,) * PARTS, (WORKERS_N,)))
+    data = X, X[:, 0] * X[:, 7] * 1.0
+    with (
+        _cluster(1) as one,
+        _cluster(2) as two,
+        Client(one, set_as_default=False) as a,
+        Client(two, set_as_default=False) as b,
+    ):
+        calls = {
+            name: partial(distributed.fit, LowDegreeRegressor(2), data, client)
+            for name, client in (("one worker", a), ("two workers", b))
+        }
+        seconds = interleaved(calls, repeats)
+    work = f"low-degree n={WORKERS_N} d=2 m={PARTS * (m // 4):,} in {PARTS} parts"
+    for name, times in seconds.items():
+        yield Figure.of(work, f"{name}, seconds", times, "s")
+    yield Figure.ratio(work, "two workers, times as fast as one", seconds["one worker"], seconds["two workers"])
+
+
+def _cluster(n_workers: int) -> LocalCluster:
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None)
+
+
+def _draw(rows: int, block: NDArray[Any]) -> NDArray[np.int8]:
+    return np.random.default_rng(int(block[0, 0])).integers(0, 2, (rows, WORKERS_N), dtype=np.int8)
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    parser = options(__doc__, repeats=3)
+    parser.add_argument("--rows", type=int, help="of the larger partition; default 200,000, with --quick 8,000")
+    told = parser.parse_args()
+    m = told.rows or (8_000 if told.quick else 200_000)
+    figures = [*partitions(m, told.repeats), *workers(m, told.repeats)]
+    return report("scaling", figures, told.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

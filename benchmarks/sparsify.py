@@ -1,0 +1,125 @@
+"""``sparsact.sparsify(model, "auto")`` beside the dense model at every density: it should never be slower.
+
+Models of several feed-forward blocks one after the other, so that each block's weights are out of the cache when it is
+run again; one input at a time, one thread; biases such that 0 to 100 % of the units are active. The sparse and the
+dense model share their weights and are run in turns. Unit: times as fast as dense.
+
+The call overhead is what a block of 16 inputs and 32 units takes longer than dense, whose products are next to nothing:
+all that remains is what a call costs, per block, of the exact and the certified method.
+
+Goals: auto never below 0.97 of dense; overhead below 15 us. Roofline: the bound that each block's plan tells, from the
+bytes of weights that its method reads.
+
+    python -m benchmarks.sparsify [--quick] [--out results/sparsify.jsonl]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from statistics import median
+from typing import Any
+
+import torch
+from scipy.stats import norm
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+
+from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import interleaved
+from sparsact.inference import plan_of, sparsify
+
+DENSITIES = (0.0, 0.01, 0.03, 0.1, 0.3, 0.5, 0.75, 1.0)
+SIZES = ((64, 256, 64), (256, 1024, 24), (512, 2048, 16), (2048, 8192, 4))  # inputs, units, blocks
+QUICK = ((16, 64, 3), (24, 80, 2))
+SAMPLE = 256  # inputs that the model is shown
+
+
+class Model(nn.Module):
+    """Blocks side by side on one input, so that every one has the density that is asked for."""
+
+    def __init__(self, d: int, s: int, blocks: int) -> None:
+        super().__init__()
+        made: Any = [nn.Sequential(nn.Linear(d, s), nn.ReLU(), nn.Linear(s, d)) for _ in range(blocks)]
+        self.blocks = nn.ModuleList(made)
+        with torch.no_grad():
+            for block in made:
+                block[0].weight.normal_().div_(d**0.5)
+
+    def switch_on(self, density: float) -> None:
+        """Let so many units be on for a standard normal input."""
+        bias = float(norm.ppf(density)) if 0 < density < 1 else 1e3 * (2 * density - 1)
+        with torch.no_grad():
+            blocks: Any = self.blocks
+            for block in blocks:
+                block[0].bias.fill_(bias)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        """What every block makes of the input."""
+        return [block(x) for block in self.blocks]
+
+
+def sharing(model: Model) -> Model:
+    """A dense model with the very same parameters."""
+    return deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
+
+
+def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int, quick: bool) -> list[Figure]:
+    """Auto beside dense at every density."""
+    model = Model(d, s, blocks).to(dtype).eval()
+    twin = sharing(model)
+    inputs = torch.randn(SAMPLE, d).to(dtype)
+    figures = []
+    for density in DENSITIES:
+        model.switch_on(density)
+        sparsify(model, "auto", inputs)
+        plan = plan_of(model)
+        times = interleaved({"dense": lambda: _run(twin, inputs), "auto": lambda: _run(model, inputs)}, repeats)
+        methods = Counter(choice.method for choice in plan.choices)
+        work = f"{blocks} x {d}-{s} {str(dtype).removeprefix('torch.')} {density:.0%} active"
+        told = ", ".join(f"{count} {name}" for name, count in methods.most_common())
+        least = judged(0.97, quick)
+        figures.append(Figure.ratio(work, f"auto ({told})", times["dense"], times["auto"], least=least))
+        figures.append(Figure(work, "bound of the plan", median(choice.bound for choice in plan.choices), "x"))
+    return figures
+
+
+def overhead(repeats: int, quick: bool) -> list[Figure]:
+    """Microseconds that a call of a sparse block takes more than a dense one."""
+    model = Model(16, 32, 1).eval()
+    twin = sharing(model)
+    model.switch_on(0.1)
+    inputs = torch.randn(SAMPLE, 16)
+    figures = []
+    for method in ("exact", "certified"):
+        sparsify(model, method, inputs)
+        times = interleaved({"dense": lambda: _run(twin, inputs), "sparse": lambda: _run(model, inputs)}, 4 * repeats)
+        more = [1e6 * (one - other) / CALLS for one, other in zip(times["sparse"], times["dense"], strict=True)]
+        figures.append(Figure.of("16-32 float32", f"{method}, overhead of a call", more, "us", most=judged(15, quick)))
+    return figures
+
+
+CALLS = 16  # of the model in a measurement, each with another input
+
+
+def _run(model: Model, inputs: Tensor) -> None:
+    with torch.inference_mode():
+        for i in range(CALLS):
+            model(inputs[i : i + 1])
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    arguments = options(__doc__, repeats=15).parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(2026)
+    with threadpool_limits(1):
+        figures = overhead(arguments.repeats, arguments.quick)
+        for d, s, blocks in QUICK if arguments.quick else SIZES:
+            for dtype in (torch.float32, torch.bfloat16):
+                figures += never_slower(d, s, blocks, dtype, arguments.repeats, arguments.quick)
+    return report("sparsify", figures, arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,171 @@
+"""A small ReLU transformer, trained here with L1 on its activations: tokens a second, ``auto`` beside dense.
+
+It is trained on tinyshakespeare, of the folder that ``SPARSACT_DATA`` names (without it nothing is measured, and said
+so). A checkpoint goes to the user's cache, so that a second run trains no more. Then passages of the validation text
+are decoded, one token at a time with a cache of keys and values, one sequence, one thread: the true next character
+follows, so that both sides compute the same and no time goes into drawing one. Unit: tokens/s, medians over rounds
+that take dense and sparse in turns.
+
+The Amdahl bound is that of the bytes: of all parameters that a token reads, those that the method chosen for each
+block can spare at the density measured, keys and values left out; it is 1 where ``auto`` keeps dense everywhere. So
+it is the bound of a model that waits for memory alone: arithmetic, attention over the cache, norms and the calls of
+Python take time that no sparsity saves, and weigh more the smaller the model is.
+
+Goal: ``auto`` gains at least 0.7 of that bound, and returns what the dense model returns to 1e-5 of its size.
+
+    python -m benchmarks.trained [--quick] [--width 512] [--layers 4] [--hidden 4096] [--out rows.jsonl]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from benchmarks.figures import Figure, judged, options, report
+from sparsact.inference import Measurement, Plan, measure, plan_of, sparsify
+from sparsact.inference.roofline import METHODS, amdahl
+from sparsact.inference.speed import speed
+from sparsact.inference.training import ActivationPenalty
+from sparsact_papers.data import load_tinyshakespeare
+from sparsact_papers.training import CharacterText, Recipe, Transformer, train, training_progress
+
+HEAD = 64  # width of a head of attention
+PASSAGES = 4  # decoded in a round, each of a whole context
+
+
+class Decoder(nn.Module):
+    """A transformer that reads one passage a token at a time, as generation does."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits (1, length, vocabulary) of tokens (1, length)."""
+        seen: list[list[Tensor]] = [[] for _ in self.model.blocks]
+        return torch.cat([self.step(tokens[:, i : i + 1], i, seen) for i in range(tokens.shape[1])], dim=1)
+
+    def step(self, token: Tensor, place: int, seen: list[list[Tensor]]) -> Tensor:
+        """Logits (1, 1, vocabulary) of the token (1, 1) at a place; ``seen`` holds keys and values of those before."""
+        model: Any = self.model  # a module's attributes have no types of their own
+        x = model.tokens(token) + model.places.weight[place]
+        for layer, cache in zip(model.blocks, seen, strict=True):
+            x = x + _attended(layer.attention, layer.attention_norm(x), cache)
+            x = x + layer.feed_forward(layer.feed_forward_norm(x))
+        return model.logits(model.norm(x))
+
+
+def _attended(attention: Any, x: Tensor, cache: list[Tensor]) -> Tensor:
+    """What :class:`Attention` returns at the last place, with the keys and values of the places before in ``cache``."""
+    heads = attention.projections(x).view(1, 1, 3, attention.n_heads, -1).permute(2, 0, 3, 1, 4)
+    cache[:] = [torch.cat([cache[0], heads[1:]], dim=3)] if cache else [heads[1:]]
+    key, value = cache[0]
+    found = F.scaled_dot_product_attention(heads[0], key, value)
+    return attention.out(found.transpose(1, 2).reshape(x.shape))
+
+
+def trained(text: CharacterText, told: argparse.Namespace) -> tuple[Transformer, float]:
+    """The model, and its validation loss."""
+    recipe = Recipe(told.steps, batch=8, context=told.context, warmup=told.steps // 5, evaluate_every=25, windows=16)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        heads = max(1, told.width // HEAD)
+        model = Transformer(len(text.characters), told.width, told.layers, heads, told.hidden, told.context)
+    blocks = model.feed_forward_blocks()
+    folder = f"{told.width}-{told.layers}-{told.hidden}-{told.context}-{told.steps}-{told.l1:g}"
+    with training_progress(told.steps) as progress:
+        penalty = ActivationPenalty(model, blocks, told.l1)
+        checkpoint = told.checkpoints / folder
+        rows = train(model, text, recipe, blocks=blocks, penalty=penalty, checkpoint=checkpoint, progress=progress)
+    return model.eval(), rows[-1].loss
+
+
+def bound(found: Measurement, plan: Plan) -> float:
+    """The most that the methods of a plan can gain for a token of the whole model, from the bytes that they read."""
+    pairs = zip(found.blocks, plan.choices, strict=True)
+    floors = [(block.roofline(), choice.method) for block, choice in pairs if choice.method != "dense"]
+    saved = [floor.saved(method) for floor, method in floors if floor is not None]
+    return amdahl(found.model_bytes, sum(saved))
+
+
+def figures_of(model: Transformer, text: CharacterText, told: argparse.Namespace) -> list[Figure]:
+    """Measure a trained model, sparsify it, and decode with it and without."""
+    passages = list(text.windows(PASSAGES, told.context)[0].split(1))
+    found = measure(model, text.windows(16, told.context)[0])
+    sparsify(model, "auto", text.windows(16, told.context)[0], time_limit=told.time_limit)
+    plan, timed = plan_of(model), speed(Decoder(model), passages, told.repeats)
+    print(f"{plan}\n{timed}")
+    most = bound(found, plan)
+    with torch.no_grad():
+        whole, each = (model(passages[0]), Decoder(model)(passages[0]))
+    work = f"{told.layers} layers of {told.width}, {told.hidden} units, {found.density:.1%} active"
+    return [
+        *(Figure(work, f"density of block {i}", block.density, "") for i, block in enumerate(found.blocks)),
+        Figure(work, "dense", told.context / timed.dense, "tokens/s"),
+        Figure(work, "auto", told.context / timed.sparse, "tokens/s"),
+        Figure(work, "difference of auto's logits from dense", timed.difference, "", most=1e-5),
+        Figure(
+            work, "difference of decoding from one forward", float((each - whole).norm() / whole.norm()), "", most=1e-5
+        ),
+        Figure(
+            work,
+            "auto, times as fast",
+            timed.speed_up,
+            "x",
+            least=judged(0.97, told.quick),
+            samples=(timed.low, timed.speed_up, timed.high),
+        ),
+        Figure(work, "Amdahl bound of the methods chosen", most, "x"),
+        *(Figure(work, f"Amdahl bound of {name} in all blocks", found.bound(name) or 1.0, "x") for name in METHODS[1:]),
+        Figure(work, "share of the bound", timed.speed_up / most, "", least=judged(0.7, told.quick)),
+    ]
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    parser = options(__doc__, repeats=9)
+    sizes: dict[str, tuple[float, float]] = {
+        "width": (512, 64),
+        "layers": (4, 2),
+        "hidden": (4096, 256),
+        "context": (64, 32),
+        "steps": (150, 20),
+    }
+    for name, (default, quick) in sizes.items():
+        parser.add_argument(f"--{name}", type=int, help=f"default {default:g}; {quick:g} with --quick")
+    parser.add_argument("--l1", type=float, default=0.2, help="strength of the penalty on activations")
+    parser.add_argument("--time-limit", type=float, help="seconds for the timing of auto; default 30")
+    parser.add_argument("--checkpoints", type=Path, default=cache / "sparsact/trained", help="folder of trained models")
+    told = parser.parse_args()
+    for name, (default, quick) in (sizes | {"time_limit": (30.0, 0.5)}).items():
+        if getattr(told, name) is None:
+            setattr(told, name, quick if told.quick else default)
+    return told
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    told = arguments()
+    try:
+        text = CharacterText.of(load_tinyshakespeare().text)
+    except FileNotFoundError as missing:
+        print(f"trained: left out, for {missing}")
+        return 0
+    model, loss = trained(text, told)
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        figures = figures_of(model, text, told)
+    loss_figure = Figure(f"{told.steps} steps, L1 {told.l1:g}", "validation loss", loss, "nats")
+    return report("trained", [loss_figure, *figures], told.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,82 @@
+"""Exact Fourier analysis beyond any table: halfspaces and neurons of 2,000 weights, a network of 1,034 inputs.
+
+Goal, on one thread: with weights 1 ... 10, all influences (hence the average sensitivity) of a halfspace and of a
+neuron in under 1 s with floats and in under 30 s with fractions; one coefficient of three coordinates in under 0.2 s
+and under 5 s; every coefficient of Index_10, 2**20 + 1 of them, in under 30 s. Unit: seconds, medians of repeats.
+
+Floor: a law of n weights with sum A takes n * A / 2 additions, and an influence needs one for each weight's magnitude;
+in floats 6 numbers are read or written for each. With fractions an addition is one of Python integers of up to n bits.
+
+That floats are right is checked against fractions: the figure is the largest relative error of an influence, in units
+of 2**-53, beside the bound n + 50.
+
+    python -m benchmarks.units [--quick] [--out results/units.jsonl]
+"""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from benchmarks.figures import Figure, judged, options, report
+from benchmarks.harness import interleaved
+from sparsact import SparselyActivatedNetwork
+from sparsact.fourier import Halfspace, Neuron, Spectrum
+from sparsact.fourier.units import Unit
+from sparsact.hypercube import points
+
+SIZE, QUICK = (2_000, 10), (200, 6)
+LARGEST_WEIGHT = 10
+
+
+def figures_of(kind: type[Unit], n: int, arguments: Any) -> list[Figure]:
+    """Figures of one kind of unit."""
+    rng, quick = np.random.default_rng(n), arguments.quick
+    w = rng.integers(1, LARGEST_WEIGHT + 1, n) * rng.choice([-1, 1], n)
+    calls, bars = {}, {}
+    for numbers, coefficient_seconds, influence_seconds in ((float, 0.2, 1.0), (Fraction, 5.0, 30.0)):
+        for name, bar, answer in (
+            ("a coefficient", coefficient_seconds, lambda unit: unit.coefficient((1, 5, 9))),
+            ("influences", influence_seconds, lambda unit: unit.influences()),
+        ):
+            title = f"{name}, {numbers.__name__.lower()}s"
+            calls[title] = lambda answer=answer, numbers=numbers: answer(kind(w, 7, numbers))
+            bars[title] = bar
+    seconds = interleaved(calls, arguments.repeats, warm_up=False)
+    work = f"{kind.__name__} n={n:,} weights 1...{LARGEST_WEIGHT}"
+    pairs = zip(kind(w, 7).influences().tolist(), kind(w, 7, Fraction).influences(), strict=True)
+    error = max(abs(Fraction(rounded) / exact - 1) for rounded, exact in pairs)
+    return [
+        *(Figure.of(work, title, times, "s", most=judged(bars[title], quick)) for title, times in seconds.items()),
+        Figure(work, "largest relative error of floats, in 2^-53", float(error * 2**53), "", most=n + 50),
+    ]
+
+
+def index_network(b: int) -> Figure:
+    """Seconds of every coefficient of Index_b."""
+    addresses = sp.csr_array(points(b).astype(float))
+    W = sp.hstack([addresses, sp.eye_array(2**b)])
+    net = SparselyActivatedNetwork(np.ones(2**b), W, np.full(2**b, float(b)))
+    start = time.perf_counter()
+    spectrum = Spectrum.of(net)
+    seconds = time.perf_counter() - start
+    work = f"Index_{b}: {net.n:,} inputs, {len(spectrum.coefficients):,} coefficients"
+    return Figure(work, "spectrum", seconds, "s", most=30.0)
+
+
+def main() -> int:
+    """Measure, print the table, keep the rows."""
+    arguments = options(__doc__, repeats=3).parse_args()
+    n, b = QUICK if arguments.quick else SIZE
+    with threadpool_limits(1):
+        figures = [figure for kind in (Halfspace, Neuron) for figure in figures_of(kind, n, arguments)]
+        return report("units", [*figures, index_network(b)], arguments.out)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,83 @@
+"""Data sets of the experiments: paper B's synthetic ones, images, texts, and tables of numbers.
+
+A synthetic data set is a *target*, a function with a Lipschitz bound, on a *domain*, a set to draw from:
+
+>>> import numpy as np
+>>> rng = np.random.default_rng(0)
+>>> domain = random_subspace(64, 4, rng=rng)
+>>> target = random_composed(random_hypercube(4, rng=rng), 64, rng=rng)
+>>> X = domain.sample(1000, rng=rng)
+>>> y = target(X)
+"""
+
+from sparsact_papers.data.description import Description, describe
+from sparsact_papers.data.domains import (
+    Circle,
+    Cube,
+    CurvedPatch,
+    Domain,
+    Manifold,
+    Sphere,
+    Subspace,
+    SwissRoll,
+    Torus,
+    diagonal_subspace,
+    random_subspace,
+)
+from sparsact_papers.data.images import Images, load_cifar10
+from sparsact_papers.data.tabular import TabularData, load_tabular
+from sparsact_papers.data.targets import (
+    Composed,
+    Cones,
+    CosineSeries,
+    LowerEnvelope,
+    Multilinear,
+    Polynomial,
+    Target,
+    composed,
+    cones,
+    lower_envelope,
+    random_analytic,
+    random_composed,
+    random_cones,
+    random_hypercube,
+    random_polynomial,
+)
+from sparsact_papers.data.texts import WrittenText, load_tinyshakespeare
+
+__all__ = [
+    "Circle",
+    "Composed",
+    "Cones",
+    "CosineSeries",
+    "Cube",
+    "CurvedPatch",
+    "Description",
+    "Domain",
+    "Images",
+    "LowerEnvelope",
+    "Manifold",
+    "Multilinear",
+    "Polynomial",
+    "Sphere",
+    "Subspace",
+    "SwissRoll",
+    "TabularData",
+    "Target",
+    "Torus",
+    "WrittenText",
+    "composed",
+    "cones",
+    "describe",
+    "diagonal_subspace",
+    "load_cifar10",
+    "load_tabular",
+    "load_tinyshakespeare",
+    "lower_envelope",
+    "random_analytic",
+    "random_composed",
+    "random_cones",
+    "random_hypercube",
+    "random_polynomial",
+    "random_subspace",
+]

@@ -1,0 +1,198 @@
+"""Random polynomials of all monomials up to a degree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.checks import checked_generator, checked_reals, checked_size
+from sparsact_papers.data.targets.target import Target, row_blocks
+
+MOST_MONOMIALS = 10**7
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Polynomial(Target):
+    r"""The polynomial of n variables with a coefficient for each monomial of degree at most ``degree``.
+
+    .. math:: p(x) = \sum_{|a| \le D} c_a \prod_i x_i^{a_i}
+
+    Monomials are ordered by degree, then as ``itertools.combinations_with_replacement``, as scikit-learn does:
+    :math:`1, x_0, x_1, x_0^2, x_0 x_1, x_1^2` for n = 2 and degree 2.
+
+    Parameters
+    ----------
+    n, degree : int
+        Both at least 1.
+    coefficients : array-like of shape (comb(n + degree, degree),)
+
+    Notes
+    -----
+    Cost a point: one multiplication for each monomial of a lower degree, and n times as many in a matrix product, by
+
+    .. math:: p(x) = c_0 + \sum_i x_i \sum_b Q_{i b}\, x^b, \qquad |b| < D,
+
+    where each monomial has given its first variable away.
+
+    *Lipschitz bound* within [-r, r]^n: :math:`|\partial_i p| \le g_i = \sum_a |c_a| a_i r^{|a| - 1}`, so
+    :math:`\|g\|_2`. For :math:`\sum |c_a| = 1` and r = 1 that is at most the degree, and :math:`x_0^D` attains it: it
+    does not depend on n, but, unlike what Section A.1 of the paper says, on the degree it must.
+
+    Examples
+    --------
+    1 + 2 x0 x1:
+
+    >>> Polynomial(2, 2, [1, 0, 0, 0, 2, 0])([[3, 5]])
+    array([31.])
+    """
+
+    n: int
+    degree: int
+    coefficients: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        n_monomials = _n_monomials(self.n, self.degree)
+        coefficients = checked_reals(self.coefficients, "`coefficients`").copy()
+        if coefficients.shape != (n_monomials,):
+            raise ValueError(
+                f"a polynomial of {self.n} variables and degree {self.degree} has {n_monomials} coefficients; "
+                f"got shape {coefficients.shape}."
+            )
+        object.__setattr__(self, "coefficients", coefficients)
+
+    @property
+    def exponents(self) -> NDArray[np.intp]:
+        """The a of each monomial, shape (monomials, n)."""
+        exponents = np.zeros((len(self.coefficients), self.n), dtype=np.intp)
+        row = 0
+        for members in _members(self.n, self.degree):
+            rows = np.arange(row, row + len(members))
+            for variable in members.T:
+                exponents[rows, variable] += 1
+            row += len(members)
+        return exponents
+
+    @cached_property
+    def _quotients(self) -> NDArray[np.float64]:
+        """Q of the class's formula, shape (n, monomials of a lower degree)."""
+        Q = np.zeros((self.n, comb(self.n + self.degree - 1, self.n)))
+        place, lower = 1, 0  # of the first monomial of a degree, and of the degree below
+        for degree in range(1, self.degree + 1):
+            end = comb(self.n + degree - 1, self.n)
+            for i, start in enumerate(_suffixes(self.n, degree - 1)):
+                size = end - lower - start
+                Q[i, lower + start : end] = self.coefficients[place : place + size]
+                place += size
+            lower = end
+        return Q
+
+    def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        Q = self._quotients
+        values = np.empty(len(X))
+        for block in row_blocks(len(X), Q.shape[1]):
+            columns = np.ascontiguousarray(X[block].T)
+            values[block] = np.einsum("ij,ij->j", Q @ _monomials(columns, self.degree - 1), columns)
+        values += self.coefficients[0]
+        return values
+
+    def _steepness(self, radius: float) -> float:
+        slopes, row = np.zeros(self.n), 0
+        for degree, members in enumerate(_members(self.n, self.degree)):
+            sizes = np.abs(self.coefficients[row : row + len(members)]) * radius ** max(degree - 1, 0)
+            row += len(members)
+            for variable in members.T:
+                slopes += np.bincount(variable, weights=sizes, minlength=self.n)
+        return float(np.linalg.norm(slopes))
+
+    def __repr__(self) -> str:
+        return f"Polynomial(n={self.n}, degree={self.degree})"
+
+
+def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polynomial:
+    """The random polynomial of paper B: coefficients uniform on [-1, 1], scaled so that their absolute values sum to 1.
+
+    The paper does not say which monomials there are: here all of degree ``degree`` or less, the constant and powers
+    such as x_0^2 among them. Nor does the scaling bound the Lipschitz constant independently of the degree, as it says:
+    on the cube it is at most the degree, and x_0^D has D. Divide by ``lipschitz`` where it matters.
+
+    Parameters
+    ----------
+    n : int
+        Number of columns.
+    degree : int
+        Largest degree.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    target : Polynomial
+        With its Lipschitz bound.
+
+    Raises
+    ------
+    ValueError
+        If n or the degree is below 1, or there would be more than ten million monomials.
+
+    Notes
+    -----
+    Such a polynomial is nearly constant: for n = 8 and degree 4 its variance on the cube is about 1e-4. A small error
+    says little, then; put :func:`~sparsact_papers.data.describe` beside it.
+
+    References
+    ----------
+    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section A.1.
+
+    Examples
+    --------
+    >>> p = random_polynomial(8, 4, rng=np.random.default_rng(0))
+    >>> len(p.coefficients), float(np.abs(p.coefficients).sum().round(12))
+    (495, 1.0)
+    """
+    coefficients = checked_generator(rng).uniform(-1, 1, size=_n_monomials(n, degree))
+    return Polynomial(n, degree, coefficients / np.abs(coefficients).sum())
+
+
+def _n_monomials(n: int, degree: int) -> int:
+    n, degree = checked_size(n, "the number `n` of columns"), checked_size(degree, "`degree`")
+    n_monomials = comb(n + degree, degree)
+    if n_monomials > MOST_MONOMIALS:
+        raise ValueError(
+            f"{n} variables have {n_monomials} monomials of degree {degree} or less; "
+            f"lower n or the degree, to at most {MOST_MONOMIALS}."
+        )
+    return n_monomials
+
+
+def _members(n: int, degree: int) -> Iterator[NDArray[np.intp]]:
+    """Variables of each monomial, with repetition: for each degree d in turn an array of shape (monomials, d)."""
+    for d in range(degree + 1):
+        members = list(combinations_with_replacement(range(n), d))
+        yield np.array(members, dtype=np.intp).reshape(len(members), d)
+
+
+def _suffixes(n: int, degree: int) -> list[int]:
+    """Where, among the monomials of one degree, those of the variables i, i + 1, ... begin, for each i."""
+    total = comb(n + degree - 1, degree)
+    return [total - comb(n - i + degree - 1, degree) for i in range(n)]
+
+
+def _monomials(columns: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+    """All monomials of columns (n, m) up to a degree: x_i times those without an earlier variable. (monomials, m)."""
+    n, m = columns.shape
+    monomials = np.ones((comb(n + degree, n), m))
+    place, lower = 1, 0
+    for d in range(1, degree + 1):
+        end = comb(n + d - 1, n)
+        for i, start in enumerate(_suffixes(n, d - 1)):
+            size = end - lower - start
+            np.multiply(monomials[lower + start : end], columns[i], out=monomials[place : place + size])
+            place += size
+        lower = end
+    return monomials

@@ -1,0 +1,248 @@
+"""Error of low-degree least squares against samples: Lemma 7 made sharp, with noise, and with corrupted labels.
+
+With N monomials of degree at most d, residual variance ``tail`` beyond degree d, label noise of variance ``v`` and m
+uniform samples, the coefficients' error is ``(tail + v) N / (m - N)``: that of least squares with Gaussian rows, whose
+columns here are orthonormal too. Hence the error against the function itself, ``tail + (tail + v) N / (m - N)``;
+against noisy labels it is larger by v, that is ``(tail + v) (1 + N / (m - N))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import n_subsets, points
+from sparsact_papers.experiments import (
+    Claim,
+    Experiment,
+    Row,
+    Rows,
+    Scale,
+    Verdict,
+    bounded,
+    mean_of,
+    needed,
+    only_if,
+    range_of,
+    within,
+)
+from sparsact_papers.experiments.paper_a.learning_targets import GATED, TARGETS, drawn, planted, squared_error
+
+CLEAN, GAUSSIAN, OBLIVIOUS, ALIGNED = "clean", "Gaussian noise", "corrupted at random", "corrupted against the degree"
+NOISE = 0.25  # variance of the Gaussian noise, in variances of the target
+CORRUPTED, SHIFT = 0.1, 1.0  # share of labels that are moved, and by how many standard deviations of the target
+RATIOS = {Scale.SMOKE: (2.0, 4.0), Scale.QUICK: (1.25, 2.0, 4.0, 8.0), Scale.FULL: (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)}
+DEGREES = {Scale.SMOKE: (3,), Scale.QUICK: (1, 2, 3, 4), Scale.FULL: (1, 2, 3, 4)}
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
+SIZES = {Scale.SMOKE: (8,), Scale.QUICK: (10, 14), Scale.FULL: (10, 12, 16)}
+CORRUPTED_N = {Scale.SMOKE: 8, Scale.QUICK: 12, Scale.FULL: 14}
+FEW = 8  # a sample is small beside the cube if it is at most this part of its points
+
+
+def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
+    """Clean curves of every target and degree; noisy and corrupted ones of the gated network."""
+    for seed in range(SEEDS[scale]):
+        for n in SIZES[scale]:
+            largest = n == SIZES[scale][-1]
+            for target in TARGETS if largest and seed < 5 else (GATED,):
+                for degree in DEGREES[scale]:
+                    for ratio in RATIOS[scale]:
+                        yield _task(target, n, degree, ratio, CLEAN, seed)
+        for ratio in RATIOS[scale]:
+            yield _task(GATED, n, 3, ratio, GAUSSIAN, seed)
+        for labels in (OBLIVIOUS, ALIGNED):
+            for degree in (1, 2, 3, 4, 5):
+                if 4 * n_subsets(CORRUPTED_N[scale], degree) <= 2 ** CORRUPTED_N[scale]:  # else it fits the corruption
+                    yield _task(GATED, CORRUPTED_N[scale], degree, 4.0, labels, seed)
+
+
+def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, int | float | str]:
+    return {"target": target, "n": n, "degree": degree, "ratio": ratio, "labels": labels, "seed": seed}
+
+
+def measure(*, target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, float]:
+    """Exact error over the cube of the fitted polynomial, with what the formula says."""
+    from sparsact.learners import LowDegreeRegressor
+
+    values = planted(target, n, seed)(points(n))
+    N = n_subsets(n, degree)
+    m = int(np.ceil(ratio * N))
+    seen = drawn(n, m, seed)
+    spectrum = Spectrum.of(values)
+    tail, variance = spectrum.tail(degree), spectrum.variance()
+    moved = corruption(spectrum, degree, labels, seed)
+    noise = NOISE * variance if labels == GAUSSIAN else 0.0
+    noisy = np.random.default_rng([seed, 3]).normal(size=m) * np.sqrt(noise)
+    model = LowDegreeRegressor(degree=degree).fit(points(n)[seen], (values + moved)[seen] + noisy)
+    estimation = N / (m - N)
+    return {
+        "n_monomials": N,
+        "m": m,
+        "error": squared_error(model, values),
+        "predicted": tail + (tail + noise) * estimation,
+        "tail": tail,
+        "variance": variance,
+        "noise": noise + float(np.mean(moved**2)),
+        "risk": squared_error(model, values + moved) + noise,  # against labels as the learner sees them
+        "least_risk": Spectrum.of(values + moved).tail(degree) + noise,  # of any polynomial of this degree
+    }
+
+
+def corruption(spectrum: Spectrum, degree: int, labels: str, seed: int) -> NDArray[np.float64]:
+    """What is added to the label of each point: a tenth of the points by +-1 standard deviation, the others by 0.
+
+    An oblivious corruption takes points and signs at random. The aligned one knows the target: it takes the points
+    where the part above the degree is largest, and enlarges that part.
+    """
+    moved = np.zeros(2**spectrum.n)
+    if labels not in (OBLIVIOUS, ALIGNED):
+        return moved
+    n_moved, shift = round(CORRUPTED * len(moved)), SHIFT * np.sqrt(spectrum.variance())
+    if labels == ALIGNED:
+        high = (spectrum - spectrum.truncate(degree)).values()
+        chosen = np.argsort(-np.abs(high), kind="stable")[:n_moved]
+        moved[chosen] = shift * np.sign(high[chosen])
+    else:
+        rng = np.random.default_rng([seed, 4])
+        moved[rng.choice(len(moved), n_moved, replace=False)] = shift * rng.choice([-1.0, 1.0], n_moved)
+    return moved
+
+
+# ---- claims ----
+
+
+def _is_small(row: Row) -> bool:
+    return bool(FEW * row["m"] <= 2 ** row["n"])
+
+
+def _farthest(rows: Rows, what: str) -> Verdict:
+    """The point of the curves whose mean ratio of measured to predicted is farthest from 1, with its interval."""
+    groups = needed(rows, what).groups("target", "n", "degree", "ratio")
+    means = [mean_of(group.array("error") / group.array("predicted")) for group in groups.values()]
+    worst = max(means, key=lambda mean: abs(np.log(mean.estimate)))
+    return within(worst, least=0.9, most=1.1, what=f"measured / predicted farthest from 1 of {len(means)}, {what},")
+
+
+def judge_formula(rows: Rows) -> Verdict:
+    """The worst mean over seeds, gated, degree 3 and more, m >= 2 N; apart where the cube is not much larger."""
+    asked = [row for row in rows.where(target=GATED, labels=CLEAN) if row["degree"] >= 3 and row["ratio"] >= 2]
+    small = Rows(row for row in asked if _is_small(row))
+    large = Rows(row for row in asked if not _is_small(row))
+    condition = "the sample is at most an eighth of the cube's points"
+    return only_if(condition, _farthest(small, "m <= 2^n / 8"), _farthest(large, "larger m"))
+
+
+def judge_noise(rows: Rows) -> Verdict:
+    """The ratio with noise, a mean over the sample sizes of each seed."""
+    noisy = [row for row in needed(rows.where(labels=GAUSSIAN), "noisy labels", 2) if row["ratio"] >= 2]
+    by_seed = Rows(noisy).groups("seed").values()
+    ratios = [float(np.mean(one.array("error") / one.array("predicted"))) for one in by_seed]
+    return within(mean_of(ratios), least=0.9, most=1.1, what="measured / predicted")
+
+
+def _excess(rows: Rows, labels: str) -> Verdict:
+    """The largest excess over the noise of any degree, for each seed."""
+    found = needed(rows.where(labels=labels), labels)
+    largest = [
+        float(np.max((one.array("least_risk") - one.array("noise")) / one.array("tail")))
+        for one in found.groups("seed").values()
+    ]
+    return within(mean_of(largest), most=1.0, what=f"largest (least risk - noise) / tail, {labels},")
+
+
+def judge_agnostic(rows: Rows) -> Verdict:
+    """Excess over the noise in units of the tail, by kind of corruption."""
+    return only_if("the corruption does not depend on the target", _excess(rows, OBLIVIOUS), _excess(rows, ALIGNED))
+
+
+def judge_triangle(rows: Rows) -> Verdict:
+    """The least risk against (sqrt(noise) + sqrt(tail))^2, on every corrupted row."""
+    found = needed(Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED)), "corrupted labels")
+    limit = (np.sqrt(found.array("noise")) + np.sqrt(found.array("tail"))) ** 2
+    return bounded(range_of(found.array("least_risk") / limit), "least risk / bound")
+
+
+def judge_constant(rows: Rows) -> Verdict:
+    """Error against the tail, on every clean row with m >= 4 N."""
+    found = [row for row in needed(rows.where(labels=CLEAN), "clean labels") if row["ratio"] >= 4]
+    return within(range_of([row["error"] / row["tail"] for row in found]), most=2.0, what="error / tail")
+
+
+EXPERIMENT = Experiment(
+    name="low-degree-curves",
+    paper="A",
+    place="Lemma 7 and Theorem 8",
+    title="Error of low-degree least squares against samples",
+    summary=(
+        "Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
+        "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over "
+        "the whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels "
+        "moved by one standard deviation: at random points, or by an adversary who enlarges what lies above the degree."
+    ),
+    version=1,
+    parameters=parameters,
+    measure=measure,
+    claims=(
+        Claim(
+            name="constant",
+            place="Lemma 7",
+            statement="With order of N samples, the squared error is O(tail), the weight above the degree.",
+            printed="O(n^d C^2 log(1/delta) / epsilon) samples for an error of O(epsilon)",
+            rule=(
+                "holds if on every row without noise and with m >= 4 N the error is at most 2 tail: the tail itself, "
+                "which no polynomial avoids, and as much again for the estimate"
+            ),
+            refuted_if="some row without noise and with m >= 4 N errs by more than twice the tail",
+            judge=judge_constant,
+        ),
+        Claim(
+            name="formula",
+            place="beyond the paper",
+            statement="Without noise the error is tail (1 + N / (m - N)), gated network, degree >= 3, m >= 2 N.",
+            printed="",
+            rule=(
+                "over all n, degree >= 3 and m >= 2 N, the mean over seeds of measured / predicted that is farthest "
+                "from 1: holds if its 95 % interval lies within [0.9, 1.1]; judged apart for samples of at most an "
+                "eighth of the cube's points, and for larger ones"
+            ),
+            refuted_if="measured / predicted is significantly outside the limits for small samples, too",
+            judge=judge_formula,
+        ),
+        Claim(
+            name="noise",
+            place="beyond the paper",
+            statement="With noise of variance v the error against the function is tail + (tail + v) N / (m - N).",
+            printed="",
+            rule="holds if the 95 % interval of measured / predicted, m >= 2 N, lies within [0.9, 1.1]",
+            refuted_if="measured / predicted is significantly outside the limits",
+            judge=judge_noise,
+        ),
+        Claim(
+            name="agnostic",
+            place="beyond the paper",
+            statement="Where labels are corrupted the best polynomial's risk is at most the noise plus the tail.",
+            printed="",
+            rule=(
+                "the largest (least risk of a degree - mean squared corruption) / tail over the degrees: holds if the "
+                "95 % interval of its mean over seeds lies below 1, where corruption adds up with the tail as "
+                "independent noise does; judged apart for random corruption and for one that is aligned with the "
+                "target's high degrees"
+            ),
+            refuted_if="the mean is significantly above 1 with corruption at random, too",
+            judge=judge_agnostic,
+        ),
+        Claim(
+            name="agnostic-bound",
+            place="beyond the paper",
+            statement="By the triangle inequality that risk is at most (sqrt(noise) + sqrt(tail))^2, always.",
+            printed="",
+            rule="holds if no corrupted row exceeds it by more than rounding",
+            refuted_if="some corrupted row exceeds the bound by more than rounding",
+            judge=judge_triangle,
+        ),
+    ),
+    order=210,
+)

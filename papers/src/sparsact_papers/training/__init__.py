@@ -1,0 +1,30 @@
+"""A small transformer on characters, and its training, with activations penalised or cut to the k largest.
+
+>>> import torch
+>>> from sparsact.inference.training import ActivationPenalty
+>>> text = CharacterText.of("to be or not to be, that is the question. " * 9)
+>>> model = Transformer(len(text.characters), width=8, n_layers=2, n_heads=2, hidden=24, context=16)
+>>> blocks, recipe = model.feed_forward_blocks(), Recipe(steps=3, batch=4, context=16, windows=2)
+>>> rows = train(model, text, recipe, blocks=blocks, penalty=ActivationPenalty(model, blocks, 0.1))
+>>> [row.step for row in rows], rows[-1].n_inputs
+([0, 3], 32)
+"""
+
+from sparsact_papers.training.evaluate import Evaluation, evaluation
+from sparsact_papers.training.progress import training_progress
+from sparsact_papers.training.recipe import Recipe
+from sparsact_papers.training.text import CharacterText
+from sparsact_papers.training.train import train
+from sparsact_papers.training.transformer import FeedForward, Transformer, generate
+
+__all__ = [
+    "CharacterText",
+    "Evaluation",
+    "FeedForward",
+    "Recipe",
+    "Transformer",
+    "evaluation",
+    "generate",
+    "train",
+    "training_progress",
+]

@@ -1,0 +1,169 @@
+"""``python -m benchmarks``: what runs, what is kept, and the table of the README."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.figures import Figure
+from benchmarks.registry import BENCHMARKS, Benchmark
+from benchmarks.table import BEGIN, END, lines, newest, write_into
+
+ROOT = Path(__file__).parents[1]
+ROWS = ROOT / "results" / "benchmarks.jsonl"
+PACKAGE = ROOT / "benchmarks"
+SHARED = {"__init__", "__main__", "registry", "running", "harness", "figures", "opponents", "regressors"}
+
+
+def run(capsys, *words):
+    status = main([str(word) for word in words])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def test_every_module_that_measures_is_listed():
+    assert {path.stem for path in PACKAGE.glob("*.py")} - SHARED == set(BENCHMARKS)
+
+
+def test_goals_and_needs(capsys):
+    status, out, _ = run(capsys, "--list", "--json")
+    told = json.loads(out)
+    assert status == 0
+    assert [each["name"] for each in told] == list(BENCHMARKS)
+    assert all(each["goal"].endswith(".") for each in told)
+    _, out, _ = run(capsys, "--list")
+    assert len(out.splitlines()) == len(told)
+
+
+def test_the_readme_says_what_was_measured():
+    table = (ROOT / "README.md").read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    assert table.strip().splitlines() == list(lines(newest(ROWS)))
+
+
+def test_every_part_of_the_table_has_its_rows():
+    from benchmarks.table import SECTIONS
+
+    rows = newest(ROWS)
+    assert all(list(section(rows)) for section in SECTIONS)
+
+
+def test_a_quick_run_keeps_rows_and_prints_ratios(tmp_path, capsys):
+    rows = tmp_path / "rows.jsonl"
+    status, out, _ = run(capsys, "network_values", "--quick", "--rows", rows)
+    assert status == 0
+    assert "times as fast" in out
+    assert "network_values: every judged bar met" in out
+    kept = newest(rows)
+    ratio = kept["Index_5 m=2,000", "times as fast"]
+    assert min(ratio["samples"]) <= ratio["value"] <= max(ratio["samples"])
+    status, out, _ = run(capsys, "--no-measure", "--rows", rows, "--json")
+    assert json.loads(out)["rows"] == list(kept.values())
+
+
+def test_a_bar_that_is_missed_ends_with_status_1(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1))
+    status, out, _ = run(capsys, "units", "--quick")
+    assert status == 1
+    assert "units: a bar missed" in out
+
+
+def test_a_peer_that_is_not_installed(capsys, monkeypatch):
+    monkeypatch.setitem(BENCHMARKS, "units", Benchmark("units", ("no_such_peer",)))
+    status, _, err = run(capsys, "units")
+    assert status == 2
+    assert "no_such_peer" in err
+    for name in set(BENCHMARKS) - {"units"}:
+        monkeypatch.delitem(BENCHMARKS, name)
+    status, out, _ = run(capsys)
+    assert status == 0
+    assert "units: left out" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nonsense",), "'nonsense' is no benchmark"),
+        (("--no-measure",), "name their file by --rows"),
+        (("--readme", "README.md"), "name their file by --rows"),
+        (("units", "--quick", "--rows", "rows.jsonl", "--readme", "README.md"), "leave out --quick"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words, told, capsys):
+    status, _, err = run(capsys, *words)
+    assert status == 2
+    assert told in err
+
+
+def test_a_file_that_is_none(tmp_path, capsys):
+    rows, page = tmp_path / "rows.jsonl", tmp_path / "page.md"
+    rows.write_text('{"work": 1}\n')
+    assert "line 1" in run(capsys, "--no-measure", "--rows", rows)[2]
+    rows.write_text("")
+    page.write_text("no place")
+    with pytest.raises(ValueError, match="no place for the table"):
+        write_into(page, {})
+    assert page.read_text() == "no place"
+
+
+WHOLE = {"work": "w", "quantity": "q", "unit": "x", "value": 2.0, "samples": [1.0, 3.0], "met": None}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"work": "\x1b[2J"},
+        {"work": "<script>"},
+        {"quantity": "a | b"},
+        {"unit": 3},
+        {"value": "2"},
+        {"value": float("nan")},
+        {"value": 10**400},
+        {"samples": [None]},
+        {"met": "yes"},
+    ],
+)
+def test_rows_that_anyone_may_have_written(tmp_path, capsys, odd):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(WHOLE) + "\n" + json.dumps(WHOLE | odd) + "\n")
+    status, out, err = run(capsys, "--no-measure", "--rows", rows)
+    assert (status, out, "line 2 is no row" in err) == (2, "", True)
+
+
+def test_a_table_of_any_of_the_rows():
+    """Each benchmark may be run alone; what the others have not measured is left out."""
+    every = newest(ROWS)
+    whole = set(lines(every))
+    for name in {row["benchmark"] for row in every.values()}:
+        some = {key: row for key, row in every.items() if row["benchmark"] == name}
+        assert set(lines(some)) <= whole, name
+    assert list(lines({("w", "q"): WHOLE})) == list(lines({}))
+
+
+def test_the_table_replaces_only_itself(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nTHE FORMER\n{END}\nafter\n")
+    write_into(page, newest(ROWS))
+    write_into(page, newest(ROWS))
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "THE FORMER" not in text
+    assert text.count("| work | against |") == 1
+
+
+def test_a_ratio_is_one_a_round():
+    figure = Figure.ratio("work", "times as fast", [2.0, 6.0, 12.0], [1.0, 2.0, 3.0], least=2.5)
+    assert (figure.value, figure.samples, figure.met) == (3.0, (2.0, 3.0, 4.0), True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, each in BENCHMARKS.items() if not each.missing()])
+def test_each_agrees_at_small_size(name, tmp_path):
+    """Both sides give the same; speed is not judged."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--quick", "--out", str(tmp_path / "rows.jsonl")]
+    assert subprocess.run(command, check=False).returncode == 0
