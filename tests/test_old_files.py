@@ -18,6 +18,7 @@ import sparsact as sa
 FILES = Path(__file__).parent / "fixtures" / "files"
 MODELS = sorted(path.stem for path in FILES.glob("*.sparsact"))
 WRITTEN = 1_700_000_000_000_000_000  # nanoseconds: when the tables of the stopped fits were written
+ITERATIVE = {"lsh-joint": 1e-8, "lasso": 1e-8}  # what a solver that stops at its tolerance may differ by elsewhere
 RENAMED = {"width": ("width", "n_units", "bucket_width")}  # what a parameter of the file may be called by now
 
 
@@ -63,7 +64,8 @@ def test_every_class_of_model_has_a_file():
 @pytest.mark.parametrize("name", MODELS)
 def test_predictions(name):
     model, kept = opened(name)
-    check(predict(model, kept["asked"]), kept["predictions"], exact=kept["exact"])
+    tolerance = ITERATIVE.get(name, 1e-12)
+    check(predict(model, kept["asked"]), kept["predictions"], exact=kept["exact"], tolerance=tolerance)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -95,9 +97,10 @@ MERGE = [name for name in GO_ON if name not in APART]
 def test_more_rows(name, tmp_path):
     model, kept = opened(name)
     model.partial_fit(kept["more_rows"], kept["more_targets"])
-    check(predict(model, kept["asked"]), kept["predictions_after"])
+    tolerance = ITERATIVE.get(name, 1e-12)
+    check(predict(model, kept["asked"]), kept["predictions_after"], tolerance=tolerance)
     model.save(tmp_path / "again", statistic=True)
-    check(predict(sa.load(tmp_path / "again"), kept["asked"]), kept["predictions_after"])
+    check(predict(sa.load(tmp_path / "again"), kept["asked"]), kept["predictions_after"], tolerance=tolerance)
 
 
 @pytest.mark.parametrize("name", MERGE)
@@ -107,7 +110,8 @@ def test_merging(name):
         other = model.blank(remember_rows=False).partial_fit(kept["more_rows"], kept["more_targets"])
     else:
         other = of_more_rows(model, kept["more_rows"], kept["more_targets"])
-    check(predict(model.merge(other), kept["asked"]), kept["predictions_after"])
+    found = predict(model.merge(other), kept["asked"])
+    check(found, kept["predictions_after"], tolerance=ITERATIVE.get(name, 1e-12))
 
 
 def test_rows_are_taken_away_again():
@@ -190,7 +194,7 @@ def test_certificates():
 
 
 def test_rows_of_results(tmp_path):
-    from sparsact.experiments.store import Store
+    from sparsact_papers.experiments.store import Store
 
     lines = shutil.copy(FILES / "juntas-and-index.jsonl", tmp_path)
     store = Store(tmp_path)
@@ -203,7 +207,7 @@ def test_a_stopped_training_goes_on(tmp_path):
     import torch
     from trainings import TEXT, model
 
-    from sparsact.inference.training import Recipe, train
+    from sparsact_papers.training import Recipe, train
 
     recipe = Recipe(steps=5, batch=3, context=11, warmup=2, evaluate_every=2, windows=4)
     shutil.copy(FILES / "training.safetensors", tmp_path / "checkpoint.safetensors")
