@@ -373,11 +373,12 @@ def fit_json() -> Iterator[tuple[str, Any]]:
     named = {f"b{i}": bits[:, i] for i in range(6)}
     kinds = np.array(["no", "maybe", "yes"])[(y > 1).astype(int) + (y > -1)]
     rough = np.floor(3 * reals[:, 0]) * np.floor(3 * reals[:, 1]) + 0.05 * rng.normal(size=400)
+    smooth = reals[:, 0] * reals[:, 1] + reals[:, 2] + 0.1 * rng.normal(size=400)
     numbers = {name: reals[:, i] for i, name in enumerate("uvw")}
     tables: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         "bits": ({**named, "y": y}, ()),
         "signs": ({**{f"s{i}": s[:, i] for i in range(6)}, "y": y}, ("--degree", "2", "--alpha", "0.5")),
-        "real columns": ({**numbers, "y": reals[:, 0] * reals[:, 1] + reals[:, 2]}, ("--model", "low-degree")),
+        "real columns": ({**numbers, "y": smooth}, ("--model", "low-degree")),
         "texts": ({"first": letters[:, 0], "second": letters[:, 1], **named, "y": y + (letters[:, 0] == "A")}, ()),
         "classes": ({**named, "y": kinds}, ()),
         "targets": ({**named, "y": y, "z": s[:, 2] - s[:, 4] * s[:, 5]}, ("--target", "z")),
