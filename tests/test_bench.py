@@ -13,6 +13,7 @@ from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
 from benchmarks.table import BEGIN, END, lines, newest, write_into
+from sparsact_papers.experiments.provenance import commit
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "benchmarks.jsonl"
@@ -38,6 +39,14 @@ def test_goals_and_needs(capsys):
     assert all(each["goal"].endswith(".") for each in told)
     _, out, _ = run(capsys, "--list")
     assert len(out.splitlines()) == len(told)
+
+
+def test_rows_name_the_commit():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout of the repository")
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    head = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    assert commit().removesuffix("+") == head
 
 
 def test_the_readme_says_what_was_measured():

@@ -15,8 +15,9 @@ def transform(rows: Rows) -> Iterator[str]:
     for dtype in ("float32", "float64"):
         ratios = {n: rows[f"n={n} {dtype}", "times as fast"] for n in SIZES}
         values = [ratio["value"] for ratio in ratios.values()]
-        missed = ", ".join(f"n = {n} ({times(ratio)})" for n, ratio in ratios.items() if not ratio["met"])
-        told = f"{min(values):.2f}x to {max(values):.2f}x, " + (f"below at {missed}" if missed else "met at each")
+        missed = [f"{n} ({ratio['value']:.2f}x)" for n, ratio in ratios.items() if not ratio["met"]]
+        which = "met at each" if not missed else "missed at each" if len(missed) == len(ratios) else ""
+        told = f"{min(values):.2f}x to {max(values):.2f}x, " + (which or f"missed at n = {', '.join(missed)}")
         name = f"Walsh-Hadamard, n = {SIZES[0]}, {SIZES[1]}, ... {SIZES[-1]}, {dtype}"
         bars = " or ".join(f"{bar:g}x" for bar in sorted({ratio["least"] for ratio in ratios.values()}))
         yield line(name, "fht-cpu 1.0.1", f"{bars} at each n", told)

@@ -44,10 +44,10 @@ def versions() -> dict[str, str]:
 @cache
 def commit() -> str:
     """Short hash of the source's commit, with + where files were changed since; empty outside a repository."""
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[4]
     if not (root / ".git").exists():  # an installed copy may lie inside somebody else's repository
         return ""
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src")
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src", "papers/src", "benchmarks")
     return _git(root, "rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
