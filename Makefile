@@ -4,11 +4,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
+.PHONY: help demo test test-slow coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
 	@echo "make test       the test suite, in minutes; test-slow for the rest"
+	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
 	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
 	@echo "make lint       ruff, mypy, clang-format; make format mends what it can"
@@ -36,9 +37,17 @@ help:
 demo: .venv/sparsact
 	$(BIN)/python examples/demo.py
 
-# On two processes of one thread each, a file of tests at a time; tests of threads ask for theirs.
+# On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Three on
+# two cores: a quarter of the time is spent waiting, for other processes and for deadlines.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
+
 test: .venv/dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile
+	$(PYTEST)
+
+coverage: .venv/dev
+	$(PIP) pytest-cov
+	$(PYTEST) --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
+	$(BIN)/coverage report --format total
 
 test-slow: .venv/dev .venv/docs
 	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough
@@ -53,8 +62,8 @@ NUMERICAL := tests/test_forced.py tests/kernels tests/fourier tests/learners tes
 
 test-cpus: .venv/dev
 	for cpu in $(CPUS); do echo "BLAS core type : kernels = $$cpu"; \
-	    OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=$${cpu%:*} SPARSACT_ISA=$${cpu#*:} \
-	    $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile $(NUMERICAL) || exit 1; done
+	    OPENBLAS_CORETYPE=$${cpu%:*} SPARSACT_ISA=$${cpu#*:} \
+	    $(PYTEST) $(NUMERICAL) || exit 1; done
 
 # A copy of the package with kernels that check themselves, in an environment that finds it before the installed one; the
 # sanitizers must be in the process before Python is. First a planted error must be caught, or nothing else is believed.
