@@ -23,7 +23,7 @@ MOST_SECONDS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class CertificateWork:
     """A network, the inputs to certify it over, and the method that must agree with the program."""
 
     name: str
@@ -32,19 +32,19 @@ class Work:
     inputs: Lift | None = None
 
 
-def works(quick: bool) -> list[Work]:
+def works(quick: bool) -> list[CertificateWork]:
     """What is measured."""
     b, m = (3, 4) if quick else (4, 8)
     on_lift, lift = parity(range(m), m, signs=True), Lift.quadratic(m)
     title = f"lifted parity of {m} bits, n={m * m} s={m + 1}"
     return [
-        Work(f"Index_{b}, n={b + 2**b} s={2**b}", indexing(b), "enumeration"),
-        Work(f"{title}, over the cube", on_lift, "orbits"),
-        Work(f"{title}, over the lift", on_lift, "enumeration", lift),
+        CertificateWork(f"Index_{b}, n={b + 2**b} s={2**b}", indexing(b), "enumeration"),
+        CertificateWork(f"{title}, over the cube", on_lift, "orbits"),
+        CertificateWork(f"{title}, over the lift", on_lift, "enumeration", lift),
     ]
 
 
-def measure(work: Work, repeats: int, quick: bool) -> list[Figure]:
+def measure(work: CertificateWork, repeats: int, quick: bool) -> list[Figure]:
     """Seconds, what was proved, and how far the bounds and the rival are from it."""
     certificates = [work.network.certify("milp", inputs=work.inputs, time_limit=MOST_SECONDS) for _ in range(repeats)]
     best = certificates[0].max_active

@@ -39,7 +39,7 @@ class Figure:
         most: float | None = None,
     ) -> Figure:
         """The median of repeated measurements, which are kept for their spread."""
-        return cls(work, quantity, median(samples), unit, least, most, tuple(samples))
+        return cls(work, quantity, median(samples), unit, least, most, tuple(float(f"{one:.6g}") for one in samples))
 
     @classmethod
     def ratio(

@@ -38,7 +38,7 @@ _CHECKED = 100
 Rows = tuple[NDArray[Any], NDArray[np.float64]]
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What one fit took, and how good it is."""
 
     seconds: float
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
     reason: str
 
 
-def fit_in_memory(degree: int, folder: str) -> Outcome:
+def fit_in_memory(degree: int, folder: str) -> RunOutcome:
     """A fit of rows that are in memory. Runs in a fresh process."""
     X, y = read(folder)
     start = time.perf_counter(), time.process_time()
@@ -56,7 +56,7 @@ def fit_in_memory(degree: int, folder: str) -> Outcome:
     return outcome(model, start, [(X, y)])
 
 
-def fit_streamed(degree: int, folder: str) -> Outcome:
+def fit_streamed(degree: int, folder: str) -> RunOutcome:
     """A fit of rows read from a Parquet file, batch by batch; the solution is asked for within the time."""
     pa.set_cpu_count(1)
     start = time.perf_counter(), time.process_time()
@@ -67,10 +67,10 @@ def fit_streamed(degree: int, folder: str) -> Outcome:
     return outcome(model, start, batches(folder))
 
 
-def outcome(model: LowDegreeRegressor, start: tuple[float, float], rows: Iterable[Rows]) -> Outcome:
+def outcome(model: LowDegreeRegressor, start: tuple[float, float], rows: Iterable[Rows]) -> RunOutcome:
     """Clocks and memory are read first: the check on the rows may take what it likes."""
     seconds, processor, nbytes = time.perf_counter() - start[0], time.process_time() - start[1], peak_memory()
-    return Outcome(seconds, processor, nbytes, largest_cosine(model, rows), model.solver_reason_)
+    return RunOutcome(seconds, processor, nbytes, largest_cosine(model, rows), model.solver_reason_)
 
 
 def batches(folder: str) -> Iterator[Rows]:
@@ -110,7 +110,7 @@ def largest_cosine(model: LowDegreeRegressor, rows: Iterable[Rows]) -> float:
 
 
 def measure(
-    work: str, fit: Callable[[int, str], Outcome], degree: int, folder: str, repeats: int, most: tuple[Any, Any]
+    work: str, fit: Callable[[int, str], RunOutcome], degree: int, folder: str, repeats: int, most: tuple[Any, Any]
 ) -> list[Figure]:
     """Figures of one piece of work, from fresh processes one after another; ``most`` seconds and gigabytes."""
     outcomes = [alone(fit, degree, folder) for _ in range(repeats)]

@@ -43,7 +43,7 @@ OURS, LINES = "LSHRegressor", "LSHRegressor of degree 1"
 
 
 @dataclass(frozen=True)
-class Task:
+class RegressionTask:
     """A variant: noise, shape of the set the rows lie on, directions for ours (None: found) and for PCA."""
 
     noise_x: float = 0.0
@@ -55,23 +55,23 @@ class Task:
 
 MAIN = "f on a 4-dim subspace of R^64"
 VARIANTS = {
-    "noise 0.02 in x": Task(noise_x=0.02),
-    "noise 0.1 in y": Task(noise_y=0.1),
-    "a curved 4-manifold": Task(curved=True, n_components=2 * INTRINSIC),
-    "six directions for four": Task(n_hashes=6, n_components=6),
-    "six directions for four, noise 0.02 in x": Task(noise_x=0.02, n_hashes=6, n_components=6),
+    "noise 0.02 in x": RegressionTask(noise_x=0.02),
+    "noise 0.1 in y": RegressionTask(noise_y=0.1),
+    "a curved 4-manifold": RegressionTask(curved=True, n_components=2 * INTRINSIC),
+    "six directions for four": RegressionTask(n_hashes=6, n_components=6),
+    "six directions for four, noise 0.02 in x": RegressionTask(noise_x=0.02, n_hashes=6, n_components=6),
 }
 
 
 @dataclass(frozen=True)
-class Rows:
+class RegressionRows:
     """What is learned from, and new rows with the values of the function itself."""
 
     train: tuple[Array, Array]
     test: tuple[Array, Array]
 
 
-def draw(task: Task, seed: int, m: int) -> Rows:
+def draw(task: RegressionTask, seed: int, m: int) -> RegressionRows:
     """Rows of one seed."""
     rng = np.random.default_rng(seed)
     if task.curved:
@@ -84,10 +84,10 @@ def draw(task: Task, seed: int, m: int) -> Rows:
     truth = f(domain.coordinates(X))
     X = X + task.noise_x * rng.normal(size=X.shape)
     y = truth[:m] + task.noise_y * rng.normal(size=m)
-    return Rows((X[:m], y), (X[m:], truth[m:]))
+    return RegressionRows((X[:m], y), (X[m:], truth[m:]))
 
 
-def tuned(task: Task, m: int, degrees: tuple[int, ...] = (1, 2)) -> dict[str, Any]:
+def tuned(task: RegressionTask, m: int, degrees: tuple[int, ...] = (1, 2)) -> dict[str, Any]:
     """Parameters of ours with the least leave-one-out error, found on a seed of its own."""
     train = draw(task, TUNING_SEED, m).train
     models = [LSHRegressor(TABLES, task.n_hashes or "auto", degree=d, random_state=0).fit(*train) for d in degrees]
@@ -104,7 +104,7 @@ def tuned(task: Task, m: int, degrees: tuple[int, ...] = (1, 2)) -> dict[str, An
 
 def tuned_neighbours(m: int, quick: bool) -> int:
     """Neighbours of the local lines with the least error on a seed of its own."""
-    rows, candidates = draw(Task(), TUNING_SEED, m), (10, 14, 20, 28)
+    rows, candidates = draw(RegressionTask(), TUNING_SEED, m), (10, 14, 20, 28)
     scores = {n: rmse(others(INTRINSIC, n, 0, quick=quick)[LOCAL_LINES]().fit(*rows.train), rows) for n in candidates}
     return min(scores, key=lambda n: scores[n])
 
@@ -114,7 +114,7 @@ def literal(seed: int) -> LSHRegressor:
     return LSHRegressor(1, family="euclidean", degree=0, fallback="nearest", random_state=seed)
 
 
-def rmse(model: Any, rows: Rows) -> float:
+def rmse(model: Any, rows: RegressionRows) -> float:
     """Root mean squared error at the new rows."""
     return float(np.sqrt(np.mean((model.predict(rows.test[0]) - rows.test[1]) ** 2)))
 
@@ -142,7 +142,7 @@ def measured(
     seed: int, m: int, repeats: int, kept: dict[str, dict[str, Any]], n_neighbours: int, quick: bool
 ) -> Measured:
     """(side, quantity) of all opponents on one seed of the task itself."""
-    rows = draw(Task(), seed, m)
+    rows = draw(RegressionTask(), seed, m)
     models = {name: LSHRegressor(**parameters, random_state=seed) for name, parameters in kept.items()}
     models[NEIGHBOURS] = neighbours(INTRINSIC)
     models |= {name: make() for name, make in others(INTRINSIC, n_neighbours, seed, quick=quick).items()}
@@ -183,7 +183,10 @@ BARS = {
 
 def main_figures(m: int, n_seeds: int, repeats: int, quick: bool) -> list[Figure]:
     """All opponents on the task itself."""
-    kept, n_neighbours = {OURS: tuned(Task(), m), LINES: tuned(Task(), m, (1,))}, tuned_neighbours(m, quick)
+    kept, n_neighbours = (
+        {OURS: tuned(RegressionTask(), m), LINES: tuned(RegressionTask(), m, (1,))},
+        tuned_neighbours(m, quick),
+    )
     found = [measured(seed, m, repeats, kept, n_neighbours, quick) for seed in SEEDS[:n_seeds]]
     figures = []
     for side, quantity in found[0]:

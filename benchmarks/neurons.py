@@ -53,7 +53,7 @@ def array(tensor: Tensor) -> Any:
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-class Layer:
+class NeuronLayer:
     """One block, plain (``switch`` to ``down``) and gated (``switch`` as its gate), with k of s units active at x."""
 
     def __init__(self, x: Tensor, s: int, k: int) -> None:
@@ -99,7 +99,7 @@ class Layer:
         return out
 
 
-def check(layer: Layer, x: Tensor) -> None:
+def check(layer: NeuronLayer, x: Tensor) -> None:
     """Every way computes the same."""
     tolerance = 1e-5 if x.dtype == torch.float32 else 3e-2
     for dense, ways in (
@@ -114,9 +114,9 @@ def blocks(d: int, s: int, density: float, dtype: torch.dtype, repeats: int, qui
     """Every sparse way beside its dense one."""
     x, k = torch.randn(1, d).to(dtype), round(density * s)
     count = min(BLOCKS[1], max(BLOCKS[0], ceil(COLD_BYTES / (4 * d * s * x.element_size()))))
-    layers = [Layer(x, s, k) for _ in range(count)]
+    layers = [NeuronLayer(x, s, k) for _ in range(count)]
     check(layers[0], x)
-    ways: dict[str, Callable[[Layer], Tensor]] = {
+    ways: dict[str, Callable[[NeuronLayer], Tensor]] = {
         "dense": lambda layer: layer.dense(x, layer.down.t()),
         "gather": lambda layer: layer.gather(x),
         "dense, down across": lambda layer: layer.dense(x, layer.down_across),

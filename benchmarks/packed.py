@@ -36,7 +36,7 @@ M = 100_000
 
 
 @dataclass(frozen=True)
-class Work:
+class PackedWork:
     """One row of the table: what runs, how much of it there is, what it should take at most, and what at least."""
 
     name: str
@@ -48,7 +48,7 @@ class Work:
     repeats: int = 7
 
 
-def packing(rng: np.random.Generator) -> list[Work]:
+def packing(rng: np.random.Generator) -> list[PackedWork]:
     """Packing by rows, by columns and with gaps, and transposing what was packed."""
     X = 1.0 - 2.0 * rng.integers(0, 2, size=(M, 20))
     by_columns, gaps = np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2]
@@ -56,7 +56,7 @@ def packing(rng: np.random.Generator) -> list[Work]:
     columns, _ = kernels.pack_columns(X, 1, -1)
     tables = {"float64 by rows": X, "float64 by columns": by_columns, "float64 with gaps": gaps, "int8 by rows": small}
     works = [
-        Work(
+        PackedWork(
             f"pack_columns, {name}",
             lambda table=table: kernels.pack_columns(table, 1, -1),
             X.size,
@@ -66,13 +66,13 @@ def packing(rng: np.random.Generator) -> list[Work]:
         )
         for name, table in tables.items()
     ]
-    transpose = Work(
+    transpose = PackedWork(
         "transpose_bits, 20 x 100k", lambda: kernels.transpose_bits(columns, M), M, "row", 1.0, columns.copy
     )
     return [*works, transpose]
 
 
-def parities(rng: np.random.Generator) -> list[Work]:
+def parities(rng: np.random.Generator) -> list[PackedWork]:
     """One plane and many subsets; many planes and few subsets."""
     words = -(-M // 64)
     columns = rng.integers(0, 2**64, size=(50, words), dtype=np.uint64)
@@ -87,7 +87,7 @@ def parities(rng: np.random.Generator) -> list[Work]:
     plane = np.full((1, words), 2**64 - 1, dtype=np.uint64)
     pairs = subset_masks(100, 2)
     works = [
-        Work(
+        PackedWork(
             f"parity_counts, n = 50, <= 4, {name}",
             lambda masks=masks: kernels.parity_counts(columns, plane, masks),
             len(masks) * words,
@@ -99,7 +99,7 @@ def parities(rng: np.random.Generator) -> list[Work]:
         for name, masks in orders.items()
     ]
     n_words = len(planes) * len(pairs) * 1000
-    many = Work(
+    many = PackedWork(
         "parity_counts, n = 100, <= 2, 70 planes",
         lambda: kernels.parity_counts(wide, planes, pairs),
         n_words,
@@ -111,7 +111,7 @@ def parities(rng: np.random.Generator) -> list[Work]:
     return [*works, many]
 
 
-def polynomials(rng: np.random.Generator) -> list[Work]:
+def polynomials(rng: np.random.Generator) -> list[PackedWork]:
     """Real and packed points, one polynomial and ten."""
     works = []
     for n, degree in ((20, 3), (50, 2)):
@@ -123,7 +123,7 @@ def polynomials(rng: np.random.Generator) -> list[Work]:
             values = M * len(masks) * n_targets
             title = f"n = {n}, <= {degree}, T = {n_targets}"
             works += [
-                Work(
+                PackedWork(
                     f"evaluate, {title}",
                     lambda X=X, masks=masks, c=coefficients: kernels.evaluate(X, masks, c),
                     values,
@@ -131,7 +131,7 @@ def polynomials(rng: np.random.Generator) -> list[Work]:
                     25.0 * n_targets,
                     values * (1 + 0.5 / n_targets) / 8,
                 ),
-                Work(
+                PackedWork(
                     f"evaluate_packed, {title}",
                     lambda p=columns, masks=masks, c=coefficients: kernels.evaluate_packed(p, M, masks, c),
                     values,
@@ -143,14 +143,14 @@ def polynomials(rng: np.random.Generator) -> list[Work]:
     return works
 
 
-def differences() -> list[Work]:
+def differences() -> list[PackedWork]:
     """All pairs of subsets of at most two coordinates."""
     works = []
     for n, goal_ms, repeats in ((50, 50.0, 5), (100, 1500.0, 1)):
         masks = subset_masks(n, 2)
         position = np.empty((len(masks), len(masks)), dtype=np.int32)
         works.append(
-            Work(
+            PackedWork(
                 f"symmetric_differences, n = {n}, <= 2",
                 lambda masks=masks: kernels.symmetric_differences(masks),
                 len(masks) * (len(masks) - 1) // 2,
@@ -163,7 +163,7 @@ def differences() -> list[Work]:
     return works
 
 
-def ranked(rng: np.random.Generator) -> list[Work]:
+def ranked(rng: np.random.Generator) -> list[PackedWork]:
     """All subsets of at most four coordinates, and their moments arranged by pairs of subsets of at most two."""
     works = []
     for n, subsets_ms, gram_ms, repeats in ((50, 5.0, 10.0, 5), (100, 100.0, 200.0, 3)):
@@ -171,7 +171,7 @@ def ranked(rng: np.random.Generator) -> list[Work]:
         moments = rng.normal(size=len(subsets))
         shape, square = subsets.shape, (len(masks), len(masks))
         works += [
-            Work(
+            PackedWork(
                 f"subsets_in_order, n = {n}, <= 4",
                 lambda n=n: kernels.subsets_in_order(n, 4),
                 len(subsets),
@@ -180,7 +180,7 @@ def ranked(rng: np.random.Generator) -> list[Work]:
                 lambda shape=shape: np.empty(shape, dtype=np.uint64).fill(1),
                 repeats,
             ),
-            Work(
+            PackedWork(
                 f"ranked_gram, n = {n}, <= 2",
                 lambda n=n, masks=masks, moments=moments: kernels.ranked_gram(masks, moments, n, 4),
                 len(masks) * (len(masks) + 1) // 2,
@@ -193,7 +193,7 @@ def ranked(rng: np.random.Generator) -> list[Work]:
     return works
 
 
-def measure(work: Work, isas: list[str], ghz: float, quick: bool) -> list[Figure]:
+def measure(work: PackedWork, isas: list[str], ghz: float, quick: bool) -> list[Figure]:
     """Least milliseconds on each instruction set, the floor, and the goal of the widest set."""
 
     def on(isa: str) -> Callable[[], object]:

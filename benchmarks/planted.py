@@ -39,7 +39,7 @@ OURS, DENSE, LOW = "ours", "dense, best of 4", "low degree, best of 7"
 
 
 @dataclass(frozen=True)
-class Task:
+class PlantedTask:
     """A planted network, the rows it is to be found from, and whether the goal is set for it."""
 
     plant: Callable[[Generator], SparselyActivatedNetwork]
@@ -75,27 +75,29 @@ def parity(size: int, n: int) -> SparselyActivatedNetwork:
 
 
 TASKS = {
-    "Index_2": Task(lambda _: constructions.indexing(2), 64),
-    "Index_2 among 20 columns": Task(lambda _: constructions.indexing(2), 150, idle_columns=14),
-    "Index_3": Task(lambda _: constructions.indexing(3), 300),
-    "Index_3, noise 0.1": Task(lambda _: constructions.indexing(3), 1000, noise=0.1),
-    "Index_4": Task(lambda _: constructions.indexing(4), 800),
-    "Index_4, noise 0.1": Task(lambda _: constructions.indexing(4), 2500, noise=0.1),
-    "gated, 2 address bits, q = 10": Task(gated(2, 10), 400),
-    "gated, 3 address bits, q = 12": Task(gated(3, 12), 1200),
-    "gated, 3 address bits, noise 0.1": Task(gated(3, 12), 2000, noise=0.1),
-    "gated, 4 address bits, q = 16": Task(gated(4, 16), 3000),
-    "caps of a sphere in 5 dimensions": Task(lambda _: caps(5), 2000, sphere=True),
-    "random, n = 12, s = 16": Task(lambda rng: constructions.random_network(12, 16, 1, rng=rng), 3000, judged=False),
-    "random, n = 12, s = 8, k = 2": Task(
+    "Index_2": PlantedTask(lambda _: constructions.indexing(2), 64),
+    "Index_2 among 20 columns": PlantedTask(lambda _: constructions.indexing(2), 150, idle_columns=14),
+    "Index_3": PlantedTask(lambda _: constructions.indexing(3), 300),
+    "Index_3, noise 0.1": PlantedTask(lambda _: constructions.indexing(3), 1000, noise=0.1),
+    "Index_4": PlantedTask(lambda _: constructions.indexing(4), 800),
+    "Index_4, noise 0.1": PlantedTask(lambda _: constructions.indexing(4), 2500, noise=0.1),
+    "gated, 2 address bits, q = 10": PlantedTask(gated(2, 10), 400),
+    "gated, 3 address bits, q = 12": PlantedTask(gated(3, 12), 1200),
+    "gated, 3 address bits, noise 0.1": PlantedTask(gated(3, 12), 2000, noise=0.1),
+    "gated, 4 address bits, q = 16": PlantedTask(gated(4, 16), 3000),
+    "caps of a sphere in 5 dimensions": PlantedTask(lambda _: caps(5), 2000, sphere=True),
+    "random, n = 12, s = 16": PlantedTask(
+        lambda rng: constructions.random_network(12, 16, 1, rng=rng), 3000, judged=False
+    ),
+    "random, n = 12, s = 8, k = 2": PlantedTask(
         lambda rng: constructions.random_network(12, 8, 2, rng=rng), 2000, max_active=2, judged=False
     ),
-    "parity of 4 among 12": Task(lambda _: parity(4, 12), 1000, judged=False),
+    "parity of 4 among 12": PlantedTask(lambda _: parity(4, 12), 1000, judged=False),
 }
 QUICK = ("Index_2", "gated, 2 address bits, q = 10")
 
 
-def rows(task: Task, network: SparselyActivatedNetwork, m: int, rng: Generator) -> tuple[Array, Array]:
+def rows(task: PlantedTask, network: SparselyActivatedNetwork, m: int, rng: Generator) -> tuple[Array, Array]:
     """Inputs, idle columns last, and the network's values there."""
     if task.sphere:
         X = rng.normal(size=(m, network.n))
@@ -119,7 +121,7 @@ def least_error(learners: Iterator[Any], train: tuple[Array, Array], test: tuple
     return min(float(np.mean((each.fit(*train).predict(X) - truth) ** 2) / np.var(truth)) for each in learners)
 
 
-def errors(task: Task, seed: int) -> tuple[dict[str, float], float]:
+def errors(task: PlantedTask, seed: int) -> tuple[dict[str, float], float]:
     """Test errors of the three on one draw, and the seconds of our fit."""
     rng = np.random.default_rng(seed)
     network = task.plant(rng)

@@ -35,7 +35,7 @@ QUICK = ((16, 64, 3), (24, 80, 2))
 SAMPLE = 256  # inputs that the model is shown
 
 
-class Model(nn.Module):
+class TimedModel(nn.Module):
     """Blocks side by side on one input, so that every one has the density that is asked for."""
 
     def __init__(self, d: int, s: int, blocks: int) -> None:
@@ -59,14 +59,14 @@ class Model(nn.Module):
         return [block(x) for block in self.blocks]
 
 
-def sharing(model: Model) -> Model:
+def sharing(model: TimedModel) -> TimedModel:
     """A dense model with the very same parameters."""
     return deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
 
 
 def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int, quick: bool) -> list[Figure]:
     """Auto beside dense at every density."""
-    model = Model(d, s, blocks).to(dtype).eval()
+    model = TimedModel(d, s, blocks).to(dtype).eval()
     twin = sharing(model)
     inputs = torch.randn(SAMPLE, d).to(dtype)
     figures = []
@@ -86,7 +86,7 @@ def never_slower(d: int, s: int, blocks: int, dtype: torch.dtype, repeats: int, 
 
 def overhead(repeats: int, quick: bool) -> list[Figure]:
     """Microseconds that a call of a sparse block takes more than a dense one."""
-    model = Model(16, 32, 1).eval()
+    model = TimedModel(16, 32, 1).eval()
     twin = sharing(model)
     model.switch_on(0.1)
     inputs = torch.randn(SAMPLE, 16)
@@ -102,7 +102,7 @@ def overhead(repeats: int, quick: bool) -> list[Figure]:
 CALLS = 16  # of the model in a measurement, each with another input
 
 
-def _run(model: Model, inputs: Tensor) -> None:
+def _run(model: TimedModel, inputs: Tensor) -> None:
     with torch.inference_mode():
         for i in range(CALLS):
             model(inputs[i : i + 1])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparsact import kernels
 from sparsact.kernels import buckets
-from sparsact.kernels.buckets import BucketIndex, Hashes, Places
+from sparsact.kernels.buckets import BucketIndex, BucketPlaces, Hashes
 
 FAMILIES = ("grid", "cells", "signs")
 Array = np.ndarray[Any, Any]
@@ -40,7 +40,7 @@ class Table:
     weights: Array
     hashes: Hashes
     degree: int
-    found: Places
+    found: BucketPlaces
     index: BucketIndex
     ids: Array
     counts: Array

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from sparsact.reports import (
-    Candidate,
-    Choice,
     ColumnWeight,
     Confusion,
     Contender,
+    CVCandidate,
     FitSummary,
+    LowDegreeInfo,
     LSHSummary,
     Resources,
     Spread,
@@ -43,7 +43,7 @@ def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 
 
 def summary(targets=None, confusion=None, names=("a", "b", "c"), **changes):
     candidates = tuple(
-        Candidate(d, a, Spread(tuple(0.4 + 0.2 * (d > 1) - 0.01 * a + 0.01 * f for f in range(5))))
+        CVCandidate(d, a, Spread(tuple(0.4 + 0.2 * (d > 1) - 0.01 * a + 0.01 * f for f in range(5))))
         for d in (1, 2, 3)
         for a in (0.0, 1.0, 10.0)
     )
@@ -53,7 +53,7 @@ def summary(targets=None, confusion=None, names=("a", "b", "c"), **changes):
         "n_rows": 8192,
         "feature_names": tuple(names),
         "notes": ("genotype: strings of 3 bits, expanded into as many columns.",),
-        "choice": Choice(
+        "choice": LowDegreeInfo(
             2, 1.0, 6, "cells", "8 cells hold every row, and 7 unknowns fit in memory.", ("degree", "alpha")
         ),
         "candidates": candidates,

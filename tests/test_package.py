@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from itertools import chain
@@ -232,3 +233,12 @@ def test_no_tracked_file_is_large():
     for path in tracked():
         most = 2 if path.parent == ROOT / "results" / "reproduction" else 1
         assert path.stat().st_size < most << 20, f"{path.relative_to(ROOT)} has over {most} megabytes"
+
+
+def test_no_two_classes_share_a_name():
+    """In any of the packages: whoever searches for a class finds one."""
+    found = Counter()
+    for folder in (SOURCE, ROOT / "papers" / "src", ROOT / "benchmarks"):
+        for path in folder.rglob("*.py"):
+            found.update(n.name for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.ClassDef))
+    assert [name for name, times in found.items() if times > 1] == []

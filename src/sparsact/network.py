@@ -34,7 +34,7 @@ PREACTIVATIONS_AT_ONCE = 2**20
 MOST_EMPTY_COLUMNS = 2**24  # of a sparse W in a file, beyond one a weight: so that a small file stays small in memory
 
 
-class Scale(NamedTuple):
+class WeightScale(NamedTuple):
     r""":math:`W = \|u\|_\infty \max_j \|w_j\|_2` and :math:`B = \|u\|_\infty \max_j |b_j|` ([A]_, Definition 2)."""
 
     W: float
@@ -171,12 +171,12 @@ class SparselyActivatedNetwork:
 
     # ---- of what it consists ----
 
-    def scale(self) -> Scale:
+    def scale(self) -> WeightScale:
         """The scale (W, B) of Definition 2."""
         largest = float(np.abs(self.u).max(initial=0.0))
         one = 2.0 ** (int(np.frexp(abs(self.W).max())[1]) - 1) if self.s else 1.0  # so that no square overflows
         norms = np.sqrt(((self.W / one) * (self.W / one)).sum(axis=1)) * one
-        return Scale(largest * float(norms.max(initial=0.0)), largest * float(np.abs(self.b).max(initial=0.0)))
+        return WeightScale(largest * float(norms.max(initial=0.0)), largest * float(np.abs(self.b).max(initial=0.0)))
 
     def has_exact_weights(self) -> NDArray[np.bool_]:
         """Units whose pre-activations on the cube floating point computes without error, (s,).

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from sparsact import distributed
 from sparsact.distributed.engine import ARITY
-from sparsact.distributed.work import Part
+from sparsact.distributed.work import PartialSum
 
 
 def logged(block, log, seconds=0.001, slow_worker=None, last_read=None, block_info=None):
@@ -123,7 +123,7 @@ def test_few_partitions_and_statistics_are_held_at_once():
     def done(progress):
         waiting.pop()
         if progress.partitions % 7 == 0:
-            statistics.append(sum(type(thing) is Part for thing in gc.get_objects()))
+            statistics.append(sum(type(thing) is PartialSum for thing in gc.get_objects()))
 
     X = da.from_array(np.eye(40, dtype=np.int8), chunks=(1, 40)).map_blocks(read, dtype=np.int8, meta=np.empty((0, 0)))
     with dask.config.set(num_workers=threads):

@@ -5,7 +5,7 @@ import pytest
 
 from sparsact.learners.dsm.rmsprop import RMSProp
 from sparsact_papers.experiments import bucket_scalars
-from sparsact_papers.experiments.bucket_scalars import Training, bucket_means, shrunken_means, trained_scalars
+from sparsact_papers.experiments.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 
 N_ROWS, N_BUCKETS, BATCH, EPOCHS = 53, 11, 8, 4  # buckets 9 and 10 stay empty; the last batch has 5 rows
 
@@ -52,7 +52,7 @@ def test_shrinkage_follows_the_noise():
 def test_training_is_that_of_torch(rows):
     torch = pytest.importorskip("torch")
     bucket, y = rows
-    training = Training(RMSProp(1e-2, 0.9, 1e-7), BATCH, EPOCHS)
+    training = ScalarTraining(RMSProp(1e-2, 0.9, 1e-7), BATCH, EPOCHS)
     scalars = trained_scalars(bucket, y, N_BUCKETS, training, rng=np.random.default_rng(7))
 
     weights = torch.zeros(N_BUCKETS, dtype=torch.float64, requires_grad=True)
@@ -72,6 +72,6 @@ def test_training_is_that_of_torch(rows):
 
 def test_long_training_reaches_the_means(rows):
     bucket, y = rows
-    training = Training(RMSProp(1e-3, 0.9, 1e-7), N_ROWS, 8000)
+    training = ScalarTraining(RMSProp(1e-3, 0.9, 1e-7), N_ROWS, 8000)
     scalars = trained_scalars(bucket, y, N_BUCKETS, training, rng=np.random.default_rng(0))
     np.testing.assert_allclose(scalars, bucket_means(bucket, y, N_BUCKETS, empty=0.0), atol=2e-3)

@@ -5,7 +5,7 @@ from sparsact.fourier import average_sensitivity
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.experiments.paper_a.sparse_stacks import Layer, Stack, random_stack
+from sparsact_papers.experiments.paper_a.sparse_stacks import Stack, StackLayer, random_stack
 from sparsact_papers.experiments.paper_a.stacks import (
     EXPERIMENT,
     change,
@@ -58,8 +58,8 @@ def test_one_layer_is_a_network_and_its_bound_is_that_of_one_layer():
 
 def test_the_bound_of_two_layers_by_hand():
     """Norms 3 and 1 on the inputs, 5 between, 2 above: sqrt = (2k)^2 2 3 5 + (2k) 2 1."""
-    below = Layer(np.array([[3.0, 0], [0, 1]]), None, np.zeros(2))
-    above = Layer(np.array([[1.0, 0], [0, 0]]), np.array([[5.0, 1], [0, 0]]), np.zeros(2))
+    below = StackLayer(np.array([[3.0, 0], [0, 1]]), None, np.zeros(2))
+    above = StackLayer(np.array([[1.0, 0], [0, 0]]), np.array([[5.0, 1], [0, 0]]), np.zeros(2))
     stack = Stack((below, above), np.array([2.0, -1]), np.zeros(4), (1, 1))
     assert stack.sensitivity_bound(1) == pytest.approx((4 * 30 + 2 * 2) ** 2)
 

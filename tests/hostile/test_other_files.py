@@ -82,7 +82,7 @@ def test_checkpoints_that_lack_something(tmp_path, state, arrays):
 
     model = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(model.parameters())
-    training = checkpoint.Training(model, optimizer, torch.Generator(), torch.device("cpu"))
+    training = checkpoint.TrainingState(model, optimizer, torch.Generator(), torch.device("cpu"))
     storage.write(tmp_path / checkpoint.FILE, checkpoint.KIND, state, arrays)
     with pytest.raises(storage.ModelFileError, match=checkpoint.FILE):
         checkpoint.read(tmp_path, {}, training)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from blocks_planted import D, S, block, gelu, inputs
 
-from sparsact.inference.estimate import Estimate
+from sparsact.inference.estimate import QualityEstimate
 from sparsact.inference.quality import Quality
 
 
@@ -74,13 +74,13 @@ def test_without_exact_zeros_there_is_no_recall():
 
 
 def test_ratios_by_hand():
-    one = Estimate.ratio(torch.tensor([1, 3]), torch.tensor([2, 2]))
+    one = QualityEstimate.ratio(torch.tensor([1, 3]), torch.tensor([2, 2]))
     assert one.value == 1
     assert one.standard_error == pytest.approx(0.5)  # residuals -1, 1: sqrt(2 * 2 / 1) / 4
-    assert Estimate.mean(torch.tensor([0.0, 1.0])).standard_error == pytest.approx(0.5)
-    assert Estimate(4.0, 0.2).root == Estimate(2.0, 0.05)
-    assert Estimate(0.0, 0.0).root == Estimate(0.0, 0.0)
-    assert isnan(Estimate.mean(torch.tensor([2.0])).standard_error)
-    assert isnan(Estimate.mean(torch.tensor([])).value)
-    assert str(Estimate(0.98765, 0.00123)) == "0.9877 ± 0.0012"
-    assert isnan(Estimate(nan, nan).root.value)
+    assert QualityEstimate.mean(torch.tensor([0.0, 1.0])).standard_error == pytest.approx(0.5)
+    assert QualityEstimate(4.0, 0.2).root == QualityEstimate(2.0, 0.05)
+    assert QualityEstimate(0.0, 0.0).root == QualityEstimate(0.0, 0.0)
+    assert isnan(QualityEstimate.mean(torch.tensor([2.0])).standard_error)
+    assert isnan(QualityEstimate.mean(torch.tensor([])).value)
+    assert str(QualityEstimate(0.98765, 0.00123)) == "0.9877 ± 0.0012"
+    assert isnan(QualityEstimate(nan, nan).root.value)

@@ -19,7 +19,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
-from sparsact.inference.settings import Limits, Setting
+from sparsact.inference.settings import Applicability, Replacement
 from sparsact.inference.timing import Times, take
 
 MAKES = [plain, gated, gated_up_first]
@@ -334,14 +334,14 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
     model = plain()
     block = find_blocks(model, rows(3, model))[0]
 
-    class Interrupted(Setting):
+    class Interrupted(Replacement):
         def put_on(self, model):
             super().put_on(model)
             raise KeyboardInterrupt
 
     from sparsact.inference.settings import exact
 
-    setting = exact(model, block, Limits())
+    setting = exact(model, block, Applicability())
     with pytest.raises(KeyboardInterrupt):
         take(model, [block], [{"exact": Interrupted("exact", setting.layers)}], [rows(3, model)], [1], 0.0)
     assert type(model.down) is nn.Linear

@@ -11,15 +11,15 @@ from sklearn.linear_model import Ridge
 
 from sparsact import kernels
 from sparsact.kernels import buckets
-from sparsact.kernels.buckets import Places
+from sparsact.kernels.buckets import BucketPlaces
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 alphas = st.sampled_from([0.0, 1e-9, 0.01, 3.0])
 
 
-def part(found: Places, rows) -> Places:
-    return Places(*(np.ascontiguousarray(array[rows]) for array in found))
+def part(found: BucketPlaces, rows) -> BucketPlaces:
+    return BucketPlaces(*(np.ascontiguousarray(array[rows]) for array in found))
 
 
 @properties

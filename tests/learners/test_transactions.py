@@ -97,7 +97,7 @@ def agree(model):
         assert not table._sums[len(table.index) :].any()
         assert table._undo is None
     for statistic in model.stream_.statistics if "stream_" in vars(model) else []:
-        if isinstance(statistic, cells.Cells | rows.Rows):
+        if isinstance(statistic, cells.Cells | rows.DistinctPoints):
             statistic.digest()
             assert sum(statistic.weights.to_fractions()) == statistic.totals.weight.to_fractions()[0]
             sums = np.reshape(statistic.sums.to_fractions(), statistic.sums.shape).sum(axis=1)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sparsact import kernels
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.orbits import Orbits
-from sparsact.certificate.sweep import Tally, sweep
+from sparsact.certificate.sweep import SweepCount, sweep
 from sparsact.certificate.thresholds import separated
 from sparsact.hypercube import bits_to_signs
 
@@ -23,7 +23,7 @@ SWEEP_AT_MOST = 2**33  # multiplications, to settle the verdict
 SWEEP_GLADLY = 2**28  # to know the distribution as well
 
 
-def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: int) -> Tally:
+def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: int) -> SweepCount:
     """The most active units over the whole cube, and how many points have how many.
 
     Where the kernel leaves points in doubt, all points are counted again by :func:`~sparsact.certificate.sweep.sweep`,
@@ -43,7 +43,7 @@ def enumerated(network: SparselyActivatedNetwork, inputs: Inputs, *, n_threads: 
         tally = sweep(network, inputs, Orbits(network.W, inputs, merge=False))
         tally.settled = max(tally.settled, differ)
         return tally
-    return Tally(
+    return SweepCount(
         lower=int(exact[best]),
         upper=upper,
         witness=witnesses[best],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Interval:
+class ActivityBounds:
     """What is known so far: ``lower`` is attained by the witness (if there is one), ``upper`` is proved.
 
     ``doubtful`` points met the program by tolerance alone; ``obstacle`` says why there was no going on, time apart.
@@ -49,8 +49,8 @@ def bounded(
     *,
     time_limit: float,
     rng: np.random.Generator,
-) -> Interval:
-    """Bounds on the most active units, equal unless the time ran out or ties could not be told apart.
+) -> ActivityBounds:
+    """ActivityBounds on the most active units, equal unless the time ran out or ties could not be told apart.
 
     The search for a witness and the conflicts come first; HiGHS has what they leave of the time.
     """
@@ -61,7 +61,7 @@ def bounded(
     lower, witness = searched_witness(network, inputs, rng=rng)
     pairs = conflicts(reduction.weights[units], reduction.counts, network.W[units], network.b[units])
     cliques = clique_cover(pairs)
-    interval = Interval(lower, always + len(cliques), witness)
+    interval = ActivityBounds(lower, always + len(cliques), witness)
     if not len(reduction.counts):  # no unit and no constraint looks at the input: one point is like another
         interval.upper, interval.empty = lower, witness is None
     for form in (reduction, *_finer(network, inputs, reduction)):
@@ -94,7 +94,7 @@ def _program(
 
 
 def _narrow(
-    interval: Interval,
+    interval: ActivityBounds,
     network: SparselyActivatedNetwork,
     inputs: Inputs,
     form: Reduction,
@@ -123,7 +123,7 @@ def _narrow(
 
 
 def _is_sound(
-    interval: Interval, network: SparselyActivatedNetwork, inputs: Inputs, point: NDArray[np.int8], claimed: int
+    interval: ActivityBounds, network: SparselyActivatedNetwork, inputs: Inputs, point: NDArray[np.int8], claimed: int
 ) -> bool:
     """Whether a solution holds what it claims; what it does hold goes into the interval."""
     allowed = bool(inputs.contains(point[None])[0])

@@ -34,7 +34,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sparsact.certificate.conflicts import Clique
 from sparsact.certificate.reduction import Reduction, Variables
-from sparsact.certificate.rows import Rows
+from sparsact.certificate.rows import ConstraintRows
 
 OBJECTIVE_ERROR = 1e-4
 INFEASIBLE, FAILED = 2, 4  # of the statuses of scipy.optimize.milp
@@ -82,7 +82,7 @@ class Answer:
     claimed: int
 
 
-def program_of(reduction: Reduction, units: Rows, sides: Rows, cliques: list[Clique]) -> Program:
+def program_of(reduction: Reduction, units: ConstraintRows, sides: ConstraintRows, cliques: list[Clique]) -> Program:
     """The program for the given undecided units (whose rows come with the reduction's features)."""
     variables, counts = reduction.variables(), reduction.counts
     k, size = len(units.b), len(variables.most)

@@ -29,7 +29,7 @@ DROPPED = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ConstraintRows:
     """Scaled rows: where a row is met, ``weights @ v - b >= threshold``; ``error`` bounds how far that is off."""
 
     weights: NDArray[np.float64]  # (q, F)
@@ -40,7 +40,7 @@ class Rows:
 
 def scaled_rows(
     reduced: NDArray[np.float64], counts: NDArray[np.int64], W: Weights, b: NDArray[np.float64], *, strict: bool
-) -> Rows:
+) -> ConstraintRows:
     """Rows over the features of a reduction, each scaled by a power of two of its own, which rounds nothing.
 
     ``reduced`` (q, F) and ``counts`` (F,) are the reduction of ``W`` (q, n). A row is met where its value is above
@@ -57,4 +57,4 @@ def scaled_rows(
     threshold = np.full(len(b), float(strict))
     fine = np.flatnonzero(~whole)
     threshold[fine] = np.ldexp(nearest_values(W[fine], b[fine], strict=strict)[0], shift[fine])
-    return Rows(np.where(small, 0.0, weights), b_scaled, threshold - error, error)
+    return ConstraintRows(np.where(small, 0.0, weights), b_scaled, threshold - error, error)

@@ -21,7 +21,7 @@ SETTLED_AT_MOST = 2**19  # points, and as many again of those that matter most
 
 
 @dataclass(eq=False)
-class Tally:
+class SweepCount:
     """What a sweep has found so far; -1 units while it has met no allowed input.
 
     ``upper`` exceeds ``lower`` only where points that rounding leaves in doubt were too many to settle.
@@ -59,12 +59,12 @@ class Signs:
         return np.asarray(values)
 
 
-def sweep(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> Tally:
+def sweep(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> SweepCount:
     """The most active units over all states, and how many inputs have how many.
 
     Cost: ``n_states * s * F`` multiplications, thrice that for units that rounding could mislead.
     """
-    tally = Tally(histogram=np.zeros(network.s + 1, dtype=np.int64))
+    tally = SweepCount(histogram=np.zeros(network.s + 1, dtype=np.int64))
     signs = Signs(network, reduction)
     sides_are_exact = bool(is_exact(inputs.normals, inputs.offsets).all())
     step = max(1, NUMBERS_AT_ONCE // max(1, network.s, network.n))
@@ -83,7 +83,7 @@ def sweep(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reductio
 
 
 def _count(
-    tally: Tally,
+    tally: SweepCount,
     network: SparselyActivatedNetwork,
     reduction: Reduction,
     states: NDArray[np.int64],
@@ -108,7 +108,7 @@ def _count(
 
 
 def _settle(
-    tally: Tally,
+    tally: SweepCount,
     network: SparselyActivatedNetwork,
     reduction: Reduction,
     states: NDArray[np.int64],

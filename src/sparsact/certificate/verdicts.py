@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparsact.certificate.inputs import Inputs
-from sparsact.certificate.mixed_integer import Interval
+from sparsact.certificate.mixed_integer import ActivityBounds
 from sparsact.certificate.sampled import Sampled
 from sparsact.certificate.statement import Certificate
-from sparsact.certificate.sweep import Tally
+from sparsact.certificate.sweep import SweepCount
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
 
 
-def of_tally(tally: Tally, network: SparselyActivatedNetwork, inputs: Inputs, method: str, proof: str) -> Certificate:
+def of_tally(
+    tally: SweepCount, network: SparselyActivatedNetwork, inputs: Inputs, method: str, proof: str
+) -> Certificate:
     """Of a count of every point or orbit."""
     if tally.witness is None:
         return Certificate(0, 0, None, method, proof, inputs.words, network.s, vacuous=True)
@@ -36,7 +38,7 @@ def of_tally(tally: Tally, network: SparselyActivatedNetwork, inputs: Inputs, me
     )
 
 
-def of_interval(interval: Interval, network: SparselyActivatedNetwork, inputs: Inputs) -> Certificate:
+def of_interval(interval: ActivityBounds, network: SparselyActivatedNetwork, inputs: Inputs) -> Certificate:
     """Of bounds from below and above."""
     ties = f"{interval.doubtful:,} points within the solver's tolerance were settled by exact sums"
     doubt = ties * bool(interval.doubtful)

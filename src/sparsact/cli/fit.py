@@ -15,10 +15,10 @@ from sparsact.cli.outputs import check_apart, check_report, check_writable, nami
 from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
-    from sparsact.reports import Choice, FitSummary, Term
+    from sparsact.reports import FitSummary, LowDegreeInfo, Term
 
 
-class Domain(StrEnum):
+class DomainOption(StrEnum):
     """What feature columns may hold."""
 
     auto = "auto"
@@ -34,7 +34,7 @@ class ModelKind(StrEnum):
     lsh = "lsh"
 
 
-class Task(StrEnum):
+class TaskOption(StrEnum):
     """What the target is."""
 
     auto = "auto"
@@ -82,13 +82,15 @@ def fit(
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.")
     ] = None,
     domain: Annotated[
-        Domain,
+        DomainOption,
         typer.Option(
             help="What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so "
             "that every column is bits."
         ),
-    ] = Domain.auto,
-    task: Annotated[Task, typer.Option(help="'auto': classes where the target is text or true/false.")] = Task.auto,
+    ] = DomainOption.auto,
+    task: Annotated[
+        TaskOption, typer.Option(help="'auto': classes where the target is text or true/false.")
+    ] = TaskOption.auto,
     strict: Annotated[
         bool,
         typer.Option(
@@ -273,7 +275,7 @@ def same_as(term: Term) -> str:
     return f": same as {', '.join(term.aliases[:3])}{more}"
 
 
-def _of_polynomial(choice: Choice | None) -> dict[str, Any]:
+def _of_polynomial(choice: LowDegreeInfo | None) -> dict[str, Any]:
     if choice is None:
         return dict.fromkeys(("degree", "alpha", "monomials", "solver", "solver_reason"))
     return {

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparsact.datasets.moments import EXACT
-from sparsact.datasets.spelling import Places, as_number, exact
+from sparsact.datasets.spelling import DecimalPlaces, as_number, exact
 
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
@@ -150,7 +150,7 @@ def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -
     """Place of each entry in ``values``. Only the distinct entries pass through Python."""
     refuse_missing(array, name, first_row)
     encoded = pc.dictionary_encode(array)
-    places = Places(values)
+    places = DecimalPlaces(values)
     entries = [places.of(entry) for entry in encoded.dictionary.to_pylist()]
     found: NDArray[np.intp] = np.array(entries, dtype=np.intp)[encoded.indices.to_numpy()]
     if (found < 0).any():

@@ -76,7 +76,7 @@ def identities(spellings: Iterable[str]) -> dict[str, str]:
     return {text: canonical(text) if numeric else text for text in texts}
 
 
-class Places:
+class DecimalPlaces:
     """Where each value stands in a list of distinct values, by any spelling of it."""
 
     def __init__(self, values: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ import dask
 from dask.delayed import delayed
 
 from sparsact.distributed.partitions import Partition
-from sparsact.distributed.work import Task
+from sparsact.distributed.work import PassTask
 
 ARITY = 8  # parts of one merge
 
@@ -80,7 +80,7 @@ def tree(
     nodes = []
     for i, (part, first_row) in enumerate(zip(parts, first_rows, strict=True)):
         pieces = [delayed(piece, pure=False, traverse=False) for piece in part.pieces]
-        task = Task(number + i, part.name, part.reader, first_row, topic)
+        task = PassTask(number + i, part.name, part.reader, first_row, topic)
         own = delayed(task, pure=False, traverse=False)
         nodes.append(delayed(leaf, pure=False)(common, own, *pieces, dask_key_name=(f"partition-{token}", i)))
     level = 0

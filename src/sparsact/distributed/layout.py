@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
 from sparsact.distributed.additive import empty
-from sparsact.distributed.work import PartitionError, Task, of_partition
+from sparsact.distributed.work import PartitionError, PassTask, of_partition
 from sparsact.learners.lsh.choice import ROWS_FOR_WIDTH, distinct
 
 MOST_NUMBERS = 1 << 25  # of a sample: a quarter of a gigabyte
@@ -44,7 +44,7 @@ class Sample:
 
 
 @of_partition
-def sampled(question: Question, task: Task, *pieces: Any) -> tuple[int, Sample | None]:
+def sampled(question: Question, task: PassTask, *pieces: Any) -> tuple[int, Sample | None]:
     """The sample of one partition."""
     n_rows, kept = 0, None
     for X, y, weights in task.reader.batches(*pieces):

@@ -14,10 +14,10 @@ from sparsact.distributed.additive import seeded, seen_in, solved, takes_classes
 from sparsact.distributed.engine import Engine, tree
 from sparsact.distributed.layout import Question, laid_out, sampled, samples_joined
 from sparsact.distributed.partitions import Partition
-from sparsact.distributed.progress import OnProgress, Tally, listening
+from sparsact.distributed.progress import OnProgress, ProgressCounter, listening
 from sparsact.distributed.work import (
     Lesson,
-    Part,
+    PartialSum,
     all_classes,
     classes_in,
     concatenated,
@@ -76,21 +76,21 @@ class Passes:
             raise ValueError(_EMPTY)
         return found
 
-    def _learned(self, lesson: Lesson) -> Part:
+    def _learned(self, lesson: Lesson) -> PartialSum:
         first_rows: list[int] = [0] * len(self.parts)
         if takes_row_numbers(lesson.blank):
             sizes = [part.n_rows for part in self.parts]
             if None in sizes:
                 sizes = list(self._run("counting", counted, concatenated, None))
             first_rows = _starts(sizes)
-        part: Part = self._run("learning", learned, joined, lesson, first_rows=first_rows)
+        part: PartialSum = self._run("learning", learned, joined, lesson, first_rows=first_rows)
         return part
 
-    def _learned_in_blocks(self, lesson: Lesson, more: Iterator[Partition]) -> Part:
+    def _learned_in_blocks(self, lesson: Lesson, more: Iterator[Partition]) -> PartialSum:
         """One graph for every few batches, which are let go when it is done; two of them at once."""
-        tally = None if self.on_progress is None else Tally("learning", self.on_progress)
+        tally = None if self.on_progress is None else ProgressCounter("learning", self.on_progress)
         running: deque[Any] = deque()
-        whole, number, n_rows = Part("batch 0", "batch 0", 0, None), 0, 0
+        whole, number, n_rows = PartialSum("batch 0", "batch 0", 0, None), 0, 0
         with listening(tally, self.engine.client) as topic:
             try:
                 for block in _blocks(chain(self.parts, more)):
@@ -121,7 +121,7 @@ class Passes:
         first_rows: Sequence[int] | None = None,
     ) -> Any:
         """One pass; ``last`` may put another step behind the merges."""
-        tally = None if self.on_progress is None else Tally(stage, self.on_progress, len(self.parts))
+        tally = None if self.on_progress is None else ProgressCounter(stage, self.on_progress, len(self.parts))
         with listening(tally, self.engine.client) as topic:
             root = tree(self.parts, first_rows or [0] * len(self.parts), leaf, merge, shared, topic=topic)
             return self.engine.start(last(root)).result()

@@ -34,7 +34,7 @@ OnProgress = Callable[[Progress], object]
 
 
 @dataclass
-class Tally:
+class ProgressCounter:
     """Partitions done, each counted once, however often a lost worker's part is done again."""
 
     stage: str
@@ -52,7 +52,7 @@ class Tally:
             self.on_progress(Progress(self.stage, len(self.rows), self.n_partitions, sum(self.rows.values())))
 
 
-_LISTENERS: dict[str, Tally] = {}  # of this process
+_LISTENERS: dict[str, ProgressCounter] = {}  # of this process
 
 
 def tell(topic: str | None, number: int, n_rows: int) -> None:
@@ -68,7 +68,7 @@ def tell(topic: str | None, number: int, n_rows: int) -> None:
 
 
 @contextmanager
-def listening(tally: Tally | None, client: Any) -> Iterator[str | None]:
+def listening(tally: ProgressCounter | None, client: Any) -> Iterator[str | None]:
     """A topic under which :func:`tell` reaches the tally, until the end of the block."""
     if tally is None:
         yield None

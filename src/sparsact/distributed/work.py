@@ -21,7 +21,7 @@ class PartitionError(ValueError):
 
 
 @dataclass(frozen=True)
-class Task:
+class PassTask:
     """One partition's place: its number and name, how it is read, and the rows before it."""
 
     number: int
@@ -32,7 +32,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialSum:
     """What some consecutive partitions have shown; ``seen`` is None where they hold no row."""
 
     first: str
@@ -53,7 +53,7 @@ def of_partition(work: Work) -> Callable[..., Any]:
     """Work on one partition, which tells its progress and names the partition in what it raises."""
 
     @wraps(work)
-    def named(shared: Any, task: Task, *pieces: Any) -> Any:
+    def named(shared: Any, task: PassTask, *pieces: Any) -> Any:
         try:
             n_rows, result = work(shared, task, *pieces)
         except (ValueError, TypeError) as error:
@@ -75,7 +75,7 @@ class Lesson:
 
 
 @of_partition
-def learned(lesson: Lesson, task: Task, *pieces: Any) -> tuple[int, Part]:
+def learned(lesson: Lesson, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
     """What a learner sees in one partition."""
     learner, n_rows, seen, options = empty(lesson.blank), 0, False, {}
     if takes_classes(learner):
@@ -89,15 +89,15 @@ def learned(lesson: Lesson, task: Task, *pieces: Any) -> tuple[int, Part]:
             seen = True
     if takes_row_numbers(learner):
         learner.rows_dealt_ -= task.first_row  # of this partition alone: `merge` adds them up
-    return n_rows, Part(task.name, task.name, n_rows, seen_out(learner) if seen else None)
+    return n_rows, PartialSum(task.name, task.name, n_rows, seen_out(learner) if seen else None)
 
 
-def joined(lesson: Lesson, parts: Sequence[Part]) -> Part:
+def joined(lesson: Lesson, parts: Sequence[PartialSum]) -> PartialSum:
     """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
     n_rows = sum(part.n_rows for part in parts)
     some = [part for part in parts if part.seen is not None]
     if len(some) < 2:
-        return Part(parts[0].first, parts[-1].last, n_rows, some[0].seen if some else None)
+        return PartialSum(parts[0].first, parts[-1].last, n_rows, some[0].seen if some else None)
     learner: Any = None
     for part in some:
         assert part.seen is not None  # noqa: S101 - of those that have been chosen
@@ -109,11 +109,11 @@ def joined(lesson: Lesson, parts: Sequence[Part]) -> Part:
             raise PartitionError(f"{some[0].first} and {part.name}: {error}") from error
         except MemoryError as error:
             raise MemoryError(f"{some[0].first} to {part.name}: {error}") from error
-    return Part(parts[0].first, parts[-1].last, n_rows, seen_out(learner))
+    return PartialSum(parts[0].first, parts[-1].last, n_rows, seen_out(learner))
 
 
 @of_partition
-def counted(shared: None, task: Task, *pieces: Any) -> tuple[int, tuple[int, ...]]:
+def counted(shared: None, task: PassTask, *pieces: Any) -> tuple[int, tuple[int, ...]]:
     """Number of rows of one partition."""
     n_rows = task.reader.count(*pieces)
     return n_rows, (n_rows,)
@@ -125,7 +125,7 @@ def concatenated(shared: None, parts: Sequence[tuple[int, ...]]) -> tuple[int, .
 
 
 @of_partition
-def classes_in(shared: None, task: Task, *pieces: Any) -> tuple[int, NDArray[Any] | None]:
+def classes_in(shared: None, task: PassTask, *pieces: Any) -> tuple[int, NDArray[Any] | None]:
     """Labels of one partition, sorted."""
     n_rows, found = 0, []
     for _, y, _ in task.reader.batches(*pieces):

@@ -15,7 +15,7 @@ from sparsact.inference.block import Activation, Block
 from sparsact.inference.block_measurement import BlockMeasurement
 from sparsact.inference.measurement import Measurement
 from sparsact.inference.measuring import measure
-from sparsact.inference.plan import Choice, Plan
+from sparsact.inference.plan import BlockPlan, Plan
 from sparsact.inference.screen import Screen
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
 from sparsact.inference.trace import find_blocks
@@ -24,7 +24,7 @@ __all__ = [
     "Activation",
     "Block",
     "BlockMeasurement",
-    "Choice",
+    "BlockPlan",
     "Measurement",
     "Plan",
     "Screen",

@@ -12,7 +12,7 @@ from torch import nn
 
 from sparsact.inference.block import Block
 from sparsact.inference.roofline import METHODS, Roofline, roofline
-from sparsact.inference.tally import LEVELS, WINDOWS, Tally
+from sparsact.inference.tally import LEVELS, WINDOWS, ActivationCounter
 
 SMALL = LEVELS[21]  # 1 % of a row's root mean square
 
@@ -78,7 +78,7 @@ class BlockMeasurement:
     energy_within: NDArray[np.float64]
 
     @classmethod
-    def of(cls, model: nn.Module, block: Block, tally: Tally) -> BlockMeasurement:
+    def of(cls, model: nn.Module, block: Block, tally: ActivationCounter) -> BlockMeasurement:
         """What a tally of at least one row says of a block."""
         weight = block.linears(model)["up"].weight
         n_inputs, n_units, n_outputs = block.sizes(model)

@@ -17,7 +17,7 @@ from sparsact.inference.trails import Origin
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class TracedCall:
     """A call of the linear layer ``down``: the roles of layers whose activations it reads, or why it reads none."""
 
     down: str
@@ -33,11 +33,11 @@ class Candidate:
         return self.up, self.gate, self.down
 
 
-def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
+def candidate(down: str, read: Tensor, follow: Follow) -> TracedCall:
     """The candidate whose last layer is ``down``, which is about to read the tensor ``read``."""
     trail = follow.trail(read)
     if trail is None or trail.expression is None:
-        return Candidate(down, why_not=f"{down} reads {trail.why_not}" if trail and trail.why_not else "")
+        return TracedCall(down, why_not=f"{down} reads {trail.why_not}" if trail and trail.why_not else "")
     found = leaves(trail.expression)
     names = " and ".join(leaf.name for leaf in found)
     try:
@@ -46,12 +46,12 @@ def candidate(down: str, read: Tensor, follow: Follow) -> Candidate:
         like = trail.origins[found[0]].values.new_empty(0, found[0].width)
         f, switch, up = activation(trail.expression, like)
     except NotAnActivation as error:
-        return Candidate(down, why_not=f"{down} reads {names}, but {error}")
+        return TracedCall(down, why_not=f"{down} reads {names}, but {error}")
     except RuntimeError as error:  # an operation that has no form for these shapes or types
-        return Candidate(
+        return TracedCall(
             down, why_not=f"{down} reads {names}, but what is between them is bound to this input: {error}"
         )
-    return Candidate(down, (up or switch).name, switch.name if up else None, f, like)
+    return TracedCall(down, (up or switch).name, switch.name if up else None, f, like)
 
 
 def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
@@ -84,7 +84,7 @@ def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Ten
 
 
 def blocks_of(
-    found: list[Candidate], readers: list[Expression], shown: Iterable[tuple[str, Expression]]
+    found: list[TracedCall], readers: list[Expression], shown: Iterable[tuple[str, Expression]]
 ) -> tuple[list[Block], list[str]]:
     """The blocks that all calls agree on, and why other candidates are none.
 
@@ -96,7 +96,7 @@ def blocks_of(
     shown : iterable of (str, Expression)
         Values that modules are given or give.
     """
-    calls: defaultdict[str, list[Candidate]] = defaultdict(list)
+    calls: defaultdict[str, list[TracedCall]] = defaultdict(list)
     for one in found:
         calls[one.down].append(one)
     reasons = list(dict.fromkeys(one.why_not for one in found if one.why_not))
@@ -123,7 +123,7 @@ def blocks_of(
     return _named(blocks), reasons
 
 
-def _agree(first: Candidate, other: Candidate) -> bool:
+def _agree(first: TracedCall, other: TracedCall) -> bool:
     """Whether two calls are of one block: of the same layers, with the same activation between."""
     if first.roles != other.roles or not first.activation or not other.activation:
         return False
@@ -133,7 +133,7 @@ def _agree(first: Candidate, other: Candidate) -> bool:
     return torch.allclose(values, others, rtol=0.0, atol=0.0, equal_nan=True)
 
 
-def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool:
+def _private(block: TracedCall, read: Mapping[str, Iterable[Expression]]) -> bool:
     """Whether all that was read of the block's layers stays what it is when pre-activations of off units change."""
     thresholds = block.activation.zero_below if block.activation else None
     if thresholds is None:
@@ -142,7 +142,7 @@ def _private(block: Candidate, read: Mapping[str, Iterable[Expression]]) -> bool
     return not any(_tells_apart(reader, block, thresholds) for reader in readers)
 
 
-def _shown_to(block: Candidate, shown: Iterable[tuple[str, Expression]]) -> tuple[str, ...]:
+def _shown_to(block: TracedCall, shown: Iterable[tuple[str, Expression]]) -> tuple[str, ...]:
     """Names of the modules whose hooks would see pre-activations of off units."""
     thresholds = block.activation.zero_below if block.activation else None
     if thresholds is None:
@@ -152,7 +152,7 @@ def _shown_to(block: Candidate, shown: Iterable[tuple[str, Expression]]) -> tupl
     return tuple(dict.fromkeys(name for name, value in seen if _tells_apart(value, block, thresholds)))
 
 
-def _tells_apart(reader: Expression, block: Candidate, thresholds: Tensor) -> bool:
+def _tells_apart(reader: Expression, block: TracedCall, thresholds: Tensor) -> bool:
     """Whether an expression depends on pre-activations of units that are off."""
     found = leaves(reader)
     values = []

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from sparsact.inference.block import Block
 from sparsact.inference.constants import constants
-from sparsact.inference.plan import Choice
+from sparsact.inference.plan import BlockPlan
 from sparsact.inference.predictors import Predictor, calibrate
 from sparsact.inference.predictors.collect import Reservoir
 from sparsact.inference.products import DTYPES
 from sparsact.inference.roofline import ratio, roofline
 from sparsact.inference.screen import NARROW
-from sparsact.inference.settings import Limits, Setting, approximate, certified, exact, kept, private
+from sparsact.inference.settings import Applicability, Replacement, approximate, certified, exact, kept, private
 from sparsact.inference.timing import Times, take
 from sparsact.inference.verify import Chosen
 from sparsact.inference.weights import BlockWeights
@@ -32,7 +32,7 @@ UNPROVABLE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class BlockProfile:
     """A block of the model, its typical inputs (m, d), the share of units that these switch on, and rows by call."""
 
     model: nn.Module
@@ -42,7 +42,7 @@ class Candidate:
     calls: tuple[int, ...]
 
     @classmethod
-    def of(cls, model: nn.Module, block: Block, shown: Reservoir) -> Candidate:
+    def of(cls, model: nn.Module, block: Block, shown: Reservoir) -> BlockProfile:
         """The candidate, with its density measured on the rows shown."""
         assert shown.rows is not None  # noqa: S101 # the caller has seen to it
         weights = BlockWeights.of(model, block)
@@ -97,17 +97,19 @@ class Candidate:
             return ratio(read.dense, read.oracle + found.nbytes)
         return ratio(read.dense, read.dense - (1 - density) * item * units * outputs)  # of ``down`` alone
 
-    def choice(self, method: str, reason: str, found: Predictor | None = None, **figures: Any) -> Choice:
+    def choice(self, method: str, reason: str, found: Predictor | None = None, **figures: Any) -> BlockPlan:
         """The choice of a method, and of what was calibrated for it."""
         bound = 1.0 if method == "dense" else self.bound(method, found)
         quality = None if found is None else found.to_dict()
         rows = min(self.calls), median_low(self.calls), max(self.calls)
-        return Choice(self.block.name, method, reason, self.density, bound=bound, quality=quality, rows=rows, **figures)
+        return BlockPlan(
+            self.block.name, method, reason, self.density, bound=bound, quality=quality, rows=rows, **figures
+        )
 
 
-def as_told(one: Candidate, method: str, options: dict[str, Any]) -> Chosen:
+def as_told(one: BlockProfile, method: str, options: dict[str, Any]) -> Chosen:
     """The block under the method that was asked for, or dense with the reason."""
-    limits = Limits()
+    limits = Applicability()
     if method in ("threshold", "top_k"):
         if one.unreadable:
             return None, one.choice("dense", one.unreadable)
@@ -146,7 +148,7 @@ class Kept:
         return h.masked_fill(mask == 0, 0)
 
 
-def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
+def fastest(candidates: Sequence[BlockProfile], time_limit: float) -> list[Chosen]:
     """Every block by the exact method that is fastest on this machine, or densely where none is faster.
 
     Methods are timed on as many rows as the calls shown have. A block for which none pays is timed on one row too, and
@@ -154,9 +156,9 @@ def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
     """
     blocks = [one.block for one in candidates]
     samples = [one.sample for one in candidates]
-    settings: list[dict[str, Setting]] = [_exact_settings(one) for one in candidates]
+    settings: list[dict[str, Replacement]] = [_exact_settings(one) for one in candidates]
 
-    def timed(settings: Sequence[dict[str, Setting]], rows: Sequence[int], share: float) -> Times:
+    def timed(settings: Sequence[dict[str, Replacement]], rows: Sequence[int], share: float) -> Times:
         return take(candidates[0].model, blocks, settings, samples, rows, share * time_limit)
 
     shown = [one.rows for one in candidates]
@@ -174,7 +176,7 @@ def fastest(candidates: Sequence[Candidate], time_limit: float) -> list[Chosen]:
     return [_chosen(one, picked[i], times, i, most[i]) for i, one in enumerate(candidates)]
 
 
-def _best(times: Times, i: int, settings: dict[str, Setting]) -> dict[str, Setting]:
+def _best(times: Times, i: int, settings: dict[str, Replacement]) -> dict[str, Replacement]:
     """The fastest of the settings that pay, by its method; empty if none does."""
     paying = [name for name in settings if times.pays(name, i, GAIN)]
     if not paying:
@@ -184,8 +186,8 @@ def _best(times: Times, i: int, settings: dict[str, Setting]) -> dict[str, Setti
 
 
 def _left(
-    settings: dict[str, Setting], picked: dict[str, Setting], most: int, rows: int, one: Candidate
-) -> dict[str, Setting]:
+    settings: dict[str, Replacement], picked: dict[str, Replacement], most: int, rows: int, one: BlockProfile
+) -> dict[str, Replacement]:
     """The settings that are still to be timed on so many rows: all on one, afterwards what paid on the step before."""
     if len(one.sample) < rows or rows <= most:
         return {}
@@ -195,8 +197,8 @@ def _left(
     return picked if most >= step and (most >= one.rows or rows < one.rows) else {}
 
 
-def _exact_settings(one: Candidate) -> dict[str, Setting]:
-    limits = Limits(max_rows=max(*FEW, one.rows))
+def _exact_settings(one: BlockProfile) -> dict[str, Replacement]:
+    limits = Applicability(max_rows=max(*FEW, one.rows))
     if one.obstacle or one.density > limits.max_share:
         return {}
     found = {"exact": exact(one.model, one.block, limits)}
@@ -206,14 +208,14 @@ def _exact_settings(one: Candidate) -> dict[str, Setting]:
     return found
 
 
-def _chosen(one: Candidate, picked: dict[str, Setting], times: Times, i: int, most: int) -> Chosen:
+def _chosen(one: BlockProfile, picked: dict[str, Replacement], times: Times, i: int, most: int) -> Chosen:
     seconds = {name: times.median(name, i) for name in times.seconds}
     if one.obstacle:
         return None, one.choice("dense", one.obstacle, seconds={"dense": seconds["dense"]})
     if not picked:
         return None, one.choice("dense", "no exact method is faster here", seconds=seconds)
     ((method, setting),) = picked.items()
-    setting.limit(most, Limits().max_share)
+    setting.limit(most, Applicability().max_share)
     if most >= one.rows:
         return setting, one.choice(method, "fastest here", seconds=seconds, max_rows=most)
     seconds[method] = seconds["dense"]  # which is how calls of so many rows are computed

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.estimate import Estimate
+from sparsact.inference.estimate import QualityEstimate
 from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
 
 Loss = Callable[[Any, Batch], Tensor]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     r"""What a change of a model changes; every standard error is of the paired difference, over independent cases.
 
     Attributes
@@ -44,19 +44,19 @@ class Comparison:
     losses: int
     dense_loss: float
     sparse_loss: float
-    loss_change: Estimate
+    loss_change: QualityEstimate
     dense_perplexity: float
     sparse_perplexity: float
-    perplexity_ratio: Estimate
+    perplexity_ratio: QualityEstimate
     largest_difference: float
-    agreement: Estimate
+    agreement: QualityEstimate
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, as JSON spells them."""
         return asdict(self)
 
 
-def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, loss: Loss) -> Comparison:
+def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, loss: Loss) -> ModelComparison:
     """The sparse model beside the dense one, batch by batch.
 
     Parameters
@@ -92,15 +92,15 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
     return _comparison(torch.cat(losses), largest, torch.cat(agreements))
 
 
-def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> Comparison:
+def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> ModelComparison:
     """From rows of (sum of losses, their number) of both models, and of (agreeing places, places)."""
     dense, count, sparse, other = losses.T
     if not bool(losses.isfinite().all() and (count == other).all()):
         raise ValueError("the loss must be finite and of the same shape for both models; mask what has no target.")
-    change = Estimate.ratio(sparse - dense, count)
+    change = QualityEstimate.ratio(sparse - dense, count)
     before, after = (float(total.sum() / count.sum()) for total in (dense, sparse))
     ratio = _exp(change.value)
-    return Comparison(
+    return ModelComparison(
         cases=len(count),
         losses=int(count.sum()),
         dense_loss=before,
@@ -108,9 +108,9 @@ def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> Compariso
         loss_change=change,
         dense_perplexity=_exp(before),
         sparse_perplexity=_exp(after),
-        perplexity_ratio=Estimate(ratio, ratio * change.standard_error),
+        perplexity_ratio=QualityEstimate(ratio, ratio * change.standard_error),
         largest_difference=largest,
-        agreement=Estimate.ratio(*agreements.T),
+        agreement=QualityEstimate.ratio(*agreements.T),
     )
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Estimate:
+class QualityEstimate:
     """A figure of the population, estimated from a sample of independent cases.
 
     Attributes
@@ -25,7 +25,7 @@ class Estimate:
     standard_error: float
 
     @classmethod
-    def ratio(cls, numerators: Tensor, denominators: Tensor) -> Estimate:
+    def ratio(cls, numerators: Tensor, denominators: Tensor) -> QualityEstimate:
         r"""The ratio of two means :math:`r = \sum_i a_i / \sum_i b_i` over cases i.
 
         The standard error is that of the linearised ratio, :math:`\sqrt{\sum_i (a_i - r b_i)^2 \, n / (n - 1)} /
@@ -41,15 +41,15 @@ class Estimate:
         return cls(value, spread * sqrt(n / (n - 1)) / total if n > 1 else nan)
 
     @classmethod
-    def mean(cls, values: Tensor) -> Estimate:
+    def mean(cls, values: Tensor) -> QualityEstimate:
         """The mean of independent values."""
         return cls.ratio(values, torch.ones_like(values))
 
     @property
-    def root(self) -> Estimate:
+    def root(self) -> QualityEstimate:
         """The square root, its standard error by the derivative; that of 0 is 0."""
         value = sqrt(self.value)
-        return Estimate(value, self.standard_error / (2 * value) if value else 0.0)
+        return QualityEstimate(value, self.standard_error / (2 * value) if value else 0.0)
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.standard_error:.2g}"

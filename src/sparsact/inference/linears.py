@@ -20,7 +20,7 @@ from torch.utils._device import DeviceContext
 from sparsact.inference.exchange import Switched
 from sparsact.inference.products import DTYPES
 from sparsact.inference.readers import hooked, hooked_globally
-from sparsact.inference.ways import Beside, Down, Switch
+from sparsact.inference.ways import Beside, Down, UpState
 
 
 class SparseLinear(nn.Linear):
@@ -111,7 +111,7 @@ class SparseDown(SparseLinear):
 class SwitchLinear(SparseLinear):
     """The layer that switches units on: exact where they may be on; 0, which activations keep, where they are off."""
 
-    _sparse: Switch
+    _sparse: UpState
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias`` of the units that are chosen, and 0 of the others."""

@@ -15,7 +15,7 @@ from sparsact.inference.block_measurement import BlockMeasurement
 from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.measurement import Measurement
 from sparsact.inference.roofline import bytes_read
-from sparsact.inference.tally import Tally
+from sparsact.inference.tally import ActivationCounter
 
 
 def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = None) -> Measurement:
@@ -71,7 +71,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
             blocks = find_blocks(model, first)
     if not blocks:
         raise ValueError("`blocks` holds no block to measure; leave it out to find the blocks of the model.")
-    tallies = [Tally(block.name, block.sizes(model)[1]) for block in blocks]
+    tallies = [ActivationCounter(block.name, block.sizes(model)[1]) for block in blocks]
     n_batches = 0
     with ExitStack() as stack:
         stack.enter_context(evaluating(model))
@@ -96,7 +96,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
 
 
 @contextmanager
-def _counted(down: nn.Module, tally: Tally) -> Iterator[None]:
+def _counted(down: nn.Module, tally: ActivationCounter) -> Iterator[None]:
     """Whatever goes into a layer is counted."""
 
     def count(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

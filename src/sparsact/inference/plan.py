@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
-from sparsact.inference.estimate import Estimate
+from sparsact.inference.estimate import QualityEstimate
 
 METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k")
 
 
 @dataclass(frozen=True)
-class Choice:
+class BlockPlan:
     """What a block is computed by.
 
     Attributes
@@ -72,7 +72,7 @@ class Choice:
 class Plan:
     """The choices of all blocks of a model, in its order."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[BlockPlan, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For machines; figures that were not measured, and infinite ones, are None."""
@@ -104,16 +104,18 @@ class Plan:
         return "\n".join([*lines, *(_cost(one) for one in self.choices if one.quality is not None)])
 
 
-def refused(choice: Choice, reason: str) -> Choice:
+def refused(choice: BlockPlan, reason: str) -> BlockPlan:
     """The choice turned back to dense, with the figures that were measured."""
     return replace(choice, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
 
 
-def _cost(choice: Choice) -> str:
+def _cost(choice: BlockPlan) -> str:
     """What an approximation costs, as it was measured on rows held out."""
     found = (choice.quality or {})["quality"]
     figures = [
-        f"{name.replace('_', ' ')} {Estimate(**figure)}" for name, figure in found.items() if isinstance(figure, dict)
+        f"{name.replace('_', ' ')} {QualityEstimate(**figure)}"
+        for name, figure in found.items()
+        if isinstance(figure, dict)
     ]
     return f"{choice.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
 

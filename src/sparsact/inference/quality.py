@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from sparsact.inference.estimate import Estimate
+from sparsact.inference.estimate import QualityEstimate
 from sparsact.inference.weights import BlockWeights
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ class Quality:
     """
 
     rows: int
-    recall: Estimate | None
-    precision: Estimate | None
-    energy: Estimate
-    density: Estimate
-    active: Estimate | None
-    output_error: Estimate
+    recall: QualityEstimate | None
+    precision: QualityEstimate | None
+    energy: QualityEstimate
+    density: QualityEstimate
+    active: QualityEstimate | None
+    output_error: QualityEstimate
 
     @classmethod
     def of(cls, rule: Rule, weights: BlockWeights, x: Tensor) -> Quality:
@@ -59,12 +59,12 @@ class Quality:
         some = on > 0
         return cls(
             len(x),
-            Estimate.mean(hits[some] / on[some]) if exact else None,
-            Estimate.ratio(hits, predicted) if exact else None,
-            Estimate.ratio(kept, energy),
-            Estimate.mean(predicted / s),
-            Estimate.mean(on / s) if exact else None,
-            Estimate.ratio(error, output).root,
+            QualityEstimate.mean(hits[some] / on[some]) if exact else None,
+            QualityEstimate.ratio(hits, predicted) if exact else None,
+            QualityEstimate.ratio(kept, energy),
+            QualityEstimate.mean(predicted / s),
+            QualityEstimate.mean(on / s) if exact else None,
+            QualityEstimate.ratio(error, output).root,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from sparsact.inference.held import Held, Watch
 from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
 from sparsact.inference.readers import Readers, hooked, hooked_globally
 from sparsact.inference.screen import NARROW, Screen
-from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, Switch
+from sparsact.inference.ways import Beside, Chooser, ChooserOf, Down, UpState
 from sparsact.kernels.screen import MAX_INPUTS
 
 SAMPLE = 256  # inputs that a screen is fitted to
 
 
 @dataclass
-class Limits:
+class Applicability:
     """From which rows of an input, and from which share of active units on, a layer computes densely."""
 
     max_rows: int = 16
@@ -34,7 +34,7 @@ class Limits:
 
 
 @dataclass
-class Setting:
+class Replacement:
     """A block under a method: for each of its linear layers, by name, the class and the state that it takes on."""
 
     method: str
@@ -65,7 +65,7 @@ class Setting:
         limits = [(state, state.max_rows, state.max_share) for _, state in self.layers.values()]
         self.limit(sys.maxsize, 1.0)
         for _, state in self.layers.values():
-            if isinstance(state, Switch):
+            if isinstance(state, UpState):
                 state.pause = 0
         try:
             yield
@@ -94,11 +94,11 @@ def private(model: nn.Module, block: Block) -> bool:
 
 
 def exact(
-    model: nn.Module, block: Block, limits: Limits, chooser: ChooserOf | None = None, method: str = "exact"
-) -> Setting:
+    model: nn.Module, block: Block, limits: Applicability, chooser: ChooserOf | None = None, method: str = "exact"
+) -> Replacement:
     """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
     numbers = limits.max_rows, limits.max_share
-    setting = Setting(method, {block.down: (SparseDown, Down(*numbers))})
+    setting = Replacement(method, {block.down: (SparseDown, Down(*numbers))})
     read = constants(model, block.activation)
     if read is None or not private(model, block):  # pre-activations are left whole
         return setting
@@ -108,21 +108,21 @@ def exact(
         gate = block.linears(model)["gate"]
         exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
         beside = Beside(*numbers, gate, exchange, read, readers)  # type: ignore[arg-type] # it will be one
-        switch = Switch(*numbers, chooser, read, readers, exchange)
+        switch = UpState(*numbers, chooser, read, readers, exchange)
         setting.layers[block.gate] = (SwitchLinear, switch)
         setting.layers[block.up] = (GatedUp, beside)
     elif chooser is not None:
-        setting.layers[block.up] = (SwitchLinear, Switch(*numbers, chooser, read, readers))
+        setting.layers[block.up] = (SwitchLinear, UpState(*numbers, chooser, read, readers))
     return setting
 
 
-def certified(model: nn.Module, block: Block, limits: Limits, sample: Tensor) -> Setting:
+def certified(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
     """The block computed exactly for the units that the screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
     return exact(model, block, limits, Held(make), "certified")
 
 
-def approximate(model: nn.Module, block: Block, limits: Limits, predictor: Chooser) -> Setting:
+def approximate(model: nn.Module, block: Block, limits: Applicability, predictor: Chooser) -> Replacement:
     """The block computed for the units that a predictor names."""
     layer = block.linears(model)["gate" if block.gate else "up"]
     watch = Watch((layer.weight, layer.bias))
@@ -131,9 +131,9 @@ def approximate(model: nn.Module, block: Block, limits: Limits, predictor: Choos
     return setting
 
 
-def kept(block: Block, limits: Limits, keep: Callable[[Tensor], Tensor], method: str) -> Setting:
+def kept(block: Block, limits: Applicability, keep: Callable[[Tensor], Tensor], method: str) -> Replacement:
     """The block with small activations set to zero before its second layer."""
-    return Setting(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share, keep))})
+    return Replacement(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share, keep))})
 
 
 class Fixed:

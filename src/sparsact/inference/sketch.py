@@ -23,7 +23,7 @@ LARGEST_EXPONENT = 60  # of a column scale: a product with it then neither over-
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Int8Sketch:
     r"""Rows :math:`w'_j = a_j q_j + M^T G_j + r'_j`.
 
     Attributes
@@ -46,7 +46,7 @@ class Sketch:
     leak: float
 
 
-def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Sketch:
+def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Sketch:
     """The copy of ``weight`` (s, d) under column scales c (d,), float64, with directions M (k, d), float32.
 
     Notes
@@ -71,7 +71,7 @@ def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Sketch:
         copy[here, :d] = (integers + 128).to(torch.uint8)
         numbers[:, here] = torch.stack([a, UP * a * integers.norm(dim=1), R, leaks])
     a, Q, R, leaks = numbers
-    return Sketch(copy, a, Q, R, along, float(leaks.nan_to_num(0.0, 0.0).max() if s else 0.0) + 2.0**-26)
+    return Int8Sketch(copy, a, Q, R, along, float(leaks.nan_to_num(0.0, 0.0).max() if s else 0.0) + 2.0**-26)
 
 
 def column_scales(weight: Tensor, sample: Tensor) -> Tensor:

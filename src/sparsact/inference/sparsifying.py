@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.block import Block, fitting
-from sparsact.inference.choose import Candidate, as_told, fastest
+from sparsact.inference.choose import BlockProfile, as_told, fastest
 from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.inputs import Batch, Inputs, batches
 from sparsact.inference.options import EXACT, check_options
@@ -119,7 +119,7 @@ def sparsify(
         raise ValueError(
             f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
         )
-    candidates = [Candidate.of(model, block, samples[block]) for block in found]
+    candidates = [BlockProfile.of(model, block, samples[block]) for block in found]
     if method == "auto":
         chosen = fastest(candidates, time_limit)
     else:

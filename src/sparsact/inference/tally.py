@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sparsact.inference.settings import Limits
+from sparsact.inference.settings import Applicability
 
 WINDOWS = (4, 16, 64)
 LEVELS = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square
 AT_ONCE = 1 << 22  # activations whose magnitudes are counted in one step
 
 
-class Tally:
+class ActivationCounter:
     r"""Counts of the active units of one block, over rows (a token or a point each).
 
     Parameters
@@ -92,7 +92,7 @@ class Tally:
 
     def _count_call(self, active: Tensor) -> None:
         """Count booleans of shape (rows, n_units) as one call."""
-        rows, limits = len(active), Limits()
+        rows, limits = len(active), Applicability()
         self.least_rows = min(self.least_rows or rows, rows)
         self.most_rows = max(self.most_rows, rows)
         self.calls += 1

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from sparsact.inference.block import Block
 from sparsact.inference.inputs import evaluating
-from sparsact.inference.settings import Setting
+from sparsact.inference.settings import Replacement
 
 LEAST, MOST = 5, 40  # rounds
 
@@ -44,7 +44,7 @@ class Times:
 def take(
     model: nn.Module,
     blocks: Sequence[Block],
-    settings: Sequence[dict[str, Setting]],
+    settings: Sequence[dict[str, Replacement]],
     samples: Sequence[Tensor],
     rows: Sequence[int],
     limit: float,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
-from sparsact.inference.candidates import Candidate, blocks_of, candidate
+from sparsact.inference.candidates import TracedCall, blocks_of, candidate
 from sparsact.inference.follow import Follow
 from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
 
@@ -69,10 +69,10 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     return blocks
 
 
-def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -> tuple[Follow, list[Candidate], int]:
+def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -> tuple[Follow, list[TracedCall], int]:
     """One forward pass: what was read on its way, a candidate for each call of a linear layer, and layers that ran."""
     follow = Follow(batch)
-    found: list[Candidate] = []
+    found: list[TracedCall] = []
     names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
     ran = set()
 

@@ -12,11 +12,11 @@ from torch.utils._pytree import tree_leaves
 
 from sparsact.inference.block import Block
 from sparsact.inference.inputs import Batch, call, evaluating
-from sparsact.inference.plan import Choice, refused
-from sparsact.inference.settings import Setting
+from sparsact.inference.plan import BlockPlan, refused
+from sparsact.inference.settings import Replacement
 from sparsact.inference.ways import Down
 
-Chosen = tuple[Setting | None, Choice]
+Chosen = tuple[Replacement | None, BlockPlan]
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03}  # of the norm, by dtype
 
@@ -62,7 +62,9 @@ def verified(model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], 
     return put_on(model, found)
 
 
-def _keeps(model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: Batch, dense: Sequence[Tensor]) -> bool:
+def _keeps(
+    model: nn.Module, blocks: Sequence[Block], setting: Replacement, batch: Batch, dense: Sequence[Tensor]
+) -> bool:
     """Whether the model returns the same under this setting alone."""
     setting.put_on(model)
     try:
@@ -73,7 +75,7 @@ def _keeps(model: nn.Module, blocks: Sequence[Block], setting: Setting, batch: B
 
 def with_shares(
     model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], shown: Sequence[Batch]
-) -> tuple[Choice, ...]:
+) -> tuple[BlockPlan, ...]:
     """The choices, each with the share of calls in which its block is computed sparsely as the model runs on batches.
 
     The model runs as in service: without hooks, and by torch's fused paths where it takes them.
@@ -91,7 +93,7 @@ def with_shares(
     return tuple(_with_share(choice, way) for (_, choice), way in zip(worn, ways, strict=True))
 
 
-def _with_share(choice: Choice, way: Down | None) -> Choice:
+def _with_share(choice: BlockPlan, way: Down | None) -> BlockPlan:
     if way is None:
         return choice
     if not way.calls:

@@ -88,7 +88,7 @@ class Down(Way):
 
 
 @dataclass
-class Switch(Way):
+class UpState(Way):
     """How the layer whose pre-activations switch units on, up or gate, is computed.
 
     Attributes

@@ -32,7 +32,7 @@ class Hashes(NamedTuple):
     signs: bool
 
 
-class Places(NamedTuple):
+class BucketPlaces(NamedTuple):
     """Where rows fall: local coordinates (m, p), features (m, T or 1, p) and keys of buckets (m, T)."""
 
     Z: Array
@@ -40,14 +40,14 @@ class Places(NamedTuple):
     keys: NDArray[np.uint64]
 
 
-def places(X: Array, hashes: Hashes, *, n_threads: int = 1) -> Places:
+def places(X: Array, hashes: Hashes, *, n_threads: int = 1) -> BucketPlaces:
     """Local coordinates, features and keys of rows; X (m, d) float64, C-contiguous.
 
     The same bits on every kernel, and for a row whatever rows stand beside it: sums run column by column.
     """
     p, n_tables = hashes.local.shape[1], len(hashes.seeds)
     m = len(X)
-    found = Places(
+    found = BucketPlaces(
         np.empty((m, p)), np.empty((m, n_tables if hashes.grid else 1, p)), np.empty((m, n_tables), dtype=np.uint64)
     )
     dispatch.chosen().places(X, *hashes, *found, n_threads)
@@ -151,7 +151,7 @@ def n_sums(p: int, degree: int, n_targets: int) -> int:
 
 
 def accumulate(
-    found: Places,
+    found: BucketPlaces,
     ids: NDArray[np.int32],
     Y: Array,
     weights: Array,
@@ -173,7 +173,7 @@ def solve(sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_t
 
 
 def leave_one_out(
-    found: Places,
+    found: BucketPlaces,
     ids: NDArray[np.int32],
     Y: Array,
     weights: Array,

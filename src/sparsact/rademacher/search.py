@@ -15,7 +15,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Unit:
+class SearchedUnit:
     """A unit ``sign * scale * relu(<direction, x> - threshold)`` and what it does to the problem."""
 
     direction: NDArray[np.float64]
@@ -45,8 +45,8 @@ class Problem:
         return self.B / np.maximum(np.abs(threshold), self.B / self.W)
 
     def best_unit(
-        self, room: NDArray[np.bool_], most: int, n_starts: int, start: Unit | None, rng: np.random.Generator
-    ) -> Unit:
+        self, room: NDArray[np.bool_], most: int, n_starts: int, start: SearchedUnit | None, rng: np.random.Generator
+    ) -> SearchedUnit:
         """The best unit found that is active only where there is ``room``, and at ``most`` so many points.
 
         Gradient ascent on the direction from several starts at once; for every direction the threshold is the best.
@@ -71,7 +71,7 @@ class Problem:
             steps *= np.where(better, 1.5, 0.5)
         best = int(np.argmax(gains))
         active = self.points @ directions[best] > thresholds[best]
-        return Unit(directions[best], float(thresholds[best]), float(signs[best]), float(gains[best]), active)
+        return SearchedUnit(directions[best], float(thresholds[best]), float(signs[best]), float(gains[best]), active)
 
     def _thresholds(
         self, directions: NDArray[np.float64], room: NDArray[np.bool_], most: int
@@ -102,7 +102,7 @@ class Problem:
         chosen, gain, value = (np.take_along_axis(table, best, 0)[0] for table in (candidates, gains, values))
         return chosen, np.where(value < 0, -1.0, 1.0), gain
 
-    def network(self, units: list[Unit]) -> SparselyActivatedNetwork:
+    def network(self, units: list[SearchedUnit]) -> SparselyActivatedNetwork:
         """The network of these units, thresholds raised so that no rounding switches a unit on."""
         thresholds = np.array([unit.threshold for unit in units]) + self.margin
         scale = self.scale(thresholds) * (1 - 8 * EPSILON)
@@ -112,7 +112,7 @@ class Problem:
 
 def correlating_units(
     problem: Problem, s: int, k: int, *, n_rounds: int, n_starts: int, rng: np.random.Generator
-) -> list[Unit]:
+) -> list[SearchedUnit]:
     """The best s units found of which no point switches on more than k.
 
     They are first placed greedily. Every round then removes some and places as many anew, which may take but a few
@@ -121,7 +121,7 @@ def correlating_units(
     """
     m = len(problem.points)
     everywhere = np.ones(m, dtype=bool)
-    units: list[Unit] = []
+    units: list[SearchedUnit] = []
     best, total = units, -np.inf
     for _ in range(n_rounds):
         most = round(m ** rng.uniform()) if units else m
@@ -137,14 +137,14 @@ def correlating_units(
     return best
 
 
-def _room(units: list[Unit], k: int, everywhere: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _room(units: list[SearchedUnit], k: int, everywhere: NDArray[np.bool_]) -> NDArray[np.bool_]:
     taken = np.zeros(len(everywhere), dtype=np.intp)
     for unit in units:
         taken += unit.active
     return taken < k
 
 
-def _total(problem: Problem, units: list[Unit]) -> float:
+def _total(problem: Problem, units: list[SearchedUnit]) -> float:
     return float(problem.coefficients @ problem.network(units)(problem.points))
 
 

@@ -2,11 +2,11 @@
 
 from sparsact.reports.lsh_summary import ColumnWeight, LSHSummary, TriedLayout
 from sparsact.reports.summary import (
-    Candidate,
-    Choice,
     Confusion,
     Contender,
+    CVCandidate,
     FitSummary,
+    LowDegreeInfo,
     Resources,
     Spread,
     TargetSummary,
@@ -14,13 +14,13 @@ from sparsact.reports.summary import (
 )
 
 __all__ = [
-    "Candidate",
-    "Choice",
+    "CVCandidate",
     "ColumnWeight",
     "Confusion",
     "Contender",
     "FitSummary",
     "LSHSummary",
+    "LowDegreeInfo",
     "Resources",
     "Spread",
     "TargetSummary",

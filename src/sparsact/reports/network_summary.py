@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparsact.network import Scale
+from sparsact.network import WeightScale
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class NetworkSummary:
     n_units: int
     n_inputs: int
     storage: str
-    scale: Scale
+    scale: WeightScale
     n_dead: int
     n_constant: int
     verdict: str  # of the certificate, in a sentence

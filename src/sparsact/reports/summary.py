@@ -35,7 +35,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CVCandidate:
     """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets).
 
     ``rmse`` is the root of the held-out mean squared error, averaged over the targets.
@@ -114,7 +114,7 @@ class Gain:
     high: float
 
 
-def gains(candidates: Sequence[Candidate], degree: int) -> tuple[Gain, ...]:
+def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
     """What each degree up to ``degree`` adds to the held-out R2, each at its best penalty.
 
     Their sum is the R2 of the last. Folds share training rows: the variance of a mean of k folds is taken as
@@ -158,7 +158,7 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LowDegreeInfo:
     """The model that was chosen, and why."""
 
     degree: int
@@ -191,8 +191,8 @@ class FitSummary:
     n_rows: int
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]
-    choice: Choice | None  # of a polynomial
-    candidates: tuple[Candidate, ...]
+    choice: LowDegreeInfo | None  # of a polynomial
+    candidates: tuple[CVCandidate, ...]
     targets: tuple[TargetSummary, ...]
     resources: Resources
     versions: tuple[tuple[str, str], ...]

@@ -17,7 +17,7 @@ from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, subset_masks, subsets_of
 from sparsact.learners.low_degree import plan
 from sparsact.learners.low_degree.dual import between, krawtchouk_sums
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
@@ -285,7 +285,7 @@ def test_cells_are_not_built_where_memory_does_not_allow_them():
     X, y = rng.integers(0, 2, (1 << 14, 19)), rng.normal(size=1 << 14)
     small, large = (LowDegreeRegressor(1, max_memory=limit).fit(X, y) for limit in (2e7, None))
     assert (small.solver_, large.solver_) == ("moments", "cells")
-    assert isinstance(small.stream_.statistics[0], Rows)
+    assert isinstance(small.stream_.statistics[0], DistinctPoints)
     np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-9, atol=1e-12)
 
 

@@ -14,7 +14,7 @@ from sparsact.learners.low_degree import moments
 from sparsact.learners.low_degree.cells import Cells
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.points import pack
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
@@ -42,7 +42,7 @@ def filled(statistic, bits, y, weights):
 
 
 def forms(family, T):
-    made = [Rows(family.n, T), Moments(family, T)]
+    made = [DistinctPoints(family.n, T), Moments(family, T)]
     return made if family.n > 20 else [Cells(family.n, T), *made]
 
 
@@ -123,7 +123,7 @@ def test_merge_adds_and_takes_away(m, n_parts, T, seed):
     bits, y, weights = sample(rng, m, 5, T)
     family = Family.full(5, 3)
     part = rng.integers(0, n_parts + 1, m)
-    for make in (lambda: Cells(5, T), lambda: Rows(5, T), lambda: Moments(family, T)):
+    for make in (lambda: Cells(5, T), lambda: DistinctPoints(5, T), lambda: Moments(family, T)):
         whole, merged = filled(make(), bits, y, weights), make()
         for k in rng.permutation(n_parts + 1):
             merged.merge(filled(make(), bits[part == k], y[part == k], weights[part == k]))
@@ -139,14 +139,14 @@ def test_merge_adds_and_takes_away(m, n_parts, T, seed):
 def test_forms_turn_into_each_other():
     data = sample(np.random.default_rng(8), 61, 4, 2)
     family = Family.full(4, 2)
-    by_rows = filled(Rows(4, 2), *data)
+    by_rows = filled(DistinctPoints(4, 2), *data)
     cells, sums = Cells(4, 2), Moments(family, 2)
     cells.absorb(by_rows)
     sums.absorb(by_rows)
     for other in (cells, sums, cells.rows()):
         same(by_rows, other, family)
     assert len(cells.rows().codes) <= 16
-    cells.absorb(filled(Rows(4, 2), *data))
+    cells.absorb(filled(DistinctPoints(4, 2), *data))
     twice = filled(filled(Cells(4, 2), *data), *data)
     same(cells, twice, family)
 
@@ -179,7 +179,7 @@ def test_what_is_given_is_left_unchanged():
 
 def test_rows_join_repeated_points():
     bits = np.repeat(np.eye(3, dtype=int), [5, 1, 4], axis=0)
-    statistic = filled(Rows(3, 1), bits, np.arange(10.0)[:, None], None)
+    statistic = filled(DistinctPoints(3, 1), bits, np.arange(10.0)[:, None], None)
     statistic.join()
     np.testing.assert_array_equal(statistic.codes, [[1], [2], [4]])
     np.testing.assert_array_equal(statistic.weights.to_float(), [5, 1, 4])
@@ -189,7 +189,7 @@ def test_rows_join_repeated_points():
 
 def test_forgotten_points_leave_no_trace():
     bits, y, weights = sample(np.random.default_rng(12), 29, 4, 1)
-    for statistic in (Rows(4, 1), Cells(4, 1)):
+    for statistic in (DistinctPoints(4, 1), Cells(4, 1)):
         filled(statistic, bits, y, weights)
         statistic.forget(pack(bits, "bits"), y, weights)
         left = statistic.rows() if isinstance(statistic, Cells) else statistic
@@ -210,7 +210,7 @@ def test_moments_digest_when_enough_rows_wait(monkeypatch):
         part = slice(start, start + 7)
         filled(sums, bits[part], y[part], weights[part])
         assert sums._waiting.totals.n_rows < 16
-    same(sums, filled(Rows(6, 2), bits, y, weights), family)
+    same(sums, filled(DistinctPoints(6, 2), bits, y, weights), family)
 
 
 def test_moments_of_different_families_do_not_add():
@@ -235,4 +235,4 @@ def test_bytes_are_counted():
     for form in forms(Family.full(6, 2), 1):
         empty = form.nbytes
         assert filled(form, *data).nbytes > empty
-    assert Rows(6, 1).nbytes == 0
+    assert DistinctPoints(6, 1).nbytes == 0

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sparsact import SparselyActivatedRegressor, load
 from sparsact.learners.sparsely_activated.erm import Minimisation
-from sparsact.learners.sparsely_activated.gates import Units
+from sparsact.learners.sparsely_activated.gates import GateUnits
 from sparsact.learners.sparsely_activated.membership import network_of
-from sparsact.learners.sparsely_activated.sample import Sample
+from sparsact.learners.sparsely_activated.sample import TrainingSample
 
 KINDS = ("signs", "bits", "bool", "real", "mixed", "far", "tiny", "lattice")
 
@@ -147,15 +147,15 @@ def test_crowded_rows_are_repaired(k):
     """Seven random units share most rows; afterwards k at most are on, and k are somewhere."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
-    units = Units(np.ones(7), rng.normal(size=(7, 4)))
-    network = network_of(units, Sample.of(X, X[:, 0], np.ones(50), cube=False), X, k, None, None)
+    units = GateUnits(np.ones(7), rng.normal(size=(7, 4)))
+    network = network_of(units, TrainingSample.of(X, X[:, 0], np.ones(50), cube=False), X, k, None, None)
     assert network.n_active(X).max() == k
 
 
 def test_a_search_that_ends_worse_gives_way_to_a_constant(monkeypatch):
     def worst(search):
         theta = np.full((1, search.sample.n + 1), 50.0)
-        return search._judged(Units(np.ones(1), theta), "worst", 1, 1, everywhere=True)
+        return search._judged(GateUnits(np.ones(1), theta), "worst", 1, 1, everywhere=True)
 
     monkeypatch.setattr(Minimisation, "run", worst)
     X = np.random.default_rng(0).normal(size=(30, 2))

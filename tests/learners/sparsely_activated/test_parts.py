@@ -9,9 +9,9 @@ from planted import signs
 from scipy.optimize import check_grad
 
 from sparsact.learners.sparsely_activated.descent import _objective, excess_of, separated
-from sparsact.learners.sparsely_activated.gates import Units, units_of
+from sparsact.learners.sparsely_activated.gates import GateUnits, units_of
 from sparsact.learners.sparsely_activated.layers import forest
-from sparsact.learners.sparsely_activated.limits import Limits
+from sparsact.learners.sparsely_activated.limits import NormLimits
 from sparsact.learners.sparsely_activated.pieces import (
     Piece,
     affine_piece,
@@ -20,7 +20,7 @@ from sparsact.learners.sparsely_activated.pieces import (
     least_squares,
 )
 from sparsact.learners.sparsely_activated.pruning import prune, score
-from sparsact.learners.sparsely_activated.sample import Sample
+from sparsact.learners.sparsely_activated.sample import TrainingSample
 from sparsact.learners.sparsely_activated.tree import grow
 from sparsact.learners.sparsely_activated.trimming import trim
 
@@ -28,14 +28,14 @@ from sparsact.learners.sparsely_activated.trimming import trim
 def sample(m=37, n=5, seed=0, *, cube=False, weights=None):
     rng = np.random.default_rng(seed)
     X = signs(m, n, seed) if cube else rng.normal(size=(m, n)) * np.arange(1, n + 1) + 3
-    return Sample.of(X, rng.normal(size=m), np.ones(m) if weights is None else weights, cube=cube)
+    return TrainingSample.of(X, rng.normal(size=m), np.ones(m) if weights is None else weights, cube=cube)
 
 
 def test_a_sample_is_the_rows_on_another_scale():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(23, 4)) * [1, 10, 1e-3, 1e5], 7 * rng.normal(size=23)
     X[:, 3] = 4.25
-    rows = Sample.of(X, y, np.ones(23), cube=False)
+    rows = TrainingSample.of(X, y, np.ones(23), cube=False)
     theta = rng.normal(size=(6, 5))
     W, b = rows.in_columns_of_x(theta)
     varying = theta.copy()
@@ -63,7 +63,7 @@ def test_a_relu_is_found_exactly(sign):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(90, 4))
     y = sign * np.maximum(X @ [1, -2, 0.5, 0] - 0.3, 0)
-    rows = Sample.of(X, y, np.ones(90), cube=False)
+    rows = TrainingSample.of(X, y, np.ones(90), cube=False)
     everything = np.arange(90)
     piece = best_piece(rows, everything, affine_piece(rows, everything))
     assert (piece.kind, piece.sign, piece.n_units) == ("relu", sign, 1)
@@ -84,7 +84,7 @@ def test_a_tree_and_its_network_agree(cube, everywhere):
     rng = np.random.default_rng(0)
     X = signs(120, 7, 0)
     X[:, 5:] = X[:, 5:] if cube else rng.normal(size=(120, 2))
-    rows = Sample.of(X, rng.normal(size=120), np.ones(120), cube=cube)
+    rows = TrainingSample.of(X, rng.normal(size=120), np.ones(120), cube=cube)
     tree = grow(rows, 9)
     units = units_of([tree], rows, everywhere=everywhere)
     assert len(tree.leaves()) == 9
@@ -104,7 +104,7 @@ def test_shrunk_units_keep_to_the_limits_and_gradients_are_right(limits):
     rows = sample()
     rng = np.random.default_rng(2)
     theta = rng.normal(size=(4, 6))
-    bound = Limits.of(rows, *limits)
+    bound = NormLimits.of(rows, *limits)
     W, b = rows.in_columns_of_x(bound.shrunk(theta))
     for norms, limit in ((np.linalg.norm(W, axis=1), limits[0]), (np.abs(b), limits[1])):
         assert limit is None or norms.max() <= limit
@@ -131,7 +131,7 @@ def test_the_objective_has_its_gradient(k, limits):
         np.ones_like(theta, dtype=bool),
         k,
         3.0,
-        Limits.of(rows, *limits),
+        NormLimits.of(rows, *limits),
     )
     difference = check_grad(
         lambda flat: _objective(flat, *arguments)[0], lambda flat: _objective(flat, *arguments)[1], theta.ravel()
@@ -149,7 +149,7 @@ def test_excess_is_what_lies_beyond_the_largest():
 @pytest.mark.parametrize("k", [1, 3])
 def test_raised_thresholds_separate(k):
     rows = sample()
-    units = Units(np.ones(8), np.random.default_rng(1).normal(size=(8, 6)))
+    units = GateUnits(np.ones(8), np.random.default_rng(1).normal(size=(8, 6)))
     assert (rows.design @ units.theta.T > 0).sum(axis=1).max() > k
     apart = separated(units, rows, k)
     assert (rows.design @ apart.theta.T > 0).sum(axis=1).max() <= k
@@ -170,7 +170,7 @@ def test_pruning_a_tree_of_noise_leaves_a_constant():
 
 def test_pruning_keeps_to_the_units():
     rows = sample(300, 8, cube=True)
-    exact = Sample.of(rows.design[:, :-1], rows.design[:, :5].prod(axis=1), rows.weights, cube=True)
+    exact = TrainingSample.of(rows.design[:, :-1], rows.design[:, :5].prod(axis=1), rows.weights, cube=True)
     for n_units in (1, 3, 17):
         tree = grow(exact, 40)
         prune(exact, tree, n_units)
@@ -181,7 +181,7 @@ def test_pruning_keeps_to_the_units():
 def test_trimming_leaves_the_coefficients_that_matter(noise):
     X = signs(600, 9, 0)
     y = np.where(X[:, 3] > 0, 1 + X[:, 1] - 0.5 * X[:, 7], np.maximum(X[:, 2] + X[:, 5], 0))
-    rows = Sample.of(X, y + noise * np.random.default_rng(0).normal(size=600), np.ones(600), cube=True)
+    rows = TrainingSample.of(X, y + noise * np.random.default_rng(0).normal(size=600), np.ones(600), cube=True)
     tree = grow(rows, 2)
     before = rows.squared_error(tree.values(rows))
     trim(rows, tree)
@@ -196,7 +196,7 @@ def test_many_small_coefficients_are_kept():
     """Sixty of two standard errors each: hardly one stands out, together they are the function."""
     X = signs(400, 60, 1)
     rng = np.random.default_rng(0)
-    rows = Sample.of(X, X @ rng.choice([-1, 1], 60) * 0.1 + rng.normal(size=400), np.ones(400), cube=True)
+    rows = TrainingSample.of(X, X @ rng.choice([-1, 1], 60) * 0.1 + rng.normal(size=400), np.ones(400), cube=True)
     tree = grow(rows, 1)
     theta = tree.piece.theta.copy()
     trim(rows, tree)

@@ -70,7 +70,7 @@ def _left_out(counts: Places, totals: Array, squares: Array, alpha: float) -> fl
 
 
 @dataclass(frozen=True)
-class Training:
+class ScalarTraining:
     """How scalars are trained."""
 
     optimiser: RMSProp
@@ -78,7 +78,9 @@ class Training:
     epochs: int
 
 
-def trained_scalars(bucket: Places, y: Array, n_buckets: int, training: Training, *, rng: np.random.Generator) -> Array:
+def trained_scalars(
+    bucket: Places, y: Array, n_buckets: int, training: ScalarTraining, *, rng: np.random.Generator
+) -> Array:
     """Scalars that start at 0 and are trained by RMSProp on the mean squared error of shuffled mini-batches."""
     scalars, velocity = np.zeros(n_buckets), np.zeros(n_buckets)
     last = np.zeros(n_buckets, dtype=np.int64)  # the step at which a bucket was last met

@@ -24,7 +24,7 @@ PAPERS = {  # and what goes beyond both
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """One experiment on the page."""
 
     findings: Findings
@@ -71,7 +71,7 @@ def render(found: Iterable[Findings], command: str) -> str:
     command : str
         What wrote the page.
     """
-    parts = [Part(findings) for findings in found]
+    parts = [PagePart(findings) for findings in found]
     return template("reproduction.html.j2", "sparsact_papers.reports").render(
         papers=[(paper, title, _of(parts, paper)) for paper, title in PAPERS.items() if _of(parts, paper)],
         outcomes=list(Outcome),
@@ -87,5 +87,5 @@ def write(found: Iterable[Findings], command: str, path: str | Path) -> None:
     files.write(path, render(found, command))
 
 
-def _of(parts: Sequence[Part], paper: str) -> list[Part]:
+def _of(parts: Sequence[PagePart], paper: str) -> list[PagePart]:
     return [part for part in parts if part.findings.experiment.paper == paper]

@@ -20,7 +20,7 @@ KIND, FILE = "training", "checkpoint.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingState:
     """What moves while a model is trained: its parameters, the optimiser's, and the generator of batches."""
 
     model: nn.Module
@@ -69,14 +69,14 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def write(folder: str | Path, settings: Mapping[str, Any], rows: list[Any], training: Training) -> None:
+def write(folder: str | Path, settings: Mapping[str, Any], rows: list[Any], training: TrainingState) -> None:
     """Write the checkpoint of a folder; the one before is replaced whole, or on any failure not at all."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     state = {"settings": dict(settings), "rows": [asdict(row) for row in rows]}
     storage.write(Path(folder) / FILE, KIND, state, training.arrays())
 
 
-def read(folder: str | Path, settings: Mapping[str, Any], training: Training) -> list[dict[str, Any]]:
+def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingState) -> list[dict[str, Any]]:
     """Restore a training from the checkpoint of a folder; the rows of its evaluations, none if there is no checkpoint.
 
     Raises

@@ -64,7 +64,7 @@ def train(
     """
     device = torch.device(device)
     model.to(device)
-    training = checkpoints.Training(
+    training = checkpoints.TrainingState(
         model, _optimizer(model, recipe), torch.Generator().manual_seed(recipe.seed), device
     )
     settings = {**asdict(recipe), "penalty": repr(penalty), "blocks": [block.name for block in blocks]}
@@ -83,7 +83,7 @@ def train(
 
 
 def _evaluated(
-    training: checkpoints.Training,
+    training: checkpoints.TrainingState,
     text: CharacterText,
     recipe: Recipe,
     penalty: Inducement | None,
@@ -103,7 +103,7 @@ def _evaluated(
 
 
 def _update(
-    training: checkpoints.Training, text: CharacterText, recipe: Recipe, penalty: Inducement | None, step: int
+    training: checkpoints.TrainingState, text: CharacterText, recipe: Recipe, penalty: Inducement | None, step: int
 ) -> None:
     x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
     loss = cross_entropy(training.model, x.to(training.device), y.to(training.device))

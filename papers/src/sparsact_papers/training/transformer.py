@@ -52,7 +52,7 @@ class Attention(nn.Module):
         return y
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """Attention, then the feed-forward layer, each of normalised inputs and added to them."""
 
     def __init__(self, width: int, n_heads: int, feed_forward: nn.Module) -> None:
@@ -109,7 +109,7 @@ class Transformer(nn.Module):
         for embedding in (self.tokens, self.places):
             nn.init.normal_(embedding.weight, std=SPREAD)
         make = feed_forward or partial(FeedForward, activation=activation)
-        self.blocks = nn.ModuleList(Layer(width, n_heads, make(width, hidden)) for _ in range(n_layers))
+        self.blocks = nn.ModuleList(TransformerLayer(width, n_heads, make(width, hidden)) for _ in range(n_layers))
         self.norm, self.logits = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:

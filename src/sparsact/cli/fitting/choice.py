@@ -16,7 +16,7 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets
 from sparsact.learners.low_degree.storage import statistic_in, statistic_out
 from sparsact.learners.stored import Arrays, State, prefixed, under
-from sparsact.reports import Candidate, Spread
+from sparsact.reports import CVCandidate, Spread
 
 if TYPE_CHECKING:
     from sparsact.cli.fitting.rows import RowSample
@@ -33,7 +33,7 @@ FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomial
 
 
 @dataclass(frozen=True)
-class Wish:
+class FitOptions:
     """What the user asked for. None means: choose by cross-validation."""
 
     degree: int | None
@@ -49,13 +49,13 @@ class Wish:
         return tuple(name for name in ("degree", "alpha") if getattr(self, name) is None)
 
 
-def wish(degree: str, alpha: str, folds: int, seed: int, domain: str, model: str = "auto") -> Wish:
+def wish(degree: str, alpha: str, folds: int, seed: int, domain: str, model: str = "auto") -> FitOptions:
     """The options as values, checked one by one and against each other."""
     if folds < 2:
         raise ValueError(f"--folds {folds}: held-out scores need at least 2.")
     if domain not in ("auto", "cube", "real"):
         raise ValueError(f"--domain {domain} is none of 'auto', 'cube', 'real'.")
-    asked = Wish(
+    asked = FitOptions(
         None if degree == "auto" else _whole(degree),
         None if alpha == "auto" else _penalty(alpha),
         folds,
@@ -73,7 +73,7 @@ def wish(degree: str, alpha: str, folds: int, seed: int, domain: str, model: str
     return asked
 
 
-def domain_of(table: Table, wish: Wish) -> str:
+def domain_of(table: Table, wish: FitOptions) -> str:
     """What the learners are told of the points: ``"cube"`` where every column is bits."""
     return "real" if wish.domain == "real" or table.encoding.real else "cube"
 
@@ -94,7 +94,7 @@ def _penalty(text: str) -> float:
     return value
 
 
-def degrees_to_try(wish: Wish, n: int, n_rows: int, domain: str = "cube") -> tuple[int, ...]:
+def degrees_to_try(wish: FitOptions, n: int, n_rows: int, domain: str = "cube") -> tuple[int, ...]:
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
     Where the degree asked for is costly, it is tried beside the linear model alone.
@@ -140,15 +140,15 @@ class Chosen:
 
     degree: int
     alpha: float
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CVCandidate, ...]
 
-    def of_degree(self, degree: int) -> Candidate:
+    def of_degree(self, degree: int) -> CVCandidate:
         """The best penalty of a degree."""
         return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
 
 
 @dataclass(frozen=True)
-class _Search:
+class _ModelSearch:
     """What the pass of cross-validation sums up."""
 
     table: Table
@@ -178,7 +178,7 @@ class _Search:
         """After the rows of a part, so that dealt rows add up."""
         self.search.rows_dealt_ -= first_row
 
-    def merge(self, other: _Search) -> None:
+    def merge(self, other: _ModelSearch) -> None:
         """Take in what was summed over another part."""
         if other.search._begun():
             self.search.merge(other.search)
@@ -200,7 +200,7 @@ class _Search:
 
 
 def choose(
-    table: Table, wish: Wish, on_rows: OnRows, sample: RowSample | None = None, kept: Resumption | None = None
+    table: Table, wish: FitOptions, on_rows: OnRows, sample: RowSample | None = None, kept: Resumption | None = None
 ) -> Chosen:
     """Cross-validate every candidate in one pass, in which a sample may take its rows too."""
     from sparsact import LowDegreeRegressorCV
@@ -216,7 +216,7 @@ def choose(
     degrees = (1,) if linear_only else degrees_to_try(wish, len(table.feature_names), table.n_rows or 0, domain)
     alphas = PENALTIES if wish.alpha is None else (wish.alpha,)
     search = LowDegreeRegressorCV(degrees=degrees, alphas=alphas, cv=wish.folds, random_state=wish.seed, domain=domain)
-    sums = _Search(table, search, sample)
+    sums = _ModelSearch(table, search, sample)
     for X, y in kept.rows("choosing", table.batches, sums, on_rows):
         sums.take(X, y)
     _ = search.solver_  # solves every candidate
@@ -235,7 +235,7 @@ def choose(
 def _chosen(results: Arrays, degree: int, alpha: float) -> Chosen:
     scored = zip(results["degree"], results["alpha"], results["fold_r2"], results["fold_mse"], strict=True)
     candidates = tuple(
-        Candidate(int(d), float(a), Spread(tuple(map(float, r2))), Spread(tuple(np.sqrt(mse).tolist())))
+        CVCandidate(int(d), float(a), Spread(tuple(map(float, r2))), Spread(tuple(np.sqrt(mse).tolist())))
         for d, a, r2, mse in scored
     )
     return Chosen(degree, alpha, candidates)

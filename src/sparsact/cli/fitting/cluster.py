@@ -17,8 +17,8 @@ from sparsact.datasets.parts import Parts
 from sparsact.datasets.pieces import piece_name, pieces
 from sparsact.distributed.engine import Engine, tree
 from sparsact.distributed.partitions import Partition
-from sparsact.distributed.progress import Progress, Tally, listening
-from sparsact.distributed.work import Task, of_partition
+from sparsact.distributed.progress import Progress, ProgressCounter, listening
+from sparsact.distributed.work import PassTask, of_partition
 from sparsact.learners.stored import Arrays, State
 
 Summed = tuple[State, Arrays]
@@ -97,7 +97,7 @@ class Workers:
             on_rows(progress.n_rows - told[0])
             told[0] = progress.n_rows
 
-        tally = Tally("learning", show, len(files))
+        tally = ProgressCounter("learning", show, len(files))
         with listening(tally, self.client) as topic:
             graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
             found: Summed = Engine(self.client).start(graph).result()
@@ -121,7 +121,7 @@ def _pieces(table: Table) -> list[Table]:
 
 
 @of_partition
-def _of_file(sums: Any, task: Task) -> tuple[int, Summed]:
+def _of_file(sums: Any, task: PassTask) -> tuple[int, Summed]:
     """What one file, or piece of it, adds."""
     own, row = deepcopy(sums), task.first_row
     own.begin(task.first_row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sparsact.cli.fitting.choice import Chosen, Wish
+from sparsact.cli.fitting.choice import Chosen, FitOptions
 from sparsact.datasets import Table
 from sparsact.reports import Contender
 
@@ -23,7 +23,7 @@ class Contest:
     contenders: tuple[Contender, ...] = ()
 
 
-def contest(table: Table, wish: Wish) -> Contest:
+def contest(table: Table, wish: FitOptions) -> Contest:
     """Which models are tried, by what was asked for and by the columns."""
     if wish.model != "auto":
         return Contest(wish.model == "lsh", f"--model {wish.model} asks for it")

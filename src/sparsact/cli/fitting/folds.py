@@ -22,7 +22,7 @@ MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
 
 
 @dataclass
-class Sample:
+class HeldOutSample:
     """Some rows, each with the fold that it is in."""
 
     points: list[NDArray[Any]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Lessons:
 
     table: Table
     models: list[Any]
-    sample: Sample
+    sample: HeldOutSample
     rng: np.random.Generator
     share: float
     seed: int
@@ -100,7 +100,7 @@ class _Lessons:
         for fold, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
             statistic_in(model, seen, under(f"model{fold}", arrays))
         if drawn := under("sample", arrays):
-            self.sample = Sample([drawn["X"]], [drawn["y"]], [drawn["folds"]])
+            self.sample = HeldOutSample([drawn["X"]], [drawn["y"]], [drawn["folds"]])
         self.rng.bit_generator.state = state["rng"]
 
 
@@ -112,14 +112,14 @@ def learn(
     on_rows: OnRows,
     kept: Resumption | None = None,
     name: str = "learning",
-) -> tuple[list[Any], Sample]:
+) -> tuple[list[Any], HeldOutSample]:
     """One model a fold, each learned from its own rows only, and a sample of the rows.
 
     The folds are those of the cross-validation with this seed. ``name`` is that of the pass where it is kept.
     """
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
     models = [deepcopy(estimator) for _ in range(n_folds)]
-    lessons = _Lessons(table, models, Sample(), np.random.default_rng(seed), share, seed)
+    lessons = _Lessons(table, models, HeldOutSample(), np.random.default_rng(seed), share, seed)
     kept = kept or Resumption()
     for X, y, folds in kept.rows(name, lambda first: dealt_batches(table, n_folds, seed, first), lessons, on_rows):
         lessons.take(X, y, folds)
@@ -152,7 +152,7 @@ def merged(models: list[Any]) -> Any:
     return whole
 
 
-def predictions(models: list[Any], sample: Sample) -> Prediction:
+def predictions(models: list[Any], sample: HeldOutSample) -> Prediction:
     """Each row of the sample, predicted by the model of the folds that it is not in."""
     X, y, folds = np.concatenate(sample.points), np.concatenate(sample.answers), np.concatenate(sample.folds)
     if len(models) == 1:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sparsact.cli.fitting.choice import Wish
+from sparsact.cli.fitting.choice import FitOptions
 from sparsact.cli.fitting.folds import MAX_HELD_OUT, see
-from sparsact.cli.fitting.held_out import HeldOut, Tally
+from sparsact.cli.fitting.held_out import HeldOut, HeldOutScores
 from sparsact.cli.fitting.resumption import Resumption
 from sparsact.cli.fitting.rows import RowSample
 from sparsact.cli.progress import OnRows
@@ -21,7 +21,7 @@ from sparsact.learners.stored import Arrays, State
 MOST_COLUMNS_FOR_GRADIENTS = 128  # beyond it, slopes at many places cost more than all the rest
 
 
-def laid_out(table: Table, wish: Wish, sample: RowSample) -> Any:
+def laid_out(table: Table, wish: FitOptions, sample: RowSample) -> Any:
     """An LSH model whose hash functions, width and penalty suit the sample; it has learned the sample's rows."""
     X, y, _ = sample.rows()
     model = _estimator(table, wish.seed)
@@ -57,7 +57,7 @@ def learned(table: Table, model: Any, sample: RowSample, on_rows: OnRows, kept: 
 
 
 def measured(
-    table: Table, model: Any, wish: Wish, sample: RowSample, on_rows: OnRows, kept: Resumption | None = None
+    table: Table, model: Any, wish: FitOptions, sample: RowSample, on_rows: OnRows, kept: Resumption | None = None
 ) -> HeldOut:
     """Held-out scores of models like this one, fold by fold, over every row of the table.
 
@@ -66,7 +66,7 @@ def measured(
     """
     kept = kept or Resumption()
     asked = {"width": model.width_, "alpha": model.alpha_, "n_hashes": model.n_hashes_, "directions": model.directions_}
-    tally = Tally(np.random.default_rng([wish.seed, 2]), min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1)))
+    tally = HeldOutScores(np.random.default_rng([wish.seed, 2]), min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1)))
     done = 0
     if (outcome := kept.outcome("measuring")) is not None:
         done = int(outcome[0]["folds"])

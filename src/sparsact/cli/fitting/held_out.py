@@ -83,7 +83,7 @@ class _Fold:
 
 
 @dataclass
-class Tally:
+class HeldOutScores:
     """Sums over held-out rows, and a few of the rows themselves."""
 
     rng: np.random.Generator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.cli.fitting.choice import Chosen, Wish, as_numbers, choose, domain_of
+from sparsact.cli.fitting.choice import Chosen, FitOptions, as_numbers, choose, domain_of
 from sparsact.cli.fitting.contest import Contest, contest, decided
 from sparsact.cli.fitting.findings import (
     confusion,
@@ -30,7 +30,7 @@ from sparsact.cli.surroundings import command_line, versions
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.memory import peak_memory
-from sparsact.reports import Choice, FitSummary, LSHSummary, Resources, Spread, TargetSummary
+from sparsact.reports import FitSummary, LowDegreeInfo, LSHSummary, Resources, Spread, TargetSummary
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class _Findings:
     model: Any
     targets: tuple[TargetSummary, ...]
     held_out: Prediction
-    choice: Choice | None = None
+    choice: LowDegreeInfo | None = None
     lsh: LSHSummary | None = None
 
 
 def fit_table(
     table: Table,
-    wish: Wish,
+    wish: FitOptions,
     stages: Stages,
     name: str,
     words: Sequence[str],
@@ -110,7 +110,7 @@ def fit_table(
 
 def _with_hash_tables(
     table: Table,
-    wish: Wish,
+    wish: FitOptions,
     stages: Stages,
     chosen: Chosen,
     entered: Contest,
@@ -142,7 +142,7 @@ def _with_hash_tables(
 
 
 def _low_degree(
-    table: Table, wish: Wish, stages: Stages, chosen: Chosen, kept: Resumption, *, with_rows: bool
+    table: Table, wish: FitOptions, stages: Stages, chosen: Chosen, kept: Resumption, *, with_rows: bool
 ) -> _Findings:
     """Learn the polynomial that cross-validation has chosen."""
     n_rows = table.n_rows or 0
@@ -167,7 +167,7 @@ def _low_degree(
 
 def _learned(
     table: Table,
-    wish: Wish,
+    wish: FitOptions,
     candidate: tuple[int, float],
     n_folds: int,
     on_rows: OnRows,
@@ -193,7 +193,7 @@ def _scores(table: Table, chosen: Chosen, held_out: Prediction, linear: list[Spr
     return [(r2_by_fold(held_out, i), score) for i, score in enumerate(linear)]
 
 
-def _linear_scores(table: Table, wish: Wish, chosen: Chosen, stages: Stages, kept: Resumption) -> list[Spread]:
+def _linear_scores(table: Table, wish: FitOptions, chosen: Chosen, stages: Stages, kept: Resumption) -> list[Spread]:
     """R2 of the linear model, for each fitted function."""
     best = chosen.of_degree(1)
     n_targets = len(table.encoding.targets)
@@ -204,8 +204,8 @@ def _linear_scores(table: Table, wish: Wish, chosen: Chosen, stages: Stages, kep
     return [r2_by_fold(linear, i) for i in range(n_targets)]
 
 
-def _choice(model: Any, wish: Wish) -> Choice:
-    return Choice(
+def _choice(model: Any, wish: FitOptions) -> LowDegreeInfo:
+    return LowDegreeInfo(
         int(model.degree_),
         float(model.alpha),
         len(model.subsets_),

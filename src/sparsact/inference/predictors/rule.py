@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
-from sparsact.inference.comparison import Comparison
+from sparsact.inference.comparison import ModelComparison
 from sparsact.inference.quality import Quality
 
 Reads = Literal["inputs", "activations"]
@@ -89,7 +89,7 @@ class Predictor:
     quality: Quality
     split: Split
     target: dict[str, float]
-    effect: Comparison | None = None
+    effect: ModelComparison | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.quality, Quality):

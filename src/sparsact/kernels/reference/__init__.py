@@ -12,10 +12,12 @@ from sparsact.kernels.reference.flips import flip_differences, sparse_flip_diffe
 from sparsact.kernels.reference.gather import gather_dot, gather_sum, scatter_outer
 from sparsact.kernels.reference.hashing import places, row_keys
 from sparsact.kernels.reference.network import network_values, sparse_active_units, sparse_network_values
-from sparsact.kernels.reference.neurons import ActiveDot, SparseProduct, active_counts
+from sparsact.kernels.reference.neurons import ReferenceActiveDot as ActiveDot
+from sparsact.kernels.reference.neurons import ReferenceSparseProduct as SparseProduct
+from sparsact.kernels.reference.neurons import active_counts
 from sparsact.kernels.reference.packed import pack_columns, parity_counts, transpose_bits
 from sparsact.kernels.reference.polynomial import evaluate, evaluate_packed
-from sparsact.kernels.reference.screen import Screen
+from sparsact.kernels.reference.screen import ReferenceScreen as Screen
 from sparsact.kernels.reference.selection import top_k, top_k_dot, top_k_masked
 from sparsact.kernels.reference.subset_rank import ranked_gram, subsets_in_order
 from sparsact.kernels.reference.walsh_hadamard import walsh_hadamard

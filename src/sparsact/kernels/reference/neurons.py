@@ -23,7 +23,7 @@ class Neurons:
         return widened(none if self._bias is None else self._bias)
 
 
-class SparseProduct(Neurons):
+class ReferenceSparseProduct(Neurons):
     """See :class:`sparsact.kernels.SparseProduct`."""
 
     def at(self, h: int, m: int, out: int, n_threads: int, most: int) -> int:
@@ -44,7 +44,7 @@ class SparseProduct(Neurons):
         return total
 
 
-class ActiveDot(Neurons):
+class ReferenceActiveDot(Neurons):
     """See :class:`sparsact.kernels.ActiveDot`."""
 
     def at(self, x: int, on: int, m: int, out: int, n_threads: int, most: int) -> int:

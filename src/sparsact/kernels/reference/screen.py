@@ -17,7 +17,7 @@ UP = 1 + 2.0**-30
 SLACK = 2.0**-45
 
 
-class Screen:
+class ReferenceScreen:
     """See :func:`sparsact.kernels.screen.screen`."""
 
     def __init__(

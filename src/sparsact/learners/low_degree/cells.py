@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.points import Points
 
@@ -31,7 +31,7 @@ class Cells(Statistic):
         super().__init__(n, n_targets)
         self.weights = ExactSum.zeros((2**n,))
         self.sums = ExactSum.zeros((n_targets, 2**n))
-        self._waiting = Rows(n, n_targets)
+        self._waiting = DistinctPoints(n, n_targets)
         self._shared = False
 
     @property
@@ -64,7 +64,7 @@ class Cells(Statistic):
         self.totals.merge(other.totals, sign)
         self.weights, self.sums = self.weights.plus(other.weights, sign), self.sums.plus(other.sums, sign)
 
-    def absorb(self, rows: Rows) -> None:
+    def absorb(self, rows: DistinctPoints) -> None:
         """Add all that a statistic of rows holds."""
         self.totals.merge(rows.totals)
         self._waiting.merge(rows)
@@ -79,13 +79,13 @@ class Cells(Statistic):
             weights, sums = (part.scattered(place, 2**self.n) for part in (waiting.weights, waiting.sums))
             weights.merge(self.weights)
             sums.merge(self.sums)
-            nothing = Rows(self.n, self.n_targets)
+            nothing = DistinctPoints(self.n, self.n_targets)
             self.weights, self.sums, self._waiting, self._shared = weights, sums, nothing, False
 
-    def rows(self) -> Rows:
+    def rows(self) -> DistinctPoints:
         """The cells that hold something, as a statistic of rows."""
         self.digest()
-        rows = Rows(self.n, self.n_targets)
+        rows = DistinctPoints(self.n, self.n_targets)
         place = np.flatnonzero(self.weights.nonzero() | self.sums.nonzero().any(axis=0))
         rows.totals.merge(self.totals)
         rows.codes = place.astype(np.uint64)[:, None]

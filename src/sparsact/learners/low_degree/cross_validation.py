@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.folds import dealt, fold_scores, summary
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
+from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
 from sparsact.learners.low_degree.stream import count_rows
 from sparsact.transaction import transaction
 
@@ -164,7 +164,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         return max(degrees)
 
     @property
-    def _choice(self) -> Choice:
+    def _choice(self) -> CVSelection:
         choice = self._fitted.choice
         assert choice is not None  # noqa: S101 - every solution of this class has one
         return choice
@@ -218,7 +218,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         with np.errstate(over="ignore"):
             for name in ("mean_mse", "std_mse", "fold_mse"):
                 results[name] = solution.unit * (solution.unit * results[name])
-        solution.choice = Choice(degree, alpha, float(results["mean_r2"][best]), results)
+        solution.choice = CVSelection(degree, alpha, float(results["mean_r2"][best]), results)
         return solution
 
 

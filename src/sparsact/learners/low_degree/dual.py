@@ -19,7 +19,7 @@ from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.modular import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
 from sparsact.learners.low_degree.real import monomials
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.points import Points, unpack
 
 _VALUES_AT_ONCE = 1 << 22
@@ -129,7 +129,7 @@ def kernel_rank(points: Points, kernel: list[int], *, fit_intercept: bool) -> in
 
 
 def solve_dual(
-    rows: Rows, degree: int, min_degree: int, alpha: float, *, fit_intercept: bool
+    rows: DistinctPoints, degree: int, min_degree: int, alpha: float, *, fit_intercept: bool
 ) -> tuple[Dual, NDArray[np.float64], Factor, float]:
     """Least squares of least norm (ridge for alpha > 0) over distinct points, by a dual of N weights.
 

@@ -22,7 +22,7 @@ from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.real import RealStatistic
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
 from sparsact.learners.points import kernel_dtype
@@ -244,7 +244,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
         else:
             n_rows = statistic.totals.n_rows
-            if request.solver == "kernel" and isinstance(statistic, Rows):
+            if request.solver == "kernel" and isinstance(statistic, DistinctPoints):
                 n_rows = statistic.n_points  # distinct ones: the statistic is joined, as it is in a unit
             size = request.size(statistic.n, n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"

@@ -18,7 +18,7 @@ from sparsact.learners.door import validated
 from sparsact.learners.low_degree.aliases import agreeing, aliases
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.normal_equations import normal_equations
-from sparsact.learners.low_degree.polynomial import Polynomial
+from sparsact.learners.low_degree.polynomial import FittedPolynomial
 from sparsact.learners.low_degree.solve import Solution
 from sparsact.learners.low_degree.storage import save_learner
 from sparsact.learners.low_degree.stream import Request, Stream
@@ -193,7 +193,7 @@ class FittedLowDegree(ABC):
             save_learner(self, path, statistic=statistic)
 
     @property
-    def _polynomial(self) -> Polynomial:
+    def _polynomial(self) -> FittedPolynomial:
         return self._fitted.polynomial
 
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:

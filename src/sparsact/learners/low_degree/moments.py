@@ -12,7 +12,7 @@ from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
@@ -54,7 +54,7 @@ class Moments(Statistic):
         self.totals = Totals(self.n_targets)
         self.weights = ExactSum.zeros((len(self.differences.masks),))
         self.sums = ExactSum.zeros((self.n_targets, len(self.family) + 1))
-        self._waiting = Rows(self.n, self.n_targets)
+        self._waiting = DistinctPoints(self.n, self.n_targets)
 
     def add(self, points: Points, y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         """Add ``w`` and ``w * y_t`` of every row at its point; the totals are the caller's affair."""
@@ -62,7 +62,7 @@ class Moments(Statistic):
         if self._waiting.n_points >= _ROWS_AT_ONCE:
             self.digest()
 
-    def absorb(self, rows: Rows) -> None:
+    def absorb(self, rows: DistinctPoints) -> None:
         """Add all that a statistic of rows holds."""
         self.totals.merge(rows.totals)
         self._waiting.merge(rows)
@@ -85,7 +85,7 @@ class Moments(Statistic):
             sums = correlations(points, waiting.sums, self.family.with_empty, n_threads=self.n_threads)
             weights.merge(self.weights)
             sums.merge(self.sums)
-            nothing = Rows(self.n, self.n_targets)
+            nothing = DistinctPoints(self.n, self.n_targets)
             self.weights, self.sums, self._waiting = weights, sums, nothing
 
     def merge(self, other: Self, sign: int = 1) -> None:

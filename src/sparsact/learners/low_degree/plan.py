@@ -28,7 +28,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SolverPlan:
     """A route, the way its equations are solved, the reason, and the bytes it needs at the peak (an estimate)."""
 
     solver: Route
@@ -58,7 +58,7 @@ def prefers_moments(size: Size) -> bool:
     return size.n_rows >= max(4 * size.n_monomials, 1 << 16) and size.n_monomials <= 4 * _MAX_CHOLESKY
 
 
-def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_kept: bool = True) -> Plan:
+def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_kept: bool = True) -> SolverPlan:
     """The route for a fit.
 
     Parameters
@@ -96,7 +96,7 @@ def plan(size: Size, solver: str, limit: float, *, written: bool = False, rows_k
     return fitting[0]
 
 
-def _candidates(size: Size, solver: str, written: bool = False, rows_kept: bool = True) -> list[Plan]:
+def _candidates(size: Size, solver: str, written: bool = False, rows_kept: bool = True) -> list[SolverPlan]:
     """Every route that can serve, the preferred first."""
     if solver != "auto":
         return [_route(size, solver, written)]
@@ -111,14 +111,14 @@ def _candidates(size: Size, solver: str, written: bool = False, rows_kept: bool 
     return [_route(size, name, written) for name in order]
 
 
-def _route(size: Size, solver: str, written: bool) -> Plan:
+def _route(size: Size, solver: str, written: bool) -> SolverPlan:
     n, d, m = size.n, size.n_monomials, size.n_rows
     own = 16.0 * d * n_words(n) + 8.0 * d * (size.n_targets + 4)
     if solver == "kernel":
         reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
-        return Plan("kernel", False, reason, 28.0 * m * m + own)
+        return SolverPlan("kernel", False, reason, 28.0 * m * m + own)
     if solver == "dense":
-        return Plan("dense", False, f"real columns: {d:,} monomials by matrix products", own + 36.0 * d * d)
+        return SolverPlan("dense", False, f"real columns: {d:,} monomials by matrix products", own + 36.0 * d * d)
     table = cells_bytes(n, size.n_targets)
     iterative = not written and d > _MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
     if solver == "cells":
@@ -126,16 +126,16 @@ def _route(size: Size, solver: str, written: bool) -> Plan:
         reason = (
             f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"
         )
-        return Plan("cells", iterative, reason, table + own + (0.0 if iterative else 28.0 * d * d))
+        return SolverPlan("cells", iterative, reason, table + own + (0.0 if iterative else 28.0 * d * d))
     differences = min(d * (d + 1) / 2.0, float(n_subsets(n, 2 * size.span[1])) if size.span else float("inf"))
     ranked = size.span is not None and size.span[0] == 1  # no search for the differences, no place of every pair
     nbytes = differences * ((8.0 if ranked else 24.0) * n_words(n) + 40) + (28.0 if ranked else 32.0) * d * d
     nbytes += own + 48.0 * min(m, 1 << 18)
     reason = f"n = {n} with {m:,} rows: the Gram matrix of {d:,} monomials from popcount moments of their differences"
-    return Plan("moments", False, reason, nbytes)
+    return SolverPlan("moments", False, reason, nbytes)
 
 
-def _refusal(size: Size, cheapest: Plan, limit: float, routes: Callable[[Size], list[Plan]]) -> str:
+def _refusal(size: Size, cheapest: SolverPlan, limit: float, routes: Callable[[Size], list[SolverPlan]]) -> str:
     over = f" over {size.n_rows:,} rows" if size.n_rows else ""
     need = (
         f"{size.n_monomials:,} monomials of {size.n} coordinates{over} need about "

@@ -20,7 +20,7 @@ _MAX_TABLE = 1 << 22
 _MAX_WALK = 1 << 16  # monomials; beyond, a dual answers without its coefficients
 
 
-class Polynomial:
+class FittedPolynomial:
     """``intercept_t + sum_S coef[S, t] * chi_S(x)``.
 
     Attributes
@@ -56,15 +56,15 @@ class Polynomial:
         coef[order] = correlations(self.dual.points, weights, self.family.masks[order]).to_float().T
         return coef
 
-    def plus(self, constants: NDArray[np.float64]) -> Polynomial:
+    def plus(self, constants: NDArray[np.float64]) -> FittedPolynomial:
         """The polynomial plus a constant for each target, (T,)."""
-        return Polynomial(self.family, self.__dict__.get("coef"), self.intercept + constants, self.dual)
+        return FittedPolynomial(self.family, self.__dict__.get("coef"), self.intercept + constants, self.dual)
 
-    def times(self, factor: float) -> Polynomial:
+    def times(self, factor: float) -> FittedPolynomial:
         """The polynomial times a number."""
         dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * factor)
         coef = self.coef * factor if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
-        return Polynomial(self.family, coef, self.intercept * factor, dual)
+        return FittedPolynomial(self.family, coef, self.intercept * factor, dual)
 
     def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Values (m, T) at packed points: by a table, a walk over the monomials, or the dual if there are very many.

@@ -18,7 +18,7 @@ from sparsact.learners.points import Points
 _MOST_APPENDED = 4096  # batches, since each fork copies their list
 
 
-class Rows(Statistic):
+class DistinctPoints(Statistic):
     """Points with the exact sums of their weights and weighted targets; repeated points are joined now and then.
 
     Attributes

@@ -15,9 +15,9 @@ from sparsact.learners.low_degree.dual import solve_dual
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
-from sparsact.learners.low_degree.plan import Plan
-from sparsact.learners.low_degree.polynomial import Polynomial
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.plan import SolverPlan
+from sparsact.learners.low_degree.polynomial import FittedPolynomial
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.sparse import lasso
 from sparsact.learners.low_degree.statistic import Statistic
 from sparsact.learners.points import Encoding
@@ -50,7 +50,7 @@ class Penalty:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CVSelection:
     """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates."""
 
     degree: int
@@ -77,7 +77,7 @@ class Solution:
         A power of two near the size of the targets, over which squares are float64 whatever that size.
     """
 
-    polynomial: Polynomial
+    polynomial: FittedPolynomial
     solver: str
     reason: str
     squared_error: NDArray[np.float64]
@@ -92,7 +92,7 @@ class Solution:
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
     said_identified: NDArray[np.bool_] | None = None  # by the file
-    choice: Choice | None = None
+    choice: CVSelection | None = None
     unit: float = 1.0
 
     def of_targets(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
@@ -159,7 +159,7 @@ class Solution:
         return self.cells.unscaled_variances(places, self.penalty.alpha)
 
 
-def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *, n_threads: int = 1) -> Solution:
+def solve(statistic: Statistic, family: Family, plan: SolverPlan, penalty: Penalty, *, n_threads: int = 1) -> Solution:
     """The polynomial of a family that fits the rows of a statistic."""
     if plan.solver == "kernel" and penalty.kind == "ridge":
         return _by_kernel(statistic, family, plan, penalty, n_threads)
@@ -171,7 +171,7 @@ def solve(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, *,
     return from_equations(equations, family, plan, penalty)
 
 
-def from_equations(equations: NormalEquations, family: Family, plan: Plan, penalty: Penalty) -> Solution:
+def from_equations(equations: NormalEquations, family: Family, plan: SolverPlan, penalty: Penalty) -> Solution:
     """The polynomial that solves equations which are written out."""
     factor, parameters, feature_mean = None, None, equations.feature_mean
     if penalty.kind == "correlation":
@@ -184,7 +184,7 @@ def from_equations(equations: NormalEquations, family: Family, plan: Plan, penal
         factor = equations.factor(penalty.alpha)
         coef = factor.solve(equations.rhs)
     solution = Solution(
-        Polynomial(family, coef, equations.target_mean - feature_mean @ coef),
+        FittedPolynomial(family, coef, equations.target_mean - feature_mean @ coef),
         plan.solver if penalty.kind == "ridge" else penalty.kind,
         _AVERAGES if penalty.kind == "correlation" else plan.reason + _remark(factor),
         equations.squared_error(coef, feature_mean, equations.target_mean),
@@ -206,10 +206,10 @@ def _remark(factor: Factor | None) -> str:
     return f"; the rows determine only {factor.rank:,} directions, so the solution of least norm is taken."
 
 
-def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
+def _by_cells(cells: Cells, family: Family, plan: SolverPlan, penalty: Penalty, n_threads: int) -> Solution:
     equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
     coef, intercept, iterations = equations.solve(penalty.alpha)
-    polynomial = Polynomial(family, coef, intercept)
+    polynomial = FittedPolynomial(family, coef, intercept)
     return Solution(
         polynomial,
         "cells",
@@ -223,12 +223,14 @@ def _by_cells(cells: Cells, family: Family, plan: Plan, penalty: Penalty, n_thre
     )
 
 
-def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
+def _by_correlation(
+    statistic: Statistic, family: Family, plan: SolverPlan, penalty: Penalty, n_threads: int
+) -> Solution:
     """The textbook estimate ``E[y chi_S]``: no system is solved, and it is right only under uniform inputs."""
     weight = statistic.totals.total_weight()
     sums = statistic.correlations(family, n_threads=n_threads).T
     intercept = sums[0] / weight * penalty.fit_intercept
-    polynomial = Polynomial(family, sums[1:] / (weight + penalty.alpha), intercept)
+    polynomial = FittedPolynomial(family, sums[1:] / (weight + penalty.alpha), intercept)
     if isinstance(statistic, Moments):
         equations = normal_equations(statistic, family, n_threads=n_threads)
         error = equations.squared_error(polynomial.coef, np.zeros(len(family)), intercept)
@@ -246,12 +248,12 @@ def _by_correlation(statistic: Statistic, family: Family, plan: Plan, penalty: P
     )
 
 
-def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalty, n_threads: int) -> Solution:
+def _by_kernel(statistic: Statistic, family: Family, plan: SolverPlan, penalty: Penalty, n_threads: int) -> Solution:
     rows = as_rows(statistic)
     assert family.span is not None  # noqa: S101 - the plan refuses lists
     low, high = family.span
     dual, intercept, factor, filled = solve_dual(rows, high, low, penalty.alpha, fit_intercept=penalty.fit_intercept)
-    polynomial = Polynomial(family, None, intercept, dual)
+    polynomial = FittedPolynomial(family, None, intercept, dual)
     weight = rows.totals.total_weight()
     mean = rows.totals.sums.to_float() / weight if penalty.fit_intercept else np.zeros(rows.n_targets)
     return Solution(
@@ -267,7 +269,7 @@ def _by_kernel(statistic: Statistic, family: Family, plan: Plan, penalty: Penalt
     )
 
 
-def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
+def squared_error(statistic: Statistic, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
     """Weighted squared error (T,) of a polynomial on the rows of a statistic, point by point."""
     rows = as_rows(statistic)
     rows.join()
@@ -282,7 +284,7 @@ def squared_error(statistic: Statistic, polynomial: Polynomial, *, n_threads: in
 
 def as_cells(statistic: Statistic) -> Cells:
     """The statistic as cells."""
-    if isinstance(statistic, Rows):
+    if isinstance(statistic, DistinctPoints):
         cells = Cells(statistic.n, statistic.n_targets)
         cells.absorb(statistic)
         return cells
@@ -290,9 +292,9 @@ def as_cells(statistic: Statistic) -> Cells:
     return statistic
 
 
-def as_rows(statistic: Statistic) -> Rows:
+def as_rows(statistic: Statistic) -> DistinctPoints:
     """The statistic as distinct points."""
     if isinstance(statistic, Cells):
         return statistic.rows()
-    assert isinstance(statistic, Rows)  # noqa: S101 - the plan refuses what moments cannot serve
+    assert isinstance(statistic, DistinctPoints)  # noqa: S101 - the plan refuses what moments cannot serve
     return statistic

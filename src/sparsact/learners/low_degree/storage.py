@@ -13,8 +13,8 @@ from sparsact.checks import checked_positive
 from sparsact.hypercube import WORD, n_words
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.polynomial import Polynomial
-from sparsact.learners.low_degree.solve import Choice, Penalty, Solution
+from sparsact.learners.low_degree.polynomial import FittedPolynomial
+from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
 from sparsact.learners.low_degree.stored import listed, spanned
 from sparsact.learners.low_degree.stream_storage import stream_in, stream_out
 from sparsact.learners.points import Points
@@ -185,7 +185,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
     return Solution(
-        Polynomial(family, coef, intercept, dual),
+        FittedPolynomial(family, coef, intercept, dual),
         str(state["solver"]),
         str(state["reason"]),
         expect(arrays, "squared_error", np.float64, shape),
@@ -208,7 +208,7 @@ def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
     return Penalty(kind, number(alpha, "alpha"), flag(fit_intercept, "fit_intercept"))
 
 
-def _choice(state: list[Any], arrays: Arrays) -> Choice:
+def _choice(state: list[Any], arrays: Arrays) -> CVSelection:
     degree, alpha, score = state
     results = {name.removeprefix("cv."): values for name, values in arrays.items() if name.startswith("cv.")}
-    return Choice(int(degree), float(alpha), float(score), results)
+    return CVSelection(int(degree), float(alpha), float(score), results)

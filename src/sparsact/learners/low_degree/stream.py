@@ -14,7 +14,7 @@ from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.plan import MAX_CELLS_N, Size, cells_bytes, plan, prefers_cells, prefers_moments
 from sparsact.learners.low_degree.real import RealStatistic
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Statistic
 from sparsact.learners.points import Encoding, Points, pack, recognized
 
@@ -184,7 +184,7 @@ class Stream:
             return RealStatistic(request.family(self.n), self.n_targets)
         if request.solver == "cells":
             return Cells(self.n, self.n_targets)
-        return Rows(self.n, self.n_targets)
+        return DistinctPoints(self.n, self.n_targets)
 
     def _digest(self, request: Request, rows: Points | NDArray[np.float64], batch: Batch) -> None:
         if batch.weights is not None and not batch.weights.all():
@@ -207,7 +207,7 @@ class Stream:
     def _adapt(self, request: Request, n_rows: int) -> None:
         """Change rows into cells or moments once those are cheaper; all forms hold the same sums exactly."""
         for fold, statistic in enumerate(self.statistics):
-            if not isinstance(statistic, Rows) or request.solver == "kernel":
+            if not isinstance(statistic, DistinctPoints) or request.solver == "kernel":
                 continue
             size = request.size(self.n, n_rows, self.n_targets)
             if request.solver != "moments" and prefers_cells(self.n, n_rows) and self._affords_cells(request):
@@ -268,11 +268,11 @@ class Stream:
 
 def joined(mine: Any, other: Any) -> Any:
     """The first statistic with the rows of the second added; the more compact form of the two."""
-    if isinstance(mine, Rows) and not isinstance(other, Rows):
+    if isinstance(mine, DistinctPoints) and not isinstance(other, DistinctPoints):
         twin = other.copy()
         twin.absorb(mine)
         return twin
-    if isinstance(other, Rows) and not isinstance(mine, Rows):
+    if isinstance(other, DistinctPoints) and not isinstance(mine, DistinctPoints):
         mine.absorb(other.copy())
     else:
         mine.merge(other)

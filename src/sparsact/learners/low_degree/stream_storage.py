@@ -14,7 +14,7 @@ from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.low_degree.real import NO_TARGET, RealStatistic
-from sparsact.learners.low_degree.rows import Rows
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.stored import check_bits, listed, spanned
 from sparsact.learners.low_degree.stream import Batch, Stream
 from sparsact.learners.stored import Arrays, State, encoding_named, expect, number, rows_in, whole
@@ -89,7 +89,7 @@ def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
         return {"kind": "real", "weight": statistic.weight, "n_rows": statistic.n_rows}
     state: State = {"n_rows": statistic.totals.n_rows, "base": {}}
     statistic.digest()
-    if isinstance(statistic, Rows):
+    if isinstance(statistic, DistinctPoints):
         statistic.join()
         state["kind"] = "rows"
         arrays[f"{name}.codes"] = statistic.codes
@@ -109,9 +109,9 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
     """The statistic that :func:`statistic_out` wrote."""
     if state["kind"] == "real":
         return _real_in(state, name, n, n_targets, arrays)
-    statistic: Cells | Rows | Moments
+    statistic: Cells | DistinctPoints | Moments
     if state["kind"] == "rows":
-        statistic = Rows(n, n_targets)
+        statistic = DistinctPoints(n, n_targets)
         statistic.codes = expect(arrays, f"{name}.codes", np.uint64, (None, n_words(n)))
         check_bits(statistic.codes, n)
     elif state["kind"] == "moments":
@@ -131,7 +131,9 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
     statistic.totals.n_rows = rows_in(state["n_rows"], "n_rows")
     for part, sums in _sums(statistic).items():
         shape = (
-            (*sums.shape[:-1], len(statistic.codes)) if isinstance(statistic, Rows) and "." not in part else sums.shape
+            (*sums.shape[:-1], len(statistic.codes))
+            if isinstance(statistic, DistinctPoints) and "." not in part
+            else sums.shape
         )
         limbs = expect(arrays, f"{name}.{part}", np.int64, (None, *shape))
         if limbs.size and (limbs.max() > MOST_DIGIT or limbs.min() < -MOST_DIGIT):
@@ -159,7 +161,7 @@ def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) ->
     return real
 
 
-def _sums(statistic: Cells | Rows | Moments) -> Mapping[str, ExactSum]:
+def _sums(statistic: Cells | DistinctPoints | Moments) -> Mapping[str, ExactSum]:
     weight, sums, squares = statistic.totals.parts()
     return {
         "weights": statistic.weights,

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsact.kernels import buckets
 from sparsact.learners.lsh.directions import (
-    Moments,
+    PrincipalMoments,
     column_shares,
     gradient_directions,
     linear_trend,
@@ -41,7 +41,7 @@ LEAST_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target
 
 
 @dataclass(frozen=True)
-class Wish:
+class LSHConfig:
     """What the user asked for; None means: choose."""
 
     family: str
@@ -68,7 +68,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TunedLayout:
     """The layout to use, the penalty, and what was tried on the way."""
 
     layout: Layout
@@ -82,25 +82,25 @@ class Choice:
 Rows = tuple[Array, Array, Array]
 
 
-def choose(X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> Choice:
+def choose(X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> TunedLayout:
     """A layout for rows like these; a ValueError if its buckets would be too large.
 
     Local coordinates are compared on a sample of the rows, then width and penalty are found on all of them. Every
     error is that of tables from which the row in question was taken away.
     """
-    return _Search(X, Y, weights, wish, rng).best()
+    return _LayoutSearch(X, Y, weights, wish, rng).best()
 
 
-class _Search:
+class _LayoutSearch:
     """One choice: rows, their moments, what was tried."""
 
-    def __init__(self, X: Array, Y: Array, weights: Array, wish: Wish, rng: np.random.Generator) -> None:
+    def __init__(self, X: Array, Y: Array, weights: Array, wish: LSHConfig, rng: np.random.Generator) -> None:
         self.X, self.Y, self.weights = X, Y, weights = _without_outliers(*distinct(X, Y, weights))
         self.wish = wish
         self.rng, self.hash_seed = rng, int(rng.integers(2**63))
-        self.moments = Moments.of(X, weights)
+        self.moments = PrincipalMoments.of(X, weights)
         self.units = units = standard_units(X, weights)
-        self.standard = Moments.of(X, weights, units)
+        self.standard = PrincipalMoments.of(X, weights, units)
         present = units[units > 0]
         self.mixed_units = len(present) > 1 and present.max() > MIXED * present.min()
         self.level, trend = linear_trend(X, Y, weights, self.standard)
@@ -110,7 +110,7 @@ class _Search:
         self.unit = np.where(unit > 0, unit, 1.0)
         self.trials: list[Trial] = []
 
-    def best(self) -> Choice:
+    def best(self) -> TunedLayout:
         candidates = list(self._candidates())
         name, local = candidates[0]
         if len(candidates) > 1:
@@ -119,7 +119,7 @@ class _Search:
         _, width, alpha = self._tuned(name, local, self._some(ROWS_FOR_WIDTH))
         width = self._for_all_rows(width, local.shape[1])
         shares = column_shares(local, self.units)
-        return Choice(self._layout(local, width), alpha, width, name, tuple(self.trials), shares)
+        return TunedLayout(self._layout(local, width), alpha, width, name, tuple(self.trials), shares)
 
     def _candidates(self) -> Iterator[tuple[str, Array]]:
         """Local coordinates to compare, with their names."""

@@ -21,7 +21,7 @@ LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardl
 
 
 @dataclass(frozen=True)
-class Moments:
+class PrincipalMoments:
     """Centre, principal directions (d, r) and the standard deviations (r,) along them, r the rank.
 
     Of columns in other units, directions are still those of ``x - centre``: the units are in them.
@@ -32,7 +32,7 @@ class Moments:
     deviations: Array
 
     @classmethod
-    def of(cls, X: Array, weights: Array, units: Array | None = None) -> Moments:
+    def of(cls, X: Array, weights: Array, units: Array | None = None) -> PrincipalMoments:
         """Weighted moments of rows, with columns multiplied by ``units`` (d,)."""
         share = weights / weights.sum()
         centre = share @ X
@@ -81,7 +81,7 @@ def column_shares(local: Array, units: Array) -> Array:
     return shares
 
 
-def linear_trend(X: Array, Y: Array, weights: Array, moments: Moments) -> tuple[Array, Array]:
+def linear_trend(X: Array, Y: Array, weights: Array, moments: PrincipalMoments) -> tuple[Array, Array]:
     """Level (targets,) and slopes (d, targets) of a ridge regression, its penalty by generalised cross-validation.
 
     The widest penalty is no slope at all: with as many columns as rows, any other line may be noise.
@@ -116,7 +116,7 @@ def root_mean_square(values: Array, weights: Array) -> Array:
 
 
 def gradient_directions(
-    X: Array, residual: Array, weights: Array, moments: Moments, p: int, rng: np.random.Generator
+    X: Array, residual: Array, weights: Array, moments: PrincipalMoments, p: int, rng: np.random.Generator
 ) -> Array:
     r"""Directions (d, p) along which the target moves most, each in proportion to how much.
 

@@ -19,10 +19,10 @@ from sparsact.checks import aligned, check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import blas_threads, threads
 from sparsact.learners.door import row_weights, validated
-from sparsact.learners.lsh.choice import Choice, Trial, Wish, choose
+from sparsact.learners.lsh.choice import LSHConfig, Trial, TunedLayout, choose
 from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.predictor import Predictor
+from sparsact.learners.lsh.predictor import TablePredictor
 from sparsact.learners.lsh.storage import save_learner
 from sparsact.learners.lsh.support import unseen_mass
 from sparsact.learners.lsh.table import BucketTable
@@ -90,7 +90,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
     def _begin(self, X: Array, Y: Array, weights: Array) -> None:
         """Choose the layout from these rows, and hold none of them."""
         automatic = {name: None if (value := getattr(self, name)) == "auto" else value for name in _NUMBERS}
-        wish = Wish(
+        wish = LSHConfig(
             family=self.family,
             degree=self.degree,
             n_tables=self.n_tables,
@@ -102,7 +102,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             seed = int(self.random_state)
         else:
             seed = int(check_random_state(self.random_state).randint(2**31))
-        choice: Choice = choose(X, Y, weights, wish, hash_generator(seed))
+        choice: TunedLayout = choose(X, Y, weights, wish, hash_generator(seed))
         self.width_, self.alpha_, self.directions_ = choice.width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
         self.column_shares_: Array = choice.column_shares
@@ -215,17 +215,17 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         return empty
 
     def _forget_solution(self) -> None:
-        self._compiled: list[Predictor] = []  # at most one; filled by the first question
+        self._compiled: list[TablePredictor] = []  # at most one; filled by the first question
 
     @property
-    def _predictor(self) -> Predictor:
+    def _predictor(self) -> TablePredictor:
         """The compiled table, made when it is first asked for."""
         compiled = self._compiled or self._compile()
         compiled[0].fallback = self.fallback  # which may be set anew between two questions
         return compiled[0]
 
     @locked
-    def _compile(self) -> list[Predictor]:
+    def _compile(self) -> list[TablePredictor]:
         if not self._compiled:
             if not self.table_.n_rows:
                 raise ValueError("the model holds no rows; call fit or partial_fit with some.")
@@ -235,7 +235,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
                 solution = joint_solution(self.table_, self._rows, self.alpha_, self.min_count)
             else:
                 solution = self.table_.solution(self.alpha_, self.min_count)
-            self._compiled.append(Predictor(self.table_, solution, self.fallback, self._single))
+            self._compiled.append(TablePredictor(self.table_, solution, self.fallback, self._single))
         return self._compiled
 
     @property
@@ -276,11 +276,11 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             found = buckets.places(rows, self.table_.layout.hashes)
             return self.table_.index.find(found.keys).astype(np.int64)
 
-    def predictor(self) -> Predictor:
+    def predictor(self) -> TablePredictor:
         """The model compiled for single queries: ``model.predictor()(x)``."""
         check_is_fitted(self)
         compiled = self._predictor
-        return Predictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single)
+        return TablePredictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single)
 
     @property
     def n_buckets_(self) -> int:

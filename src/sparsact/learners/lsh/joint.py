@@ -8,7 +8,7 @@ from scipy.sparse.linalg import lsmr
 
 from sparsact.kernels import buckets
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.table import BucketTable, Solution
+from sparsact.learners.lsh.table import BucketSolution, BucketTable
 
 LEAST_PENALTY = 1e-8  # two tables alone leave constants to choose
 TOLERANCE = 1e-10
@@ -17,7 +17,7 @@ MOST_PASSES = 2000
 
 def joint_solution(
     table: BucketTable, rows: list[tuple[Array, Array, Array]], alpha: float, min_count: int
-) -> Solution:
+) -> BucketSolution:
     r"""Coefficients that minimise the squared error of the *sum* over tables, with a ridge penalty on all of them.
 
     .. math:: \min_c \sum_i w_i \Big(y_i - \sum_t \langle c_{t, b_t(x_i)}, \phi_t(x_i) \rangle\Big)^2
@@ -46,7 +46,9 @@ def joint_solution(
         )
         coefficients[present, target] = found[0]
     shaped = coefficients.reshape(len(table.index), layout.n_features, layout.n_targets) * layout.unit
-    return Solution(np.ascontiguousarray(shaped), np.where(own.weights > 0, 1.0, 0.0), own.variances, average=False)
+    return BucketSolution(
+        np.ascontiguousarray(shaped), np.where(own.weights > 0, 1.0, 0.0), own.variances, average=False
+    )
 
 
 def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.kernels import buckets
 from sparsact.learners.lsh.fallback import NearestIndex, nearest_index
-from sparsact.learners.lsh.table import BucketTable, Solution
+from sparsact.learners.lsh.table import BucketSolution, BucketTable
 
 Array = NDArray[np.float64]
 FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
 
 
-class Predictor:
+class TablePredictor:
     """Values of a fitted LSH model at single points or at rows, as fast as the table allows.
 
     Made by ``model.predictor()``; later updates of the model leave it as it is.
@@ -31,7 +31,7 @@ class Predictor:
     True
     """
 
-    def __init__(self, table: BucketTable, solution: Solution, fallback: str, single: bool) -> None:
+    def __init__(self, table: BucketTable, solution: BucketSolution, fallback: str, single: bool) -> None:
         self.table, self.solution = table, solution
         self.fallback, self._single = fallback, single
         self._layout = table.layout

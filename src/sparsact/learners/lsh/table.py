@@ -22,7 +22,7 @@ LARGEST = 1e100  # of a row's weight times squares of its features and targets: 
 
 
 @dataclass(frozen=True)
-class Solution:
+class BucketSolution:
     """What prediction needs: a polynomial in each bucket, with values in the units of y."""
 
     coefficients: Array  # (B, D, targets)
@@ -160,12 +160,12 @@ class BucketTable:
         """Empty the room for new buckets."""
         self._counts[len(self.index) :], self._sums[len(self.index) :] = 0, 0.0
 
-    def solution(self, alpha: float, min_count: int) -> Solution:
+    def solution(self, alpha: float, min_count: int) -> BucketSolution:
         """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
         layout = self.layout
         coefficients, residual = buckets.solve(self.sums, layout.n_local, layout.degree, layout.n_targets, alpha)
         weights = np.where(self.counts >= min_count, self.sums[:, layout.n_local], 0.0)
-        return Solution(coefficients * layout.unit, weights, self._variances(residual))
+        return BucketSolution(coefficients * layout.unit, weights, self._variances(residual))
 
     def means(self) -> Array:
         """Mean target of each bucket without level and trend, (B, targets), in the units of y."""

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from sparsact.learners.sparsely_activated.gates import Units
-from sparsact.learners.sparsely_activated.limits import Limits
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.gates import GateUnits
+from sparsact.learners.sparsely_activated.limits import NormLimits
+from sparsact.learners.sparsely_activated.sample import Array, TrainingSample
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 CLEARANCE = 1e-9  # by which a raised threshold exceeds the pre-activation that it is to switch off, relatively
 
 
 def descend(
-    start: Units, sample: Sample, max_active: int, limits: Limits, *, max_iter: int, tol: float
-) -> tuple[Units, int]:
+    start: GateUnits, sample: TrainingSample, max_active: int, limits: NormLimits, *, max_iter: int, tol: float
+) -> tuple[GateUnits, int]:
     """A k-sparse network near ``start`` of less squared error, and the iterations spent.
 
     Weights that are zero stay zero.
@@ -46,19 +46,19 @@ def descend(
             options={"maxiter": max(1, max_iter // len(penalties)), "ftol": tol * 1e-2, "gtol": 1e-9},
         )
         theta, iterations = found.x, iterations + found.nit
-    units = Units(start.signs, limits.shrunk(theta.reshape(start.theta.shape)))
+    units = GateUnits(start.signs, limits.shrunk(theta.reshape(start.theta.shape)))
     return separated(units, sample, max_active), iterations
 
 
 def _objective(
     flat: Array,
-    sample: Sample,
+    sample: TrainingSample,
     shares: Array,
     signs: Array,
     free: NDArray[np.bool_],
     max_active: int,
     penalty: float,
-    limits: Limits,
+    limits: NormLimits,
 ) -> tuple[float, Array]:
     """The penalised error and its gradient."""
     theta = flat.reshape(len(signs), -1)
@@ -84,15 +84,15 @@ def excess_of(outputs: Array, max_active: int) -> Array:
     return excess
 
 
-def separated(units: Units, sample: Sample, max_active: int) -> Units:
+def separated(units: GateUnits, sample: TrainingSample, max_active: int) -> GateUnits:
     """The units with thresholds raised until no row has more than ``max_active`` above zero."""
     theta = units.theta.copy()
     excess = excess_of(np.maximum(sample.design @ theta.T, 0.0), max_active).max(axis=0, initial=0.0)
     theta[:, -1] -= excess * (1 + CLEARANCE)
-    return Units(units.signs, theta)
+    return GateUnits(units.signs, theta)
 
 
-def scattered(sample: Sample, n_units: int, max_active: int, rng: np.random.Generator) -> Units:
+def scattered(sample: TrainingSample, n_units: int, max_active: int, rng: np.random.Generator) -> GateUnits:
     """Units in random directions, each on at a random share of the rows, with signs in equal numbers."""
     theta = rng.normal(size=(n_units, sample.n + 1))
     theta[:, -1] = 0.0
@@ -104,4 +104,4 @@ def scattered(sample: Sample, n_units: int, max_active: int, rng: np.random.Gene
     place = np.argmax(covered >= 1 - shares, axis=0)
     theta[:, -1] = -np.take_along_axis(linear, order, axis=0)[place, np.arange(n_units)]
     signs = np.where(rng.permutation(n_units) % 2, 1.0, -1.0)
-    return Units(signs, theta)
+    return GateUnits(signs, theta)

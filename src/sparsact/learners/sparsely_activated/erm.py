@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from sparsact.learners.sparsely_activated.descent import descend, scattered
-from sparsact.learners.sparsely_activated.gates import Units, units_of
+from sparsact.learners.sparsely_activated.gates import GateUnits, units_of
 from sparsact.learners.sparsely_activated.layers import forest
-from sparsact.learners.sparsely_activated.limits import Limits
+from sparsact.learners.sparsely_activated.limits import NormLimits
 from sparsact.learners.sparsely_activated.pruning import n_parameters, score
-from sparsact.learners.sparsely_activated.sample import EXACT, Sample
+from sparsact.learners.sparsely_activated.sample import EXACT, TrainingSample
 
 AMPLE = 4  # distinct rows for each parameter: a perfect fit to so many is no accident
 FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
@@ -37,7 +37,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class ERMCandidate:
     """A network, how it was found, and how good it is.
 
     Attributes
@@ -54,7 +54,7 @@ class Candidate:
         Whether it is k-sparse by construction, not on the rows alone.
     """
 
-    units: Units
+    units: GateUnits
     origin: str
     iterations: int
     parameters: float
@@ -82,17 +82,17 @@ class Minimisation:
 
     def __init__(
         self,
-        sample: Sample,
+        sample: TrainingSample,
         bounds: Bounds,
-        limits: Limits,
+        limits: NormLimits,
         *,
         rng: np.random.Generator,
-        tell: Callable[[Candidate], None],
+        tell: Callable[[ERMCandidate], None],
     ) -> None:
         self.sample, self.bounds, self.limits, self.rng, self.tell = sample, bounds, limits, rng, tell
         self.best = self.constant = self._constant()
 
-    def run(self) -> Candidate:
+    def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.tell(self.best)
         self._trees()
@@ -119,11 +119,11 @@ class Minimisation:
         exact = self.best.squared_error <= self.sample.negligible(self.bounds.tol)
         return exact and self.best.parameters <= max(1, self._n_distinct / AMPLE)
 
-    def _constant(self) -> Candidate:
+    def _constant(self) -> ERMCandidate:
         mean = float(np.average(self.sample.targets, weights=self.sample.weights))
         theta = np.zeros((1, self.sample.n + 1))
         theta[0, -1] = abs(mean)
-        units = Units(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
+        units = GateUnits(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
         return self._judged(units, "constant", 1, 1, everywhere=True)
 
     def _trees(self, first: int | None = None, *, bent: bool = False) -> None:
@@ -134,7 +134,7 @@ class Minimisation:
         parameters = sum(map(n_parameters, trees))
         for everywhere in (True, False):
             units = units_of(trees, self.sample, everywhere=everywhere)
-            shrunk = Units(units.signs, self.limits.shrunk(units.theta))
+            shrunk = GateUnits(units.signs, self.limits.shrunk(units.theta))
             self._offer(self._judged(shrunk, origin, len(trees), parameters, everywhere=everywhere))
             if np.array_equal(shrunk.theta, units.theta):
                 return
@@ -148,7 +148,7 @@ class Minimisation:
         if most:
             self._descent(scattered(self.sample, most, self.bounds.max_active, self.rng), "descent")
 
-    def _descent(self, start: Units, origin: str, parameters: float = 0.0) -> None:
+    def _descent(self, start: GateUnits, origin: str, parameters: float = 0.0) -> None:
         """Descent from a start; every weight that is not zero counts as a parameter, and no less than those before."""
         if not len(start):
             return
@@ -157,16 +157,18 @@ class Minimisation:
             start, self.sample, bounds.max_active, self.limits, max_iter=bounds.max_iter, tol=bounds.tol
         )
         used = (self.sample.design @ units.theta.T > 0).any(axis=0)
-        units = Units(units.signs[used], units.theta[used])
+        units = GateUnits(units.signs[used], units.theta[used])
         parameters = max(parameters, float(np.count_nonzero(units.theta)), 1.0)  # so that zero never beats a constant
         self._offer(self._judged(units, origin, iterations, parameters, everywhere=False))
 
-    def _judged(self, units: Units, origin: str, iterations: int, parameters: float, *, everywhere: bool) -> Candidate:
+    def _judged(
+        self, units: GateUnits, origin: str, iterations: int, parameters: float, *, everywhere: bool
+    ) -> ERMCandidate:
         error = self.sample.squared_error(units.values(self.sample.design))
         value = score(self.sample, error, parameters, max(self.bounds.tol, EXACT))
-        return Candidate(units, origin, iterations, parameters, error, value, everywhere)
+        return ERMCandidate(units, origin, iterations, parameters, error, value, everywhere)
 
-    def _offer(self, candidate: Candidate) -> None:
+    def _offer(self, candidate: ERMCandidate) -> None:
         self.tell(candidate)
         worth = WORTH if self.best.everywhere and not candidate.everywhere else 1.0
         if candidate.score < worth * self.best.score:

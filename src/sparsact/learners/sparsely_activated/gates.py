@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsact.learners.sparsely_activated.pieces import signs_taken
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.sample import Array, TrainingSample
 from sparsact.learners.sparsely_activated.tree import Node
 
 SLACK = 1e-9  # above the least Gamma, so that rounding does not switch a unit on
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class GateUnits:
     r"""Units :math:`u_j \sigma(\langle \theta_j, a \rangle)` over the design of a sample, with :math:`u_j = \pm 1`.
 
     Nothing is lost by :math:`u_j = \pm 1`: the size of u can be moved into :math:`\theta`, which leaves the scale
@@ -53,7 +53,7 @@ class Units:
         return np.asarray(np.maximum(design @ self.theta.T, 0.0) @ self.signs)
 
 
-def units_of(trees: Iterable[Node], sample: Sample, *, everywhere: bool = True) -> Units:
+def units_of(trees: Iterable[Node], sample: TrainingSample, *, everywhere: bool = True) -> GateUnits:
     """The network of a sum of trees.
 
     Parameters
@@ -74,10 +74,10 @@ def units_of(trees: Iterable[Node], sample: Sample, *, everywhere: bool = True) 
             function = piece.theta if piece.kind == "relu" else sign * piece.theta
             signs.append(float(sign))
             theta.append(_gated(function, leaf, sample, everywhere=everywhere)[None])
-    return Units(np.array(signs), np.concatenate(theta))
+    return GateUnits(np.array(signs), np.concatenate(theta))
 
 
-def _gated(function: Array, leaf: Node, sample: Sample, *, everywhere: bool) -> Array:
+def _gated(function: Array, leaf: Node, sample: TrainingSample, *, everywhere: bool) -> Array:
     """The function of a leaf with its gates, which are at columns where the function itself is zero."""
     if not leaf.gates:
         return function

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsact.learners.sparsely_activated.pieces import Piece
 from sparsact.learners.sparsely_activated.pruning import n_parameters, prune, score
-from sparsact.learners.sparsely_activated.sample import EXACT, Sample
+from sparsact.learners.sparsely_activated.sample import EXACT, TrainingSample
 from sparsact.learners.sparsely_activated.tree import Node, grow
 from sparsact.learners.sparsely_activated.trimming import trim
 
@@ -21,7 +21,9 @@ SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round 
 ROUNDS_AT_FULL_SIZE = 3  # at most, while they gain
 
 
-def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None, *, bent: bool = False) -> list[Node]:
+def forest(
+    sample: TrainingSample, n_layers: int, n_units: int, first: int | None = None, *, bent: bool = False
+) -> list[Node]:
     """Trees whose sum fits the targets, of ``n_units // n_layers`` units each.
 
     Parameters
@@ -55,13 +57,13 @@ def forest(sample: Sample, n_layers: int, n_units: int, first: int | None = None
     return best
 
 
-def _blank(sample: Sample) -> Node:
+def _blank(sample: TrainingSample) -> Node:
     """The tree that is zero, and counts nothing."""
     zero = Piece("affine", 1, np.zeros(sample.n + 1), sample.squared_error(np.zeros(len(sample))), 0, 0)
     return Node(np.arange(len(sample)), (), zero, zero)
 
 
-def _left_to(layer: int, trees: list[Node], sample: Sample) -> tuple[Sample, float]:
+def _left_to(layer: int, trees: list[Node], sample: TrainingSample) -> tuple[TrainingSample, float]:
     """What the other trees leave of the targets, and their parameters."""
     others = [tree for place, tree in enumerate(trees) if place != layer]
     values = sum((tree.values(sample) for tree in others), np.zeros(len(sample)))

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.sample import Array, TrainingSample
 
 MARGIN = 1e-9  # below a limit, so that rounding does not cross it
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class NormLimits:
     """Largest norm of weights and size of thresholds over X, as functions of units over a design.
 
     All in units of the size of the targets, so that nothing overflows when that is huge.
@@ -46,7 +46,7 @@ class Limits:
     threshold: Array
 
     @classmethod
-    def of(cls, sample: Sample, max_weight: float | None, max_bias: float | None) -> Limits:
+    def of(cls, sample: TrainingSample, max_weight: float | None, max_bias: float | None) -> NormLimits:
         """Limits over the columns and targets of a sample as they were given."""
         W, B = (np.inf if limit is None else (1 - MARGIN) * limit / sample.size for limit in (max_weight, max_bias))
         stretch = np.append(1.0 / sample.radius, 0.0)

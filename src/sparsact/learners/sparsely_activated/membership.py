@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsact.learners.sparsely_activated.gates import Units
+from sparsact.learners.sparsely_activated.gates import GateUnits
 from sparsact.learners.sparsely_activated.limits import row_norms
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.sample import Array, TrainingSample
 from sparsact.network import SparselyActivatedNetwork
 
 ROWS_AT_ONCE = 4096
@@ -14,7 +14,12 @@ LARGEST = 1e307  # sum of magnitudes in a pre-activation
 
 
 def network_of(
-    units: Units, sample: Sample, X: Array, max_active: int, max_weight: float | None, max_bias: float | None
+    units: GateUnits,
+    sample: TrainingSample,
+    X: Array,
+    max_active: int,
+    max_weight: float | None,
+    max_bias: float | None,
 ) -> SparselyActivatedNetwork:
     """The network over X, with what rounding spoilt put right.
 

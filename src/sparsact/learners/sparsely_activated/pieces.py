@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.sparsely_activated.sample import EXACT, Array, Sample
+from sparsact.learners.sparsely_activated.sample import EXACT, Array, TrainingSample
 
 Kind = Literal["affine", "relu"]
 EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
@@ -55,7 +55,7 @@ class Piece:
         return values if self.kind == "affine" else self.sign * np.maximum(values, 0.0)
 
 
-def constant_piece(sample: Sample, rows: NDArray[np.intp]) -> Piece:
+def constant_piece(sample: TrainingSample, rows: NDArray[np.intp]) -> Piece:
     """The weighted mean of the targets of some rows."""
     theta = np.zeros(sample.n + 1)
     theta[-1] = np.average(sample.targets[rows], weights=sample.weights[rows])
@@ -63,7 +63,7 @@ def constant_piece(sample: Sample, rows: NDArray[np.intp]) -> Piece:
     return Piece("affine", 1, theta, error, 1, len(signs_taken(theta[-1:])))
 
 
-def affine_piece(sample: Sample, rows: NDArray[np.intp]) -> Piece:
+def affine_piece(sample: TrainingSample, rows: NDArray[np.intp]) -> Piece:
     """The affine function of least squares on some rows; of least norm where they do not determine it."""
     return affine_piece_of(sample.design[rows], sample.targets[rows], sample.weights[rows])
 
@@ -77,7 +77,7 @@ def affine_piece_of(design: Array, targets: Array, weights: Array) -> Piece:
     return Piece("affine", 1, theta, error, parameters, len(signs_taken(values)))
 
 
-def best_piece(sample: Sample, rows: NDArray[np.intp], affine: Piece) -> Piece:
+def best_piece(sample: TrainingSample, rows: NDArray[np.intp], affine: Piece) -> Piece:
     """The affine function, or the ReLU that promises less error for new rows."""
     pieces = [affine]
     if affine.n_units == 2 and affine.parameters < len(rows):

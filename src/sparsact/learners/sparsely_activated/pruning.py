@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsact.learners.sparsely_activated.pieces import Piece, constant_piece
-from sparsact.learners.sparsely_activated.sample import EXACT, Sample
+from sparsact.learners.sparsely_activated.sample import EXACT, TrainingSample
 from sparsact.learners.sparsely_activated.tree import Node
 
 PER_SPLIT = 3
 
 
 @dataclass
-class Totals:
+class PruningTotals:
     """What a subtree leaves and takes."""
 
     squared_error: float
@@ -33,18 +33,18 @@ class Totals:
     n_units: int
 
     @classmethod
-    def of(cls, piece: Piece) -> Totals:
+    def of(cls, piece: Piece) -> PruningTotals:
         """Of a leaf."""
         return cls(piece.squared_error, piece.parameters, piece.n_units)
 
-    def add(self, other: Totals, sign: int = 1) -> None:
+    def add(self, other: PruningTotals, sign: int = 1) -> None:
         """Add (or take away) the leaves of another."""
         self.squared_error += sign * other.squared_error
         self.parameters += sign * other.parameters
         self.n_units += sign * other.n_units
 
 
-def score(sample: Sample, squared_error: float, parameters: float, floor: float = EXACT) -> float:
+def score(sample: TrainingSample, squared_error: float, parameters: float, floor: float = EXACT) -> float:
     """Generalised cross-validation; infinite when no freedom is left.
 
     Errors below ``floor`` times the variation of the targets count alike: then the fewer parameters decide.
@@ -53,7 +53,7 @@ def score(sample: Sample, squared_error: float, parameters: float, floor: float 
     return max(squared_error, sample.negligible(floor)) / freedom**2 if freedom > 0 else np.inf
 
 
-def prune(sample: Sample, root: Node, n_units: int, beside: float = 0.0) -> float:
+def prune(sample: TrainingSample, root: Node, n_units: int, beside: float = 0.0) -> float:
     """Cut the tree back to its best size, in place, and give that size's score.
 
     Parameters
@@ -85,7 +85,7 @@ def prune(sample: Sample, root: Node, n_units: int, beside: float = 0.0) -> floa
             links.pop(lower, None)
         if piece.parameters > 1:
             links[node] = constant_piece(sample, node.rows)
-        change = Totals.of(piece)
+        change = PruningTotals.of(piece)
         change.add(totals[node], -1)
         for ancestor in above[node]:
             totals[ancestor].add(change)
@@ -94,26 +94,26 @@ def prune(sample: Sample, root: Node, n_units: int, beside: float = 0.0) -> floa
     return best
 
 
-def _simpler(sample: Sample, node: Node) -> Piece:
+def _simpler(sample: TrainingSample, node: Node) -> Piece:
     """What may stand in place of a node: its own piece for a subtree, a constant for a leaf."""
     return node.piece if node.children else constant_piece(sample, node.rows)
 
 
-def _rate(subtree: Totals, piece: Piece) -> float:
+def _rate(subtree: PruningTotals, piece: Piece) -> float:
     """Squared error gained for each parameter lost."""
     lost = subtree.parameters - piece.parameters
     return (piece.squared_error - subtree.squared_error) / lost if lost > 0 else np.inf
 
 
-def _totals(root: Node) -> tuple[dict[Node, Totals], dict[Node, list[Node]]]:
+def _totals(root: Node) -> tuple[dict[Node, PruningTotals], dict[Node, list[Node]]]:
     """Totals of every subtree, and the node itself and its ancestors, of each node."""
     above: dict[Node, list[Node]] = {root: [root]}
     for node in root.nodes():
         above |= {child: [child, *above[node]] for child in node.children}
-    totals = {node: Totals(0.0, PER_SPLIT * (len(node.leaves()) - 1), 0) for node in root.nodes()}
+    totals = {node: PruningTotals(0.0, PER_SPLIT * (len(node.leaves()) - 1), 0) for node in root.nodes()}
     for leaf in root.leaves():
         for node in above[leaf]:
-            totals[node].add(Totals.of(leaf.piece))
+            totals[node].add(PruningTotals.of(leaf.piece))
     return totals, above
 
 

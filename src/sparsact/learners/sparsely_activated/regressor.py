@@ -18,10 +18,10 @@ from sparsact.hypercube import points
 from sparsact.kernels.threads import blas_threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
-from sparsact.learners.sparsely_activated.erm import Bounds, Candidate, Minimisation
-from sparsact.learners.sparsely_activated.limits import Limits
+from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
+from sparsact.learners.sparsely_activated.limits import NormLimits
 from sparsact.learners.sparsely_activated.membership import network_of
-from sparsact.learners.sparsely_activated.sample import Sample
+from sparsact.learners.sparsely_activated.sample import TrainingSample
 from sparsact.learners.sparsely_activated.storage import save_regressor
 
 if TYPE_CHECKING:
@@ -158,14 +158,14 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         weights = _counts(row_weights(sample_weight, rows))
         self.encoding_ = self._encoding(rows)
         inputs = self._inputs(rows)[weights > 0]
-        sample = Sample.of(
+        sample = TrainingSample.of(
             inputs,
             np.asarray(targets, dtype=np.float64)[weights > 0],
             weights[weights > 0],
             cube=self.encoding_ is not None,
         )
         bounds = Bounds(int(self.n_units), int(self.max_active), self.n_restarts, self.max_iter, self.tol)
-        limits = Limits.of(sample, self.max_weight, self.max_bias)
+        limits = NormLimits.of(sample, self.max_weight, self.max_bias)
         search = Minimisation(sample, bounds, limits, rng=rng, tell=self._tell)
         found = []
         for candidate in (search.run(), search.constant):
@@ -261,7 +261,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         names = getattr(self, "feature_names_in_", None)
         return unpack(pack(kernel_dtype(rows), self.encoding_, names)).astype(np.float64)
 
-    def _tell(self, candidate: Candidate) -> None:
+    def _tell(self, candidate: ERMCandidate) -> None:
         if self.verbose:
             print(
                 f"{type(self).__name__}: {candidate.origin}: {len(candidate.units)} units, "

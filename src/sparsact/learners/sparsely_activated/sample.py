@@ -16,7 +16,7 @@ ROUNDING = 1e-24  # squared, of a target of size 1
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class TrainingSample:
     r"""Rows of positive weight, with each column mapped onto [-1, 1] and a column of ones at the end.
 
     The unit :math:`\sigma(\langle w, x \rangle - b)` is :math:`\sigma(\langle \theta, a \rangle)` on the row
@@ -50,7 +50,7 @@ class Sample:
     box: Array
 
     @classmethod
-    def of(cls, X: Array, y: Array, weights: Array, *, cube: bool) -> Sample:
+    def of(cls, X: Array, y: Array, weights: Array, *, cube: bool) -> TrainingSample:
         """Sample of rows X (m, n), targets y (m,) and positive weights (m,); ``cube`` says that X holds signs."""
         low, high = X.min(axis=0), X.max(axis=0)
         centre, radius = np.zeros(X.shape[1]), np.ones(X.shape[1])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.sparsely_activated.pieces import Piece, affine_piece, best_piece, risk
-from sparsact.learners.sparsely_activated.sample import EXACT, Array, Sample
+from sparsact.learners.sparsely_activated.sample import EXACT, Array, TrainingSample
 
 FITTED_COLUMNS = 4  # so many of the best scored columns are fitted on both sides
 
@@ -42,7 +42,7 @@ class Node:
         """The leaves below, or the node itself."""
         return [node for node in self.nodes() if not node.children]
 
-    def values(self, sample: Sample) -> Array:
+    def values(self, sample: TrainingSample) -> Array:
         """Values of the tree at the rows of the sample, (m,)."""
         values = np.zeros(len(sample))
         for leaf in self.leaves():
@@ -50,7 +50,7 @@ class Node:
         return values
 
 
-def grow(sample: Sample, n_leaves: int, first: int | None = None, *, bent: bool = False) -> Node:
+def grow(sample: TrainingSample, n_leaves: int, first: int | None = None, *, bent: bool = False) -> Node:
     """The tree that splits, leaf after leaf, where the squared error falls most.
 
     Parameters
@@ -109,13 +109,15 @@ class _Split:
         return risk(max(self.squared_error, enough), sum(child.piece.parameters for child in self.children), total)
 
 
-def _node(sample: Sample, rows: NDArray[np.intp], gates: tuple[tuple[int, int], ...], *, bent: bool = True) -> Node:
+def _node(
+    sample: TrainingSample, rows: NDArray[np.intp], gates: tuple[tuple[int, int], ...], *, bent: bool = True
+) -> Node:
     """A region with its affine function and, if ``bent``, its best."""
     affine = affine_piece(sample, rows)
     return Node(rows, gates, affine, best_piece(sample, rows, affine) if bent else affine)
 
 
-def _best_split(sample: Sample, node: Node, column: int | None, *, bent: bool) -> _Split | None:
+def _best_split(sample: TrainingSample, node: Node, column: int | None, *, bent: bool) -> _Split | None:
     """The split of least risk among the best scored columns, or at ``column``, if it can be made."""
     design = sample.design[node.rows]
     varying = sample.splittable & (design[:, :-1] != design[0, :-1]).any(axis=0)
@@ -135,7 +137,7 @@ def _best_split(sample: Sample, node: Node, column: int | None, *, bent: bool) -
     return best
 
 
-def _split(sample: Sample, node: Node, column: int, *, bent: bool) -> _Split:
+def _split(sample: TrainingSample, node: Node, column: int, *, bent: bool) -> _Split:
     above = sample.design[node.rows, column] > 0
     sides = ((node.rows[above], 1), (node.rows[~above], -1))
     return _Split(column, [_node(sample, rows, (*node.gates, (column, sign)), bent=bent) for rows, sign in sides])

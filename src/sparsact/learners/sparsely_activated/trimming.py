@@ -16,14 +16,14 @@ import numpy as np
 
 from sparsact.learners.sparsely_activated.pieces import Piece, affine_piece_of, relu_pieces
 from sparsact.learners.sparsely_activated.pruning import n_parameters
-from sparsact.learners.sparsely_activated.sample import Array, Sample
+from sparsact.learners.sparsely_activated.sample import Array, TrainingSample
 from sparsact.learners.sparsely_activated.tree import Node
 
 DEVIATIONS = 2.0  # standard deviations of chi squared by which the dropped coefficients may exceed noise
 ROUNDING = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
 
 
-def trim(sample: Sample, root: Node, beside: float = 0.0) -> None:
+def trim(sample: TrainingSample, root: Node, beside: float = 0.0) -> None:
     """Trim the leaves of a tree, in place; ``beside`` counts parameters of other parts of the model."""
     leaves = root.leaves()
     freedom = sample.total - n_parameters(root) - beside
@@ -33,7 +33,7 @@ def trim(sample: Sample, root: Node, beside: float = 0.0) -> None:
             leaf.piece = _trimmed(sample, leaf, noise)
 
 
-def _trimmed(sample: Sample, leaf: Node, noise: float) -> Piece:
+def _trimmed(sample: TrainingSample, leaf: Node, noise: float) -> Piece:
     """The piece of a leaf fitted anew on the columns whose coefficients stand out; itself if the rows do not tell."""
     piece, rows = leaf.piece, leaf.rows
     design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]

@@ -9,10 +9,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from sparsact.reports.frame import Frame, rows
 from sparsact.reports.style import BLUE, GREY, PALE, figure, styled
-from sparsact.reports.summary import Candidate
+from sparsact.reports.summary import CVCandidate
 
 
-def frame(candidates: Sequence[Candidate]) -> Frame:
+def frame(candidates: Sequence[CVCandidate]) -> Frame:
     """Share of the variance left unexplained on held-out rows, one row a candidate; ``best`` marks each degree's."""
     best = {max(same, key=lambda c: c.r2.mean) for same in _by_degree(candidates)}
     return {
@@ -24,7 +24,7 @@ def frame(candidates: Sequence[Candidate]) -> Frame:
     }
 
 
-def _by_degree(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+def _by_degree(candidates: Sequence[CVCandidate]) -> list[list[CVCandidate]]:
     degrees = sorted({c.degree for c in candidates})
     return [[c for c in candidates if c.degree == degree] for degree in degrees]
 

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from sparsact.reports.frame import Frame
 from sparsact.reports.style import BLUE, GREY, figure, styled
-from sparsact.reports.summary import Candidate, gains
+from sparsact.reports.summary import CVCandidate, gains
 
 
-def frame(candidates: Sequence[Candidate], degree: int) -> Frame:
+def frame(candidates: Sequence[CVCandidate], degree: int) -> Frame:
     """R² added by each degree to the lower ones, with its 95 % interval."""
     found = gains(candidates, degree)
     return {

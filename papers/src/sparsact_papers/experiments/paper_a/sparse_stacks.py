@@ -44,7 +44,7 @@ ROOM = 1 + 1e-9  # a gate is stronger by this, so that rounding switches no seco
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class StackLayer:
     """Weights on the inputs (gates, and in layer 1 the linear functions), on the layer below, and thresholds."""
 
     on_inputs: Array  # (s, n)
@@ -61,7 +61,7 @@ class Layer:
 class Stack:
     """Layers from the bottom up and output weights, with what they give at every point of the cube."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[StackLayer, ...]
     u: Array  # (s,)
     values: Array  # (2**n,), in table order
     most_active: tuple[int, ...]  # of each layer, over all points
@@ -84,7 +84,7 @@ def random_stack(n: int, depth: int, k: int, address: int, *, seed: int, stream:
         raise ValueError(f"a stack has a layer or more; got `depth` = {depth}.")
     X = points(n).astype(np.float64)
     a, norm = np.zeros((len(X), 0)), 1.0
-    layers: list[Layer] = []
+    layers: list[StackLayer] = []
     active: list[int] = []
     for number in range(depth):
         rng = np.random.default_rng([seed, stream, number])
@@ -97,7 +97,7 @@ def random_stack(n: int, depth: int, k: int, address: int, *, seed: int, stream:
     return Stack(tuple(layers), u, a @ u, tuple(active))
 
 
-def _layer(X: Array, a: Array, norm: float, k: int, address: int, rng: np.random.Generator) -> Layer:
+def _layer(X: Array, a: Array, norm: float, k: int, address: int, rng: np.random.Generator) -> StackLayer:
     s, n = k * 2**address, X.shape[1]
     gates = np.zeros((s, n))
     for tree in np.split(np.arange(s), k):
@@ -110,4 +110,4 @@ def _layer(X: Array, a: Array, norm: float, k: int, address: int, rng: np.random
         data, below = np.zeros((s, n)), rng.normal(size=(s, s)) / norm
         reach = a @ below.T - c
     strength = ROOM * max(float(reach.max()), 0.0) / 2
-    return Layer(data + strength * gates, below, c + strength * address)
+    return StackLayer(data + strength * gates, below, c + strength * address)

@@ -19,7 +19,7 @@ N, DEGREE, AMBIENT = 8, 4, 64
 TARGET, TRAIN, TEST, BOTTOM, HASH, TOP, ORDER = range(1, 8)  # streams of random numbers of a seed
 
 
-class Model(NamedTuple):
+class FrozenModel(NamedTuple):
     """A frozen layer: activation of its units, whether they have biases, the share that is on, and who chooses it."""
 
     label: str
@@ -30,14 +30,14 @@ class Model(NamedTuple):
 
 
 MODELS = {
-    "dense-linear": Model("dense, linear"),
-    "dense-relu": Model("dense, ReLU", "relu"),
-    "dense-relu-biased": Model("dense, ReLU with biases", "relu", biased=True),
-    "dsm-50": Model("DSM 50 %", share=0.5),
-    "dsm-25": Model("DSM 25 %", share=0.25),
-    "random-hash-50": Model("random hash 50 %", share=0.5, hashed=True),
-    "random-hash-25": Model("random hash 25 %", share=0.25, hashed=True),
-    "random-hash-relu-50": Model("random hash 50 %, ReLU", "relu", share=0.5, hashed=True),
+    "dense-linear": FrozenModel("dense, linear"),
+    "dense-relu": FrozenModel("dense, ReLU", "relu"),
+    "dense-relu-biased": FrozenModel("dense, ReLU with biases", "relu", biased=True),
+    "dsm-50": FrozenModel("DSM 50 %", share=0.5),
+    "dsm-25": FrozenModel("DSM 25 %", share=0.25),
+    "random-hash-50": FrozenModel("random hash 50 %", share=0.5, hashed=True),
+    "random-hash-25": FrozenModel("random hash 25 %", share=0.25, hashed=True),
+    "random-hash-relu-50": FrozenModel("random hash 50 %, ReLU", "relu", share=0.5, hashed=True),
 }
 TARGETS = {"polynomial": "random polynomial", "hypercube": "random hypercube function", "projected": "p(Ax), n = 64"}
 

@@ -17,7 +17,7 @@ from sparsact.learners.dsm.rmsprop import RMSProp
 from sparsact.routing import HyperplaneLSH
 from sparsact_papers.data import random_hypercube, random_polynomial
 from sparsact_papers.experiments import Experiment, Scale
-from sparsact_papers.experiments.bucket_scalars import Training, bucket_means, shrunken_means, trained_scalars
+from sparsact_papers.experiments.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 from sparsact_papers.experiments.paper_b.hyperplane_claims import CLAIMS
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ def _hashed(data: Data, n_buckets: int, seed: int, *, offset: str, epochs: int) 
     }
     if epochs:
         rng = np.random.default_rng([seed, 5])
-        scalars = trained_scalars(bucket, y, n_buckets, Training(PAPERS, BATCH, epochs), rng=rng)
+        scalars = trained_scalars(bucket, y, n_buckets, ScalarTraining(PAPERS, BATCH, epochs), rng=rng)
         return found | {"mse": _mse(scalars[met], truth)}
     shrunken, shrinkage = shrunken_means(bucket, y, n_buckets)
     return found | {

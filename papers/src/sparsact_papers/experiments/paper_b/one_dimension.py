@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.dsm.rmsprop import RMSProp
 from sparsact_papers.experiments import Experiment, Scale
-from sparsact_papers.experiments.bucket_scalars import Training, bucket_lines, bucket_means, trained_scalars
+from sparsact_papers.experiments.bucket_scalars import ScalarTraining, bucket_lines, bucket_means, trained_scalars
 from sparsact_papers.experiments.paper_b.one_dimension_claims import CLAIMS, CONSTANTS, DENSE, LINES
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ def _bucketed(x: Array, y: Array, new: Array, n_buckets: int, seed: int, *, line
         heights, slopes = bucket_lines(bucket, inside, y, n_buckets + 1)
         return heights[met] + slopes[met] * seen
     if epochs:
-        training, rng = Training(PAPERS, BATCH, epochs), np.random.default_rng([seed, 3])
+        training, rng = ScalarTraining(PAPERS, BATCH, epochs), np.random.default_rng([seed, 3])
         return trained_scalars(bucket, y, n_buckets + 1, training, rng=rng)[met]
     return bucket_means(bucket, y, n_buckets + 1, empty=float(y.mean()))[met]
 
