@@ -110,7 +110,7 @@ def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, sc
     with monkeypatch.context() as patch:
         patch.setattr(Workers, "summed", summed)
         assert run(capsys, *words, "--cluster", scheduler, "--no-progress")[0] == 130
-    assert passes == ["_Search"]
+    assert passes == ["_ModelSearch"]
     assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "checking", "choosing"}
     assert run(capsys, *words)[0] == 0
     assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()

@@ -53,7 +53,7 @@ def test_every_kernel_has_the_bits_of_the_reference(m, s, d, k, bfloat16, n_thre
     rng = np.random.default_rng(seed)
     held, X = arrays(rng, s, d, k), inputs(rng, m, d, bfloat16)
     before = [array.copy() for array in (*held, X)]
-    expected = answers(reference.ReferenceScreen(*held, 1e-3), X, s, 1)
+    expected = answers(reference.Screen(*held, 1e-3), X, s, 1)
     for found, expectation in zip(answers(screen(*held, 1e-3), X, s, n_threads), expected, strict=True):
         np.testing.assert_array_equal(found, expectation)
     mask, counts, bounds, _ = expected
@@ -115,6 +115,6 @@ def test_bfloat16_inputs_are_the_float32_that_they_stand_for():
 
 
 def test_the_kernel_is_that_which_was_chosen():
-    assert isinstance(screen(*arrays(np.random.default_rng(8), 2, 3, 1), 0.0), reference.ReferenceScreen) == (
+    assert isinstance(screen(*arrays(np.random.default_rng(8), 2, 3, 1), 0.0), reference.Screen) == (
         kernels.backend() == "reference"
     )
