@@ -10,7 +10,8 @@ from sphinx.application import Sphinx
 
 import sparsact
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]  # the scripts here, and `benchmarks`
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `benchmarks`
+sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
