@@ -5,7 +5,7 @@ import json
 from sparsact.cli import main
 
 
-def run(capsys, *words):
+def run(capsys, *words, main=main):
     status = main([str(word) for word in words])
     told = capsys.readouterr()
     return status, told.out, told.err

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import commands
 import pytest
 
 from benchmarks.__main__ import main
@@ -21,10 +23,7 @@ PACKAGE = ROOT / "benchmarks"
 SHARED = {"__init__", "__main__", "registry", "running", "harness", "figures", "opponents", "regressors"}
 
 
-def run(capsys, *words):
-    status = main([str(word) for word in words])
-    told = capsys.readouterr()
-    return status, told.out, told.err
+run = partial(commands.run, main=main)
 
 
 def test_every_module_that_measures_is_listed():

@@ -50,7 +50,7 @@ def bounded(
     time_limit: float,
     rng: np.random.Generator,
 ) -> ActivityBounds:
-    """ActivityBounds on the most active units, equal unless the time ran out or ties could not be told apart.
+    """Bounds on the most active units, equal unless the time ran out or ties could not be told apart.
 
     The search for a witness and the conflicts come first; HiGHS has what they leave of the time.
     """

@@ -90,7 +90,7 @@ def blocks_of(
 
     Parameters
     ----------
-    found : list of Candidate
+    found : list of TracedCall
     readers : list of Expression
         Values that the model reads otherwise than number by number.
     shown : iterable of (str, Expression)

@@ -28,15 +28,15 @@ class ModelComparison:
         Numbers averaged: tokens of a language model.
     dense_loss, sparse_loss : float
         Means over all of them.
-    loss_change : Estimate
+    loss_change : QualityEstimate
         Sparse minus dense.
     dense_perplexity, sparse_perplexity : float
         exp of the mean losses.
-    perplexity_ratio : Estimate
+    perplexity_ratio : QualityEstimate
         Sparse over dense, exp of the change.
     largest_difference : float
         Of any number of the outputs.
-    agreement : Estimate
+    agreement : QualityEstimate
         Share of places at which the largest entry of the last axis is the same one.
     """
 
@@ -71,7 +71,7 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
 
     Returns
     -------
-    comparison : Comparison
+    comparison : ModelComparison
         Standard errors count cases, not tokens: those of one text depend on each other.
 
     Raises

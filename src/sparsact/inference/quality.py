@@ -28,17 +28,17 @@ class Quality:
     ----------
     rows : int
         Rows measured.
-    recall : Estimate or None
+    recall : QualityEstimate or None
         Mean of :math:`|P \cap A| / |A|` over the rows with a unit on. None where the activation has no exact zeros.
-    precision : Estimate or None
+    precision : QualityEstimate or None
         :math:`\sum |P \cap A| / \sum |P|`; likewise.
-    energy : Estimate
+    energy : QualityEstimate
         Share of the activations' energy that is kept, :math:`\sum \|h_P\|^2 / \sum \|h\|^2`.
-    density : Estimate
+    density : QualityEstimate
         Mean share of units that are predicted, :math:`|P| / s`.
-    active : Estimate or None
+    active : QualityEstimate or None
         Mean share of units that are truly on, :math:`|A| / s`.
-    output_error : Estimate
+    output_error : QualityEstimate
         :math:`\sqrt{\sum \|V h_P - V h\|^2 / \sum \|V h\|^2}`, the block's relative error without the bias of V.
     """
 

@@ -80,7 +80,7 @@ class Predictor:
         Which rows served what.
     target : dict
         What was asked for: ``{"recall": 0.99}``.
-    effect : Comparison or None
+    effect : ModelComparison or None
         On the whole model, of this predictor alone: the change of loss and of perplexity, where a loss was given to
         :func:`sparsact.inference.predictors.calibrate_blocks`.
     """

@@ -65,7 +65,7 @@ class Solution:
 
     Attributes
     ----------
-    polynomial : Polynomial
+    polynomial : FittedPolynomial
         The fitted coefficients.
     solver, reason : str
         The route, and one sentence on why.

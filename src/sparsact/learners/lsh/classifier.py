@@ -41,7 +41,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Choose the hash functions and learn the rows, with labels (m,) of any kind."""
         self._validate_params()
-        self._learn(X, y, None, sample_weight, anew=True, streaming=False)
+        self._learn(X, y, None, sample_weight, restart=True, streaming=False)
 
     @transaction
     def partial_fit(
@@ -51,7 +51,7 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        self._learn(X, y, classes, sample_weight, anew=fresh, streaming=True)
+        self._learn(X, y, classes, sample_weight, restart=fresh, streaming=True)
 
     @transaction
     def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
@@ -88,17 +88,17 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, anew: bool, streaming: bool) -> None:
-        rows, labels, weights = self._checked(X, y, sample_weight, reset=anew)
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, streaming: bool) -> None:
+        rows, labels, weights = self._checked(X, y, sample_weight, reset=restart)
         check_classification_targets(labels)
-        if anew:
+        if restart:
             self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
             if not len(self.classes_):
                 raise ValueError("`classes` is empty; list every label that will come.")
         else:
             check_classes(classes, self.classes_)
         Y = self._indicators(labels)
-        self._receive(rows, Y, weights, anew=anew, streaming=streaming)
+        self._receive(rows, Y, weights, restart=restart, streaming=streaming)
 
     def _indicators(self, labels: NDArray[Any]) -> Array:
         places = np.searchsorted(self.classes_, labels)

@@ -111,9 +111,9 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._forget_solution()
 
     @blas_threads(0)  # products of rows and a few directions: memory is what they wait for
-    def _receive(self, X: Array, Y: Array, weights: Array, *, anew: bool, streaming: bool) -> None:
+    def _receive(self, X: Array, Y: Array, weights: Array, *, restart: bool, streaming: bool) -> None:
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
-        if anew:
+        if restart:
             self._begin(X, Y, weights)
             self._first_rows = [(X, Y, weights)] if streaming and len(X) < ENOUGH_FOR_LAYOUT else []
             self._n_laid_out = len(X)
@@ -158,7 +158,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         if "table_" in self.__dict__ and self.table_.forgets_rows:
             raise ValueError(
                 "the model remembers no rows, so none can be removed: it was saved with statistic=False, begun by "
-                "blank(remember_rows=False), or learned in parts; fit anew, and save with statistic=True."
+                "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
             )
 
     def _check_mergeable(self, other: Any) -> None:

@@ -106,7 +106,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
             Weights of the rows, not negative; rows of weight zero are left out.
         """
         self._validate_params()
-        self._learn(X, y, sample_weight, anew=True, streaming=False)
+        self._learn(X, y, sample_weight, restart=True, streaming=False)
 
     @transaction
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
@@ -118,7 +118,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         fresh = "table_" not in self.__dict__
         if fresh:
             self._validate_params()
-        self._learn(X, y, sample_weight, anew=fresh, streaming=True)
+        self._learn(X, y, sample_weight, restart=fresh, streaming=True)
 
     @transaction
     def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
@@ -173,10 +173,10 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         return tags
 
     def _learn(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, anew: bool, streaming: bool
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, restart: bool, streaming: bool
     ) -> None:
-        rows, Y, weights = self._door(X, y, sample_weight, reset=anew)
-        self._receive(rows, Y, weights, anew=anew, streaming=streaming)
+        rows, Y, weights = self._door(X, y, sample_weight, reset=restart)
+        self._receive(rows, Y, weights, restart=restart, streaming=streaming)
 
     def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)

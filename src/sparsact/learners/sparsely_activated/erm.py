@@ -42,7 +42,7 @@ class ERMCandidate:
 
     Attributes
     ----------
-    units : Units
+    units : GateUnits
         The network, over the design of the sample.
     origin : str
         How it was found.
@@ -68,11 +68,11 @@ class Minimisation:
 
     Parameters
     ----------
-    sample : Sample
+    sample : TrainingSample
         The rows.
     bounds : Bounds
         Of the class, and of the search.
-    limits : Limits
+    limits : NormLimits
         The scale of the class.
     rng : numpy.random.Generator
         Of the restarts.

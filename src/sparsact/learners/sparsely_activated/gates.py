@@ -60,7 +60,7 @@ def units_of(trees: Iterable[Node], sample: TrainingSample, *, everywhere: bool 
     ----------
     trees : iterable of Node
         The trees.
-    sample : Sample
+    sample : TrainingSample
         The rows that they were fitted to.
     everywhere : bool, default=True
         Gates close on the whole ``box`` of the sample. Otherwise on its rows, which smaller gates may do: that keeps

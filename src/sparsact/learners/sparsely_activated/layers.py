@@ -28,7 +28,7 @@ def forest(
 
     Parameters
     ----------
-    sample : Sample
+    sample : TrainingSample
         The rows.
     n_layers, n_units : int
         Number of trees; the most units of all of them.

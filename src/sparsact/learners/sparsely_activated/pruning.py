@@ -58,7 +58,7 @@ def prune(sample: TrainingSample, root: Node, n_units: int, beside: float = 0.0)
 
     Parameters
     ----------
-    sample : Sample
+    sample : TrainingSample
         The rows that it was grown on.
     root : Node
         The tree.

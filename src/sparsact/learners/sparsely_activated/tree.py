@@ -55,7 +55,7 @@ def grow(sample: TrainingSample, n_leaves: int, first: int | None = None, *, ben
 
     Parameters
     ----------
-    sample : Sample
+    sample : TrainingSample
         The rows.
     n_leaves : int
         The most leaves.
