@@ -26,8 +26,9 @@ NUMBERS = (
 )
 UNIFORM = "The rows are every combination of bits, equally often, so the parts add up to the variance."
 ADDED = (
-    "What each degree adds to the R² of the lower ones on rows that were not seen. The squares of the coefficients are "
-    "shares of the variance only where every combination of bits is equally frequent, which these rows are not."
+    "What each degree adds to the R² of the lower ones on rows that were not seen; bars: 95 % intervals. The squares "
+    "of the coefficients are shares of the variance only where every combination of bits is equally frequent, which "
+    "these rows are not."
 )
 COLUMNS = (
     "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "

@@ -35,5 +35,5 @@ def plot(frame: Frame) -> Figure:
     axes.set_xlim(min(degree) - 0.6, max(degree) + 0.6)
     axes.grid(visible=True, axis="y")
     axes.set_xlabel("degree and what it adds")
-    axes.set_ylabel("held-out R² added (bar: 95 % interval)")
+    axes.set_ylabel("held-out R² added")
     return drawing
