@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact.cli import run as run_command
-from sparsact.cli.plain_help import PlainCommand
+from sparsact.cli.app import PlainCommand
 
 if TYPE_CHECKING:
     from benchmarks.registry import Benchmark

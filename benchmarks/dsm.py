@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.figures import Figure, options, report
 from benchmarks.harness import interleaved
 from sparsact import DSMRegressor
-from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
+from sparsact.learners.dsm.training import RMSProp, TopLayer
 
 D, WIDTH, ACTIVE, BATCH, RATE = 8, 1024, 256, 32, 1e-5
 

@@ -27,8 +27,8 @@ from torch import Tensor
 from benchmarks.figures import Figure, options, report
 from benchmarks.harness import interleaved
 from sparsact.inference.block import Activation
+from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.predictors import Predictor, calibrate
-from sparsact.inference.weights import BlockWeights
 
 DIMENSION = 24
 SETTINGS: dict[str, list[dict[str, Any]]] = {

@@ -37,7 +37,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from sparsact import kernels
-from sparsact.inference.screen import Screen
+from sparsact.inference.certified_screen import Screen
 
 COLD_BYTES = 1.5e9  # of copies of the weights, at least
 ACTIVE = 0.03

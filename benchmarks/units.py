@@ -27,7 +27,7 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import Halfspace, Neuron, Spectrum
-from sparsact.fourier.units import Unit
+from sparsact.fourier.halfspaces import Unit
 from sparsact.hypercube import points
 
 SIZE, QUICK = (2_000, 10), (200, 6)

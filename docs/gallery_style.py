@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from cycler import cycler
 
-from sparsact.reports.style import COLOURS, STYLE
+from sparsact.reports.figure import COLOURS, STYLE
 
 ORDER = (
     "plot_landscape.py",

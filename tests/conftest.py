@@ -19,4 +19,4 @@ settings.load_profile("sparsact")
 @pytest.fixture
 def unrendered(monkeypatch):
     """Figures of pages are plotted, but not rendered, which takes longest: for tests of all else on a page."""
-    monkeypatch.setattr("sparsact.reports.display.to_svg", lambda figure: '<svg viewBox="0 0 1 1"></svg>')
+    monkeypatch.setattr("sparsact.reports.figure.to_svg", lambda figure: '<svg viewBox="0 0 1 1"></svg>')

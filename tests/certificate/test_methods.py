@@ -9,10 +9,10 @@ from random_networks import KINDS, random_network
 
 import sparsact
 from sparsact import kernels
-from sparsact.certificate import enumeration, sweep, thresholds
+from sparsact.certificate import sweep, thresholds
 from sparsact.certificate.inputs import Inputs
-from sparsact.certificate.methods import COMPARISONS
-from sparsact.certificate.orbits import Orbits
+from sparsact.certificate.most_active import COMPARISONS
+from sparsact.certificate.symmetry import Orbits
 from sparsact.constructions import indexing, parity
 from sparsact.hypercube import points
 from sparsact.lift import Lift
@@ -159,8 +159,8 @@ def test_a_network_is_not_changed_and_the_global_generator_is_left_alone():
 def test_doubt_that_is_too_much_to_settle_is_told(kind, monkeypatch):
     """With next to no work allowed, bounds still hold the truth, and the certificate says what is left open."""
     monkeypatch.setattr(sweep, "SETTLED_AT_MOST", 2)
-    monkeypatch.setattr(enumeration, "SWEEP_AT_MOST", 0)
-    monkeypatch.setattr(enumeration, "SWEEP_GLADLY", 0)
+    monkeypatch.setattr(sweep, "SWEEP_AT_MOST", 0)
+    monkeypatch.setattr(sweep, "SWEEP_GLADLY", 0)
     monkeypatch.setattr(thresholds, "MOST_VALUES", 1)
     rng = np.random.default_rng(17)
     doubts = set()

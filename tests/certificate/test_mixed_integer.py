@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from random_networks import KINDS, random_network
 
-from sparsact.certificate import mixed_integer, program
-from sparsact.certificate.conflicts import clique_cover, conflicts
+from sparsact.certificate import milp
 from sparsact.certificate.inputs import Inputs
-from sparsact.certificate.orbits import Orbits
-from sparsact.certificate.rows import scaled_rows
-from sparsact.certificate.thresholds import nearest_values, separated
+from sparsact.certificate.milp import clique_cover, conflicts
+from sparsact.certificate.symmetry import Orbits
+from sparsact.certificate.thresholds import nearest_values, scaled_rows, separated
 from sparsact.constructions import indexing, parity
 from sparsact.exact_sign import exact_signs, two_parts
 from sparsact.hypercube import points
@@ -41,8 +40,8 @@ def test_a_short_time_leaves_an_honest_interval(time_limit):
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_search_and_conflicts_the_solver_finds_the_same(kind, monkeypatch):
     """HiGHS alone, from no witness and the trivial bound."""
-    monkeypatch.setattr(mixed_integer, "searched_witness", lambda *_, **__: (0, None))
-    monkeypatch.setattr(mixed_integer, "clique_cover", lambda conflict: [np.array([j]) for j in range(len(conflict))])
+    monkeypatch.setattr(milp, "searched_witness", lambda *_, **__: (0, None))
+    monkeypatch.setattr(milp, "clique_cover", lambda conflict: [np.array([j]) for j in range(len(conflict))])
     rng = np.random.default_rng(6)
     for n, s in ((5, 4), (7, 6)):
         network = random_network(kind, s, n, rng)
@@ -161,10 +160,10 @@ def test_an_interrupt_ends_the_solver_at_once(monkeypatch):
         running.wait()
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(program, "milp", solver)
+    monkeypatch.setattr(milp, "milp", solver)
     Thread(target=interrupt, daemon=True).start()
     network = random_network("reals", 12, 11, np.random.default_rng(2))
-    monkeypatch.setattr(mixed_integer, "searched_witness", lambda *_, **__: (0, None))
+    monkeypatch.setattr(milp, "searched_witness", lambda *_, **__: (0, None))
     with pytest.raises(KeyboardInterrupt):
         network.certify("milp", time_limit=100)
     let_go.set()
@@ -174,7 +173,7 @@ def test_an_error_of_the_solver_is_raised(monkeypatch):
     def solver(*_, **__):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(program, "milp", solver)
-    monkeypatch.setattr(mixed_integer, "searched_witness", lambda *_, **__: (0, None))
+    monkeypatch.setattr(milp, "milp", solver)
+    monkeypatch.setattr(milp, "searched_witness", lambda *_, **__: (0, None))
     with pytest.raises(MemoryError, match="no room"):
         random_network("reals", 12, 11, np.random.default_rng(2)).certify("milp")

@@ -7,7 +7,7 @@ from scipy.optimize import LinearConstraint
 from scipy.stats import binom
 
 from sparsact.certificate import Certificate
-from sparsact.certificate.sampled import clopper_pearson
+from sparsact.certificate.sampling import clopper_pearson
 from sparsact.constructions import indexing, parity
 from sparsact.hypercube import points
 from sparsact.lift import Lift

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sparsact.cli.fitting.choice import degrees_to_try, wish
+from sparsact.cli.fitting.choose import degrees_to_try, wish
 from sparsact.cli.fitting.folds import learn, merged
 from sparsact.datasets import open_table
 from sparsact.learners import LowDegreeRegressor

@@ -292,7 +292,7 @@ def test_help_shows_no_value_after_a_flag(capsys):
 
 
 def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
-    monkeypatch.setattr("sparsact.cli.plain_help.PlainGroup.get_command", lambda *_: None)
+    monkeypatch.setattr("sparsact.cli.app.PlainGroup.get_command", lambda *_: None)
     status, _, err = run(capsys, "reproduce", "--list")
     assert status == 2
     assert "part of sparsact-papers, not installed here: pip install sparsact-papers, or ./papers of a checkout." in err

@@ -13,10 +13,10 @@ from commands import fit_json, run
 import sparsact
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.cli import main
-from sparsact.cli.fitting.choice import wish
-from sparsact.cli.fitting.hash_tables import laid_out, learned, measured, rows_of_fold
-from sparsact.cli.fitting.layout_findings import standardised_weights, tried
-from sparsact.cli.fitting.rows import RowSample
+from sparsact.cli.fitting.choose import wish
+from sparsact.cli.fitting.explain import standardised_weights, tried
+from sparsact.cli.fitting.folds import RowSample
+from sparsact.cli.fitting.held_out import laid_out, learned, measured, rows_of_fold
 from sparsact.datasets import open_table
 
 N = 901

@@ -15,7 +15,7 @@ import pytest
 from commands import run
 
 from sparsact import storage
-from sparsact.cli.fitting import rows as sampled
+from sparsact.cli.fitting import folds as sampled
 from sparsact.datasets.parts import Parts
 
 SIZES = (61, 97, 23, 150)
@@ -218,7 +218,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
 
 KILLED = """
 import os, random, signal, sys, time
-import sparsact.cli.fitting.work, sparsact.cli.fitting.begin, sparsact.datasets.tables, pyarrow.csv
+import sparsact.cli.fitting.work, sparsact.cli.fitting.work, sparsact.datasets.tables, pyarrow.csv
 from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsact.datasets import encoded_table, open_table
-from sparsact.datasets.suspects import FirstRows, suspicions
+from sparsact.datasets.related_columns import FirstRows, suspicions
 
 M = 120
 RNG = np.random.default_rng(8)

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact.datasets import open_table
-from sparsact.datasets.parts import Parts
-from sparsact.datasets.pieces import MOST_PIECES, piece_name, pieces
+from sparsact.datasets.parts import MOST_PIECES, Parts, piece_name, pieces
 from sparsact.datasets.sources import ParquetSource, open_source
 
 

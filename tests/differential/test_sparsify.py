@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import densify, sparsify
-from sparsact.inference.linears import SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import SparseDown, SparseLinear, SwitchLinear
 
 MODELS = {"plain": plain, "squared": squared, "jump": jump, "gated": gated, "gated, up first": gated_up_first}
 BY_NAME = pytest.mark.parametrize("make", [pytest.param(plain, marks=pytest.mark.slow), gated])

@@ -16,8 +16,8 @@ from sklearn.linear_model import Ridge
 
 from sparsact import DSMRegressor, LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor, SparselyActivatedRegressor
 from sparsact.distributed import fit
-from sparsact.distributed.readers import ArrayReader
-from sparsact.distributed.work import Lesson, Task, joined, learned
+from sparsact.distributed.engine import Lesson, Task, joined, learned
+from sparsact.distributed.partitions import ArrayReader
 from sparsact.learners.lsh import room
 
 X, Y, _ = table(EXACT["rows"], m=90)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsact.learners.dsm.rmsprop import RMSProp
+from sparsact.learners.dsm.training import RMSProp
 from sparsact_papers.experiments import bucket_scalars
 from sparsact_papers.experiments.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 

@@ -6,8 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from sparsact.reports.frame import n_rows, rows
-from sparsact.reports.style import to_svg
+from sparsact.reports.figure import n_rows, rows, to_svg
 from sparsact_papers.experiments import Outcome, Rows, Scale, measure
 from sparsact_papers.reports.chart import Chart
 

@@ -6,8 +6,7 @@ import time
 import pytest
 from reproduced import rows_of
 
-from sparsact.reports.display import Display
-from sparsact.reports.frame import n_rows
+from sparsact.reports.figure import Display, n_rows
 from sparsact_papers.experiments import Findings, Outcome, Rows, Scale, Store, collect, experiments, measure
 from sparsact_papers.reports.reproduction import PAPERS, charts
 

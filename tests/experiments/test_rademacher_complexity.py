@@ -5,7 +5,7 @@ import pytest
 
 from sparsact.hypercube import points
 from sparsact.rademacher import exact_complexity
-from sparsact.rademacher.units import Units
+from sparsact.rademacher.exact import Units
 from sparsact_papers.experiments import Outcome, Row, Rows, Scale
 from sparsact_papers.experiments.paper_a.rademacher_complexity import EXPERIMENT, measure
 from sparsact_papers.experiments.paper_a.rademacher_verdicts import (

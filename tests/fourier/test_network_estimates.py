@@ -20,7 +20,7 @@ from sparsact.fourier import (
     estimate_influences,
     estimate_noise_sensitivity,
     estimate_within,
-    neighbours,
+    monte_carlo,
 )
 
 N = 9
@@ -90,7 +90,7 @@ def test_updates_along_flipped_columns_are_values_anew(net):
     flipped = rng.random(X.shape) < 0.2
     expected = net(X) - net(np.where(flipped, -X, X))
     for share in (0.01, 0.5):
-        np.testing.assert_allclose(neighbours.changes(net, share)(X, flipped), expected, atol=1e-12)
+        np.testing.assert_allclose(monte_carlo.changes(net, share)(X, flipped), expected, atol=1e-12)
 
 
 def test_ten_thousand_coordinates():

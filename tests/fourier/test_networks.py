@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import Halfspace, Neuron, Spectrum, networks
-from sparsact.fourier.dense import DenseCoefficients
-from sparsact.fourier.sparse import SparseCoefficients
+from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
 from sparsact.hypercube import points
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from sparsact import kernels
 from sparsact.hardness import InconsistentLabelsError, solve_binary, solve_modulo
-from sparsact.hardness.binary_elimination import reduce_rows
+from sparsact.hardness.elimination import reduce_rows
 from sparsact.kernels import dispatch
 from sparsact.kernels.reference.packed import packed_rows, unpacked_rows
 

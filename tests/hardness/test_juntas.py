@@ -11,7 +11,7 @@ from sparsact import kernels
 from sparsact.fourier import Spectrum
 from sparsact.hardness import InconsistentLabelsError, junta_samples, learn_junta
 from sparsact.hardness.junta_search import Work, balanced_order
-from sparsact.hardness.learned_junta import tabulated
+from sparsact.hardness.juntas import tabulated
 from sparsact.hypercube import points
 from sparsact.kernels import dispatch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sparsact import storage
-from sparsact.cli.model_inputs import batches_in
+from sparsact.cli.model_files import batches_in
 from sparsact_papers.experiments import Row
 from sparsact_papers.experiments.store import Store
 from sparsact_papers.experiments.task import Task

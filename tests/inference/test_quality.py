@@ -7,8 +7,7 @@ import pytest
 import torch
 from blocks_planted import D, S, block, gelu, inputs
 
-from sparsact.inference.estimate import QualityEstimate
-from sparsact.inference.quality import Quality
+from sparsact.inference.quality import Quality, QualityEstimate
 
 
 @dataclass

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 from sparsact import kernels  # noqa: E402
-from sparsact.inference.screen import Screen  # noqa: E402
+from sparsact.inference.certified_screen import Screen  # noqa: E402
 
 properties = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LARGEST, TINY = 3.4e38, 1.4e-45

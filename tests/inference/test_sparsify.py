@@ -14,7 +14,7 @@ from sparse_models import PLAIN, gated, gated_up_first, jump, language_like, pla
 from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SwitchLinear
 from sparsact.inference.speed import speed
 
 EXACT = {
@@ -83,9 +83,9 @@ class dense_calls:  # noqa: N801 # reads as words
     """Lists the dense products of sparse layers while it lasts."""
 
     def __enter__(self):
-        from sparsact.inference import linears
+        from sparsact.inference import sparse_linear
 
-        self.module, self.calls, self.real = linears, [], linears.F.linear
+        self.module, self.calls, self.real = sparse_linear, [], sparse_linear.F.linear
 
         class Counting:
             @staticmethod
@@ -93,7 +93,7 @@ class dense_calls:  # noqa: N801 # reads as words
                 self.calls.append(arguments)
                 return self.real(*arguments)
 
-        linears.F = Counting
+        sparse_linear.F = Counting
         return self.calls
 
     def __exit__(self, *problem):
@@ -385,7 +385,7 @@ def test_the_plan_tells_which_of_the_calls_shown_were_sparse():
 
 def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
     """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
-    from sparsact.inference.timing import Times
+    from sparsact.inference.autotune import Times
 
     monkeypatch.setattr(Times, "pays", lambda self, method, block, gain: self.rows[block] == 1)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices

@@ -18,9 +18,9 @@ from torch.nn.utils import prune
 from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
-from sparsact.inference.settings import Applicability, Replacement
-from sparsact.inference.timing import Times, take
+from sparsact.inference.apply import Applicability, Replacement
+from sparsact.inference.autotune import Times, take
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SwitchLinear
 
 MAKES = [plain, gated, gated_up_first]
 METHODS = ["exact", "certified"]
@@ -339,7 +339,7 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
             super().put_on(model)
             raise KeyboardInterrupt
 
-    from sparsact.inference.settings import exact
+    from sparsact.inference.apply import exact
 
     setting = exact(model, block, Applicability())
     with pytest.raises(KeyboardInterrupt):

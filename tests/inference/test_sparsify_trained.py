@@ -10,9 +10,9 @@ from inference.test_sparsify import classes
 from torch import nn
 
 from sparsact.inference import Screen, densify, find_blocks, measure, plan_of, sparsify
-from sparsact.inference.inputs import evaluating
-from sparsact.inference.linears import SparseDown
+from sparsact.inference.batches import evaluating
 from sparsact.inference.predictors import collect_inputs
+from sparsact.inference.sparse_linear import SparseDown
 from sparsact.inference.training import ActivationPenalty
 from sparsact_papers.data import load_tinyshakespeare
 from sparsact_papers.training import CharacterText, Recipe, evaluation, train

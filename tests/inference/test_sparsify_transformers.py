@@ -13,7 +13,7 @@ import torch
 from inference.test_sparsify import classes, dense_calls
 
 from sparsact.inference import densify, plan_of, sparsify
-from sparsact.inference.linears import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SwitchLinear
 
 transformers = pytest.importorskip("transformers")
 

@@ -11,7 +11,7 @@ from inference.zoo import Case, Written, X, cases
 from torch import nn
 
 from sparsact.inference import find_blocks
-from sparsact.inference.inputs import call
+from sparsact.inference.batches import call
 
 CASES = list(cases())
 

@@ -135,7 +135,7 @@ def traced(call, place=None):
 @pytest.mark.parametrize(("name", "update", "asked"), CASES)
 def test_an_interrupt_leaves_all_or_nothing(name, update, asked, monkeypatch):
     """Asked: the model has answered before the update, so that its table stays with the predictor."""
-    monkeypatch.setattr("sparsact.learners.lsh.table.ROWS_AT_ONCE", 7)  # tables are changed in several steps
+    monkeypatch.setattr("sparsact.learners.lsh.bucket_table.ROWS_AT_ONCE", 7)  # tables are changed in several steps
     change, start = updates(name)[update], begun(name)
     if asked:
         start.predict(MODELS[name][1][:2])
@@ -176,7 +176,7 @@ def test_an_interrupt_while_the_solution_is_found(name):
 def test_an_error_half_way_leaves_nothing(name, failing, monkeypatch):
     """The memory that runs out in the call of that number of what each update needs several times."""
     places = {
-        "buckets": ("sparsact.learners.lsh.table.buckets.accumulate", 7),
+        "buckets": ("sparsact.learners.lsh.bucket_table.buckets.accumulate", 7),
         "cells": ("sparsact.learners.exact_sum.ExactSum.merge", 0),
         "ridge": ("sparsact.learners.dsm.regressor.add_rows", 0),
         "folds": ("sparsact.learners.exact_sum.ExactSum.add", 0),
@@ -186,7 +186,7 @@ def test_an_error_half_way_leaves_nothing(name, failing, monkeypatch):
     target, rows_at_once = places[name]
     owner, _, function = target.rpartition(".")
     if rows_at_once:
-        monkeypatch.setattr("sparsact.learners.lsh.table.ROWS_AT_ONCE", rows_at_once)
+        monkeypatch.setattr("sparsact.learners.lsh.bucket_table.ROWS_AT_ONCE", rows_at_once)
 
     def short(original):
         def run(*args, **kwargs):

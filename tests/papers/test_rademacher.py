@@ -12,8 +12,7 @@ from scipy.linalg import hadamard
 from sparsact.fourier import Estimate
 from sparsact.hypercube import points
 from sparsact.rademacher import compare, exact_complexity, lower_complexity, orthogonal_network
-from sparsact.rademacher.exact import exact_maxima
-from sparsact.rademacher.units import Units
+from sparsact.rademacher.exact import Units, exact_maxima
 
 CUBE = points(3).astype(float)
 SIZES = range(1, 9)

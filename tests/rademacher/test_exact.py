@@ -13,8 +13,7 @@ from scipy.linalg import hadamard
 from sparsact.hypercube import points
 from sparsact.rademacher import exact_complexity
 from sparsact.rademacher.dichotomies import dichotomies
-from sparsact.rademacher.packing import packings
-from sparsact.rademacher.units import Units
+from sparsact.rademacher.exact import Units, packings
 
 SQUARE = points(2).astype(float)
 CUBE = points(3).astype(float)

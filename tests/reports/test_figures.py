@@ -2,6 +2,7 @@ import pytest
 from summaries import classes, summary, tables
 
 from sparsact.reports import Spread
+from sparsact.reports.figure import n_rows
 from sparsact.reports.figures import (
     bucket_load,
     columns,
@@ -15,7 +16,6 @@ from sparsact.reports.figures import (
     scores,
     weights,
 )
-from sparsact.reports.frame import n_rows
 
 FRAMES = [
     (scores, lambda: scores.frame({"chosen": Spread((0.8, 0.9)), "linear": Spread((0.1, 0.2))})),

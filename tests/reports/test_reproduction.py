@@ -5,7 +5,7 @@ import pytest
 from markupsafe import escape
 from reproduced import HOSTILE, MEASURED, PAGE_PARTS
 
-from sparsact.reports.frame import rows
+from sparsact.reports.figure import rows
 from sparsact_papers.experiments import Outcome
 from sparsact_papers.reports.reproduction import charts, render, write
 

@@ -7,7 +7,6 @@ Where a paper's text needs mending, the function follows the mended statement an
 
 from sparsact.bounds.activity import sensitivity_certificate, sensitivity_from_activity
 from sparsact.bounds.buckets import ball_within_bucket, bucket_count, bucket_count_of_cuts, bucket_diameter
-from sparsact.bounds.confidence import upper_confidence_bound
 from sparsact.bounds.degree import SufficientDegree, degree_for
 from sparsact.bounds.hardness import (
     NetworkSize,
@@ -53,6 +52,7 @@ from sparsact.bounds.lipschitz import (
     table_samples,
     table_size,
 )
+from sparsact.bounds.measured import upper_confidence_bound
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
     general_samples_explicit,

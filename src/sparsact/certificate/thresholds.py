@@ -1,13 +1,9 @@
-r"""Ties told apart: the pre-activations of a unit that are nearest to 0 on either side, listed without rounding.
-
-A unit whose weights have few distinct magnitudes takes few values on the cube. Between the least value above 0 and the
-most that is not, any threshold decides the same points; one halfway decides them in spite of rounding. So networks with
-weights such as 0.1 or 1 / sqrt(3) are decided as fast as those with integers, ties and all.
-"""
+"""Pre-activations nearest to 0, listed without rounding, and rows scaled for a solver with tolerances."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -20,6 +16,7 @@ from sparsact.kernels.networks import ROUNDING_STEPS
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
+
 
 MOST_VALUES = 2**14
 MOST_DIGITS = 1000  # of the sums, in binary, and of their size: beyond, a listed value may be no float64
@@ -72,3 +69,40 @@ def _in_steps(x: float, step: int) -> int:
     """The integer ``x / 2**step``."""
     numerator, denominator = float(x).as_integer_ratio()
     return (numerator << -step) // denominator if step < 0 else numerator >> step
+
+
+WHOLE_AT_MOST = 18  # log2 of the steps in a whole row: times 1e-6 it must stay below 1
+FINE = 10  # log2 of the sum of magnitudes in a fine row
+DROPPED = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintRows:
+    """Scaled rows: where a row is met, ``weights @ v - b >= threshold``; ``error`` bounds how far that is off."""
+
+    weights: NDArray[np.float64]  # (q, F)
+    b: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    error: NDArray[np.float64]
+
+
+def scaled_rows(
+    reduced: NDArray[np.float64], counts: NDArray[np.int64], W: Weights, b: NDArray[np.float64], *, strict: bool
+) -> ConstraintRows:
+    """Rows over the features of a reduction, each scaled by a power of two of its own, which rounds nothing.
+
+    ``reduced`` (q, F) and ``counts`` (F,) are the reduction of ``W`` (q, n). A row is met where its value is above
+    ``b`` (``strict``) or at least ``b``.
+    """
+    lowest, span = grids(W, b)
+    whole = span - lowest <= WHOLE_AT_MOST
+    shift = np.where(whole, -lowest, FINE - span)
+    weights, b_scaled = np.ldexp(reduced, shift[:, None]), np.ldexp(b, shift)
+    rounding = 8 * (W.shape[1] + 4) * np.finfo(np.float64).eps * 2.0**FINE  # features are sums: they may have rounded
+    error = np.where(whole, 0.0, rounding)
+    small = (np.abs(weights) < DROPPED) & ~whole[:, None]
+    error += np.where(small, np.abs(weights), 0.0) @ counts
+    threshold = np.full(len(b), float(strict))
+    fine = np.flatnonzero(~whole)
+    threshold[fine] = np.ldexp(nearest_values(W[fine], b[fine], strict=strict)[0], shift[fine])
+    return ConstraintRows(np.where(small, 0.0, weights), b_scaled, threshold - error, error)

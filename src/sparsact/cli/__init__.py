@@ -41,8 +41,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None) -> int:
     """Exit status of an application of this name, with the errors and signals of ``sparsact``."""
-    from sparsact.cli.stopped import Stopped
-    from sparsact.cli.terminal import shown
+    from sparsact.cli.terminal import Stopped, shown
 
     _open_streams()
     words = list(sys.argv[1:] if args is None else args)

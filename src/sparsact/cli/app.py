@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
 from sparsact.cli.fit import fit
-from sparsact.cli.inspect_model import inspect_model
+from sparsact.cli.inspect import inspect_model
 from sparsact.cli.measure import measure
-from sparsact.cli.plain_help import PlainCommand, PlainGroup
 from sparsact.cli.predict import predict
 from sparsact.cli.sparsify import sparsify
+
+ELSEWHERE = {"reproduce": ("sparsact-papers", "papers")}  # commands of other packages: (package, folder)
+
+
+class PlainCommand(TyperCommand):
+    """A command whose flags have nothing after them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters, ``--help`` among them."""
+        return without_types(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """A group whose flags have nothing after them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its parameters, ``--help`` among them."""
+        return without_types(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names; an ImportError where its package is not installed."""
+        if args[0] in ELSEWHERE and self.get_command(ctx, args[0]) is None:
+            package, folder = ELSEWHERE[args[0]]
+            raise ImportError(
+                f"`sparsact {args[0]}` is part of {package}, not installed here: pip install {package}, "
+                f"or ./{folder} of a checkout."
+            )
+        return super().resolve_command(ctx, args)
+
+
+def without_types(params: list[Any]) -> list[Any]:
+    """The same parameters, flags without a word for their value."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
+
 
 app = typer.Typer(
     name="sparsact",

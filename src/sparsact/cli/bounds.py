@@ -50,7 +50,7 @@ def bounds(
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """
-    from sparsact.cli.model_file import read_network
+    from sparsact.cli.model_files import read_network
 
     known: dict[str, float | None] = {"n": n, "s": s, "k": k, "W": W, "B": B, "epsilon": epsilon, "delta": delta}
     parameters = {name: value for name, value in (known | {"rho": rho}).items() if value is not None}

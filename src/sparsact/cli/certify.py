@@ -48,7 +48,7 @@ def certify(
 
     Example: sparsact certify network.sparsact --time-limit 20
     """
-    from sparsact.cli.model_file import read_network
+    from sparsact.cli.model_files import read_network
 
     loaded = read_network(network)
     if samples is None and (at_most is not None or method == "sampled"):

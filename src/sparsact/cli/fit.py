@@ -141,8 +141,8 @@ def fit(
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
-    from sparsact.cli.fitting.choice import wish
-    from sparsact.cli.progress import stages
+    from sparsact.cli.fitting.choose import wish
+    from sparsact.cli.terminal import stages
     from sparsact.datasets.parts import Parts, files
     from sparsact.datasets.table_survey import TableSurvey
     from sparsact.datasets.tables import BATCH_ROWS
@@ -165,7 +165,7 @@ def fit(
         task=task.value,
         strict=strict,
     )
-    from sparsact.cli.fitting.begin import look_through, resumption  # what loads slowly, after what may be told before
+    from sparsact.cli.fitting.work import look_through, resumption  # what loads slowly, after what may be told before
 
     options = {
         **{f"--{name}": value for name, value in asdict(asked).items()},
@@ -211,7 +211,7 @@ def workers(address: str | None) -> AbstractContextManager[Any]:
 
 def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
     """A summary as JSON holds it."""
-    from sparsact.cli.fitting.layout_findings import as_plain as tables_as_plain
+    from sparsact.cli.fitting.explain import as_plain as tables_as_plain
     from sparsact.reports.summary import gains
 
     told: dict[str, Any] = {

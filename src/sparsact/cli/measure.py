@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparsact.cli.model_inputs import INPUTS_HELP
+from sparsact.cli.model_files import INPUTS_HELP
 from sparsact.cli.terminal import say
 from sparsact.cli.torch_model import MODEL_HELP
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from sparsact.inference import Measurement
-    from sparsact.inference.inputs import Batch
+    from sparsact.inference.batches import Batch
 
 
 def measure(
@@ -54,7 +54,7 @@ def measure(
 
     Example: sparsact measure my_models:small --inputs tokens.npy --report sparsity.html
     """
-    from sparsact.cli.model_inputs import batches_given
+    from sparsact.cli.model_files import batches_given
     from sparsact.cli.outputs import check_report
     from sparsact.cli.torch_model import load_model, torch_threads
 
@@ -63,7 +63,7 @@ def measure(
     with torch_threads(threads):
         found = _measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
-        from sparsact.cli.surroundings import command_line, versions
+        from sparsact.cli.terminal import command_line, versions
         from sparsact.reports import measurement_page
 
         measurement_page.write(found, model, versions(), command_line(context.obj or ["measure"]), report)

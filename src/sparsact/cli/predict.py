@@ -48,8 +48,8 @@ def predict(
     """
     import numpy as np
 
-    from sparsact.cli.model_file import read_model
-    from sparsact.cli.progress import stages
+    from sparsact.cli.model_files import read_model
+    from sparsact.cli.terminal import stages
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
 

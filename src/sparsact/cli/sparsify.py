@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.model_inputs import INPUTS_HELP
+from sparsact.cli.model_files import INPUTS_HELP
 from sparsact.cli.terminal import say
 from sparsact.cli.torch_model import MODEL_HELP
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from sparsact.inference.inputs import Batch
+    from sparsact.inference.batches import Batch
     from sparsact.inference.speed import Speed
 
 
@@ -89,7 +89,7 @@ def sparsify(
     """
     from itertools import islice
 
-    from sparsact.cli.model_inputs import batches_given
+    from sparsact.cli.model_files import batches_given
     from sparsact.cli.torch_model import load_model, torch_threads
     from sparsact.inference.sparsifying import BATCHES
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sparsact.checks import checked_size, checked_subset
-from sparsact.constructions.bumps import bump_network
+from sparsact.constructions.rounding import bump_network
 from sparsact.hypercube import masks_of
 from sparsact.network import SparselyActivatedNetwork
 

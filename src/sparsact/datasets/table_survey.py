@@ -1,30 +1,95 @@
-"""The first pass over a table, in which every column is looked at, and what it decides."""
+"""The first pass over a table: what every column and every target holds, and what follows for the encoding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sparsact.datasets.aliases import aliases
-from sparsact.datasets.columns import Bit, Classes, Column
+from sparsact.datasets.columns import Bit, Classes, Column, Real, numbers, refuse_missing
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.parts import Parts, Place
+from sparsact.datasets.related_columns import aliases
 from sparsact.datasets.row_digests import MODULUS, MOST_ROWS, RowNumbers
-from sparsact.datasets.spelling import as_number
+from sparsact.datasets.spelling import as_number, identities, is_infinite, spelling
 from sparsact.datasets.survey import (
     MAX_CATEGORIES,
     ColumnSurvey,
     IdentifierError,
     UnfitError,
     column_note,
+    in_order,
     listed,
     numbers_note,
+    texts_of,
 )
-from sparsact.datasets.target_survey import TargetSurvey
+
+
+@dataclass
+class TargetSurvey:
+    """Running summary of a target column."""
+
+    name: str
+    task: str = "auto"
+    low: float = np.inf
+    high: float = -np.inf
+    classes: set[str] = field(default_factory=set)  # as spelled
+    numeric: bool | None = None  # decided by the first row
+
+    def update(self, array: pa.Array, first_row: int) -> None:
+        """Add the next piece of the column."""
+        refuse_missing(array, self.name, first_row)
+        if not len(array):
+            return
+        if self.numeric is None:
+            self.numeric = self.task != "classification" and self._is_number(array)
+        if self.numeric:
+            values = numbers(array, self.name, first_row)
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        else:
+            self._see_classes(array)
+
+    def _is_number(self, array: pa.Array) -> bool:
+        text = spelling(array[0].as_py())
+        return self.task == "regression" or as_number(text) is not None or is_infinite(text)
+
+    def _see_classes(self, array: pa.Array) -> None:
+        for text in texts_of(pc.unique(array)):
+            self.classes.add(text)
+            if len(self.classes) > MAX_CATEGORIES:
+                raise ValueError(
+                    f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
+                    "choose a target with fewer, or --task regression if it is a number."
+                )
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        return {
+            "low": float.hex(self.low),
+            "high": float.hex(self.high),
+            "classes": sorted(self.classes),
+            "numeric": self.numeric,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
+        self.classes, self.numeric = set(state["classes"]), state["numeric"]
+
+    def column(self) -> Real | Classes:
+        """The kind of target; a constant one is refused."""
+        classes = set(identities(self.classes).values())
+        constant = self.low == self.high if self.numeric else len(classes) == 1
+        if constant:
+            value = f"{self.low:g}" if self.numeric else next(iter(classes))
+            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
+        return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(classes)))
+
 
 MOST_TEXTS = 4096  # of a column, by which it is judged whether texts are identifiers
 MOST_TEXTS_OF_ALL = 1 << 22  # of all columns

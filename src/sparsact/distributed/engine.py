@@ -1,16 +1,148 @@
-"""The graph that Dask runs: one task a partition, and a tree of merges whose shape depends on their number alone."""
+"""The graph that Dask runs: one task per partition, and a tree of merges whose shape depends on their number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Protocol
 from uuid import uuid4
 
 import dask
+import numpy as np
 from dask.delayed import delayed
+from numpy.typing import NDArray
 
-from sparsact.distributed.partitions import Partition
-from sparsact.distributed.work import PassTask
+from sparsact.distributed.additive import empty, seen_in, seen_out, takes_classes, takes_row_numbers, takes_weightless
+from sparsact.distributed.partitions import Partition, Reader
+from sparsact.distributed.progress import tell
+from sparsact.learners.stored import Arrays, State
+
+
+class PartitionError(ValueError):
+    """A partition that cannot be learned; the message begins with its name."""
+
+
+@dataclass(frozen=True)
+class PassTask:
+    """One partition's place: its number and name, how it is read, and the rows before it."""
+
+    number: int
+    name: str
+    reader: Reader
+    first_row: int = 0
+    topic: str | None = None
+
+
+@dataclass(frozen=True)
+class PartialSum:
+    """What some consecutive partitions have shown; ``seen`` is None where they hold no row."""
+
+    first: str
+    last: str
+    n_rows: int
+    seen: tuple[State, Arrays] | None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+
+Work = Callable[..., tuple[int, Any]]
+
+
+def of_partition(work: Work) -> Callable[..., Any]:
+    """Work on one partition, which tells its progress and names the partition in what it raises."""
+
+    @wraps(work)
+    def named(shared: Any, task: PassTask, *pieces: Any) -> Any:
+        try:
+            n_rows, result = work(shared, task, *pieces)
+        except (ValueError, TypeError) as error:
+            raise PartitionError(f"{task.name}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{task.name}: {error}") from error
+        tell(task.topic, task.number, n_rows)
+        return result
+
+    return named
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What every partition is taught to: a blank learner and, where it asks for them, the classes."""
+
+    blank: Any
+    classes: NDArray[Any] | None = None
+
+
+@of_partition
+def learned(lesson: Lesson, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
+    """What a learner sees in one partition."""
+    learner, n_rows, seen, options = empty(lesson.blank), 0, False, {}
+    if takes_classes(learner):
+        options["classes"] = lesson.classes
+    if takes_row_numbers(learner):
+        learner.rows_dealt_ = task.first_row
+    for X, y, weights in task.reader.batches(*pieces):
+        n_rows += len(y)
+        if len(y) and (takes_weightless(learner) or weights is None or np.any(weights)):
+            learner.partial_fit(X, y, sample_weight=weights, **options)
+            seen = True
+    if takes_row_numbers(learner):
+        learner.rows_dealt_ -= task.first_row  # of this partition alone: `merge` adds them up
+    return n_rows, PartialSum(task.name, task.name, n_rows, seen_out(learner) if seen else None)
+
+
+def joined(lesson: Lesson, parts: Sequence[PartialSum]) -> PartialSum:
+    """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
+    n_rows = sum(part.n_rows for part in parts)
+    some = [part for part in parts if part.seen is not None]
+    if len(some) < 2:
+        return PartialSum(parts[0].first, parts[-1].last, n_rows, some[0].seen if some else None)
+    learner: Any = None
+    for part in some:
+        assert part.seen is not None  # noqa: S101 - of those that have been chosen
+        other = seen_in(lesson.blank, *part.seen)
+        learner = empty(other) if learner is None else learner
+        try:
+            learner.merge(other)
+        except ValueError as error:
+            raise PartitionError(f"{some[0].first} and {part.name}: {error}") from error
+        except MemoryError as error:
+            raise MemoryError(f"{some[0].first} to {part.name}: {error}") from error
+    return PartialSum(parts[0].first, parts[-1].last, n_rows, seen_out(learner))
+
+
+@of_partition
+def counted(shared: None, task: PassTask, *pieces: Any) -> tuple[int, tuple[int, ...]]:
+    """Number of rows of one partition."""
+    n_rows = task.reader.count(*pieces)
+    return n_rows, (n_rows,)
+
+
+def concatenated(shared: None, parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Numbers of rows one after another."""
+    return tuple(n_rows for part in parts for n_rows in part)
+
+
+@of_partition
+def classes_in(shared: None, task: PassTask, *pieces: Any) -> tuple[int, NDArray[Any] | None]:
+    """Labels of one partition, sorted."""
+    n_rows, found = 0, []
+    for _, y, _ in task.reader.batches(*pieces):
+        if len(y):
+            found.append(np.unique(y))
+            n_rows += len(y)
+    return n_rows, np.unique(np.concatenate(found)) if found else None
+
+
+def all_classes(shared: None, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Labels of some partitions, sorted."""
+    found = [part for part in parts if part is not None]
+    return np.unique(np.concatenate(found)) if found else None
+
 
 ARITY = 8  # parts of one merge
 

@@ -1,14 +1,14 @@
 """Fourier analysis on the cube: coefficients, influence and sensitivity, noise; exact or by Monte Carlo."""
 
 from sparsact.fourier.estimate import Estimate, estimate_within
-from sparsact.fourier.estimates import (
+from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
+from sparsact.fourier.halfspaces import Halfspace, Neuron
+from sparsact.fourier.monte_carlo import (
     estimate_average_sensitivity,
     estimate_coefficient,
     estimate_influences,
     estimate_noise_sensitivity,
 )
-from sparsact.fourier.folding import estimate_weight_by_degree, folding_matrix
-from sparsact.fourier.halfspaces import Halfspace, Neuron
 from sparsact.fourier.sensitivity import average_sensitivity, influences, sensitivity
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.fourier.transform import walsh_hadamard

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from sparsact.checks import checked_generator
 from sparsact.fourier.estimate import Estimate, mean_of
-from sparsact.fourier.estimates import SIGNS_AT_ONCE, checked_dimension
-from sparsact.fourier.neighbours import Function, values_of
+from sparsact.fourier.monte_carlo import SIGNS_AT_ONCE, Function, checked_dimension, values_of
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, points
 from sparsact.network import SparselyActivatedNetwork

@@ -1,14 +1,250 @@
-"""Halfspaces and neurons: the step and the ReLU of a weighted sum."""
+"""Halfspaces, neurons, and every function of one weighted sum with rational weights, at any size."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from math import gcd, lcm, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sparsact.fourier.signed_sum import Numbers
-from sparsact.fourier.units import Unit
+from sparsact.checks import checked_correlation, checked_rationals, checked_signs, checked_subset
+from sparsact.fourier.signed_sum import (
+    Groups,
+    Numbers,
+    SignedSum,
+    central_difference,
+    correlated_sums,
+    derivative_means,
+    n_choices,
+)
+from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
+from sparsact.hypercube import masks_of, points
+
+LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: a law of so many numbers
+MOST_ADDITIONS = 2**36  # twice those of one law: about a minute
+LARGEST_JOINT_SUM = 2**11  # the same for the joint law of two sums, a table
+MOST_CHOICES = 2**12  # of how many coordinates of each weight a subset holds
+
+
+@dataclass(frozen=True, repr=False)
+class Unit(ABC):
+    r"""A function :math:`f(x) = \varphi(\langle w, x \rangle)` on the cube with rational weights, a value.
+
+    Parameters
+    ----------
+    w : n rational numbers
+        Weights: integers, Fractions, or floats, each of which is a fraction with a power of two below.
+    b : rational number
+        Threshold.
+    numbers : float or Fraction, default=float
+        In which numbers to compute and to answer; arrays of Fractions are arrays of objects.
+
+    Raises
+    ------
+    ValueError
+        If a weight is not finite, there is none, or the weights lie on no common grid that is coarse enough:
+        :math:`A = \sum_i |w_i|` may be at most ``2**22`` of its steps, and ``n * A`` at most ``2**36``.
+
+    Notes
+    -----
+    With n weights of sum A (in steps of their grid) the law of the sum costs ``n * A / 2`` additions, once. With floats
+    a mean or an influence is a sum of non-negative numbers with relative error at most ``(n + 50) * 2**-53`` (a noise
+    sensitivity ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error
+    at most :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and
+    halves they are), so that small coefficients of large subsets want Fractions.
+    """
+
+    w: tuple[Fraction, ...]
+    b: Fraction
+    numbers: Numbers = field(default=float)
+
+    def __init__(self, w: Any, b: Any, numbers: Numbers = float) -> None:
+        if numbers not in (float, Fraction):
+            raise ValueError(f"`numbers` is float or fractions.Fraction, in which to compute; got {numbers!r}.")
+        object.__setattr__(self, "w", checked_rationals(w, "`w`"))
+        object.__setattr__(self, "b", checked_rationals([b], "`b`")[0])
+        object.__setattr__(self, "numbers", numbers)
+        if not self.w:
+            raise ValueError("`w` is empty; a unit needs at least one input.")
+        if self._sum > LARGEST_SUM:
+            step, size = Decimal(self._step) / self._denominator, len(str(self._sum)) - 1
+            raise ValueError(
+                f"`w` must be integers up to a common factor, with a sum of magnitudes up to {LARGEST_SUM}; in steps "
+                f"of their common grid, {step:.3g}, it is about 1e{size}: "
+                "round them, as by np.round(64 * w) / 64, or sample, as by sparsact.fourier.estimate_influences."
+            )
+        if self._sum * self.n > MOST_ADDITIONS:
+            raise ValueError(
+                f"the law of a sum of {self.n} weights takes {self.n} * {self._sum} / 2 additions, too many: round the "
+                "weights to a coarser grid, or sample, as by sparsact.fourier.estimate_influences."
+            )
+
+    # ---- the grid: w, b and f in integers ----
+
+    @cached_property
+    def _denominator(self) -> int:
+        """One number that makes all weights and the threshold integers."""
+        return lcm(*(number.denominator for number in (*self.w, self.b)))
+
+    @cached_property
+    def _step(self) -> int:
+        """Greatest common divisor of the integer weights."""
+        return gcd(*(int(weight * self._denominator) for weight in self.w)) or 1
+
+    @cached_property
+    def _weights(self) -> tuple[int, ...]:
+        """Magnitudes of the weights in steps."""
+        return tuple(abs(int(weight * self._denominator)) // self._step for weight in self.w)
+
+    @cached_property
+    def _sum(self) -> int:
+        return sum(self._weights)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        """Magnitudes other than 0, ascending, and how many coordinates have each."""
+        return sorted(Counter(weight for weight in self._weights if weight).items())
+
+    @cached_property
+    def _values(self) -> NDArray[Any]:
+        """Value of f at every value of the sum, from the least, times :attr:`_unit`; floats, or Python integers."""
+        sums = np.arange(-self._sum, self._sum + 1, 2).astype(object) * self._step
+        values = self._profile(sums - int(self.b * self._denominator))
+        return values if self.numbers is Fraction else (values / self._value_scale).astype(np.float64)
+
+    @property
+    def _unit(self) -> int:
+        return self._value_scale if self.numbers is Fraction else 1
+
+    @property
+    @abstractmethod
+    def _value_scale(self) -> int:
+        """What makes every value of f an integer."""
+
+    @abstractmethod
+    def _profile(self, excess: NDArray[Any]) -> NDArray[Any]:
+        """Value of f times that scale where <w, x> - b, times the denominator, is ``excess``: Python integers."""
+
+    # ---- what a spectrum answers ----
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.w)
+
+    def mean(self) -> Any:
+        r"""Mean :math:`\mathbb{E}[f] = \hat f(\emptyset)`; for a halfspace the share p of points inside."""
+        return self.coefficient(())
+
+    def second_moment(self) -> Any:
+        r"""Mean square :math:`\mathbb{E}[f^2] = \sum_S \hat f(S)^2`."""
+        law = SignedSum.empty(self.numbers).plus_all(self._groups)
+        return law.mean(self._values**2) / self._unit**2
+
+    def coefficient(self, subset: Iterable[int]) -> Any:
+        r"""Coefficient :math:`\hat f(S) = \mathbb{E}[f(x) \chi_S(x)]` of a tuple of coordinates.
+
+        The mean of :math:`D_S f` over the coordinates outside S: one law of :math:`n - |S|` weights. Zero exactly
+        where a weight of S is zero.
+        """
+        members = checked_subset(subset)
+        masks_of([members], self.n)  # refuses strange coordinates
+        weights = [self._weights[i] for i in members]
+        if not all(weights):
+            return self.numbers(0)
+        values = self._values
+        for weight in weights:
+            values = central_difference(values, weight)
+        others = Counter(dict(self._groups)) - Counter(weights)
+        law = SignedSum.empty(self.numbers).plus_all(sorted(others.items()))
+        sign = prod(-1 if self.w[i] < 0 else 1 for i in members)
+        return sign * law.mean(values) / (2 ** len(members) * self._unit)
+
+    def influences(self) -> NDArray[Any]:
+        r"""Influence :math:`\mathbb{E}\,\frac14 (f(x) - f(x^{\oplus i}))^2` of every coordinate, shape (n,).
+
+        It depends on :math:`|w_i|` alone. For d magnitudes ``log2(d)`` times the cost of one law.
+        """
+        by_weight = {0: self.numbers(0)}
+        for weight, law in SignedSum.empty(self.numbers).each_without_one(self._groups):
+            squares = central_difference(self._values, weight) ** 2
+            by_weight[weight] = law.mean(squares) / (2 * self._unit) ** 2
+        return np.array([by_weight[weight] for weight in self._weights])
+
+    def total_influence(self) -> Any:
+        r"""Sum of the influences: the average sensitivity AS(f) of [A]_, with its 1/4.
+
+        For a halfspace of mean p at most :math:`\frac{p}{\sqrt 2} \sqrt{n \ln(1/p)}`: Lemma 6 of [A]_, with its
+        constant from the level-1 inequality ([O]_, Section 5.4).
+        """
+        return self.numbers(self.influences().sum())
+
+    def noise_sensitivity(self, rho: Any) -> Any:
+        r"""Noise sensitivity :math:`\mathbb{E}\,\frac14 (f(x) - f(y))^2`, as :meth:`Spectrum.noise_sensitivity`.
+
+        From the joint law of the two sums, a table: ``2 n A**2`` operations for weights of sum A up to ``2**11``.
+        """
+        checked_correlation(rho)
+        if self._sum > LARGEST_JOINT_SUM:
+            raise ValueError(
+                f"the joint law of two sums is a table with a row for each value; the weights sum to {self._sum}, the "
+                f"most is {LARGEST_JOINT_SUM}: round them to a coarser grid, or sample, as by "
+                "sparsact.fourier.estimate_noise_sensitivity."
+            )
+        law = correlated_sums(self._groups, rho, self.numbers)
+        return law.mean((self._values[:, None] - self._values) ** 2) / (2 * self._unit) ** 2
+
+    def weight_by_degree(self, degree: int) -> NDArray[Any]:
+        r"""Sums of squared coefficients :math:`\sum_{|S| = k} \hat f(S)^2` for k = 0 to ``degree``, (degree + 1,).
+
+        Notes
+        -----
+        A coefficient depends, but for its sign, on how many coordinates of each magnitude S holds: one law for each
+        such choice. These laws are always exact, and floats are rounded at the end: where millions of subsets share a
+        small coefficient, the square of its rounding error would count as often.
+        """
+        if not 0 <= degree <= self.n:
+            raise ValueError(f"`degree` must lie between 0 and n = {self.n}; got {degree}.")
+        exact = self if self.numbers is Fraction else type(self)(self.w, self.b, Fraction)
+        choices = n_choices(self._groups, degree)
+        if choices > MOST_CHOICES:
+            raise ValueError(
+                f"subsets of size up to {degree} hold weights of each magnitude in {choices} ways, at most "
+                f"{MOST_CHOICES} are gone through: lower `degree`, or for n up to {LARGEST_TABLE} take Spectrum.of."
+            )
+        weights = [Fraction(0)] * (degree + 1)
+        for size, count, mean in derivative_means(SignedSum.empty(Fraction), exact._values, self._groups, degree):
+            weights[size] += count * (mean / (2**size * exact._unit)) ** 2
+        return np.array([self.numbers(weight) for weight in weights])
+
+    # ---- the function itself ----
+
+    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Values at the rows of ``X``, signs (m, n); float64, each the exact value rounded, shape (m,)."""
+        signs = checked_signs(X, self.n).astype(np.int64) * np.array([-1 if w < 0 else 1 for w in self.w])
+        place = (signs @ np.array(self._weights) + self._sum) // 2
+        return np.asarray((self._values / self._unit).astype(np.float64)[place])
+
+    def __spectrum__(self) -> Spectrum:
+        if self.n > LARGEST_TABLE:
+            raise ValueError(
+                f"a table of 2**{self.n} coefficients is too large (n up to {LARGEST_TABLE}); ask the unit itself, "
+                "as by coefficient(S), influences() or weight_by_degree(d)."
+            )
+        return Spectrum.of(self(points(self.n)))
+
+    def __repr__(self) -> str:
+        weights = ", ".join(map(str, self.w[:5])) + ", ..." * (self.n > 5)
+        return f"<{type(self).__name__} of {self.n} weights ({weights}), b = {self.b}>"
+
 
 LARGEST_VALUE = 1e150
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sparsact.fourier.sparse import SparseCoefficients
+from sparsact.fourier.coefficients import SparseCoefficients
 from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, masks_of, n_words, points

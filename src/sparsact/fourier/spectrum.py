@@ -29,9 +29,8 @@ from sparsact.checks import (
     checked_subset,
     checked_table,
 )
-from sparsact.fourier.dense import DenseCoefficients
-from sparsact.fourier.formula import formula
-from sparsact.fourier.sparse import SparseCoefficients
+from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
+from sparsact.fourier.subset_order import formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.checks import checked_table
 from sparsact.fourier import walsh_hadamard
-from sparsact.fourier.dense import subset_sizes
+from sparsact.fourier.coefficients import subset_sizes
 from sparsact.hypercube import signs_to_bits
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsact.checks import checked_generator, checked_reals
 from sparsact.fourier import Spectrum
-from sparsact.fourier.dense import DenseCoefficients
+from sparsact.fourier.coefficients import DenseCoefficients
 from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
 from sparsact.lift import Lift
 

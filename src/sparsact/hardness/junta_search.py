@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hardness.answers import hoeffding_samples
-from sparsact.hardness.binary_elimination import solve_packed
+from sparsact.hardness.elimination import solve_packed
 from sparsact.hypercube import WORD, Masks, n_subsets, n_words, subset_masks, subsets_of
 from sparsact.learners.points import Points
 

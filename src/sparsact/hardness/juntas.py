@@ -1,4 +1,4 @@
-r"""Juntas: functions of p among n variables, learned from uniform examples.
+"""Juntas: functions of p among n variables, learned from uniform examples.
 
 References
 ----------
@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, log
 from operator import index
 from typing import Any, Literal, NoReturn, get_args
@@ -15,8 +16,10 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_sign_examples
-from sparsact.hardness.binary_elimination import InconsistentLabelsError
+from sparsact.checks import checked_sign_examples, checked_signs
+from sparsact.constructions import junta
+from sparsact.fourier import Spectrum
+from sparsact.hardness.elimination import InconsistentLabelsError
 from sparsact.hardness.junta_search import (
     Work,
     balanced_order,
@@ -25,9 +28,63 @@ from sparsact.hardness.junta_search import (
     polynomial_samples,
     polynomial_variables,
 )
-from sparsact.hardness.learned_junta import LearnedJunta, places, tabulated
 from sparsact.hypercube import Subset
 from sparsact.learners.points import Points, pack
+from sparsact.network import SparselyActivatedNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedJunta:
+    """A function of few variables that has all labels.
+
+    Attributes
+    ----------
+    variables : tuple of int
+        Those on which it depends, sorted.
+    table : ndarray of shape (2 ** len(variables),)
+        Its values +-1, in table order over ``variables``.
+    n : int
+        Number of coordinates of a point.
+    work : Work
+        What the search has cost: correlations, unknowns, words.
+    """
+
+    variables: Subset
+    table: NDArray[np.float64]
+    n: int
+    work: Work
+
+    def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Values (rows,) at the rows of ``X``, signs (rows, n)."""
+        return self.table[places(checked_signs(X, self.n), self.variables)]
+
+    def network(self) -> SparselyActivatedNetwork:
+        """The same function as a one-sparse network (:func:`sparsact.constructions.junta`)."""
+        return junta(self.table, self.variables, self.n)
+
+    def __spectrum__(self) -> Spectrum:
+        coefficients = Spectrum.of(self.table).items()
+        named = {tuple(self.variables[i] for i in subset): value for subset, value in coefficients}
+        return Spectrum.of(named, n=self.n)
+
+
+def tabulated(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
+    """The labels, a function of the variables, as a table over those on which it depends."""
+    table = np.zeros(2 ** len(variables))
+    table[places(points, variables)] = labels
+    if not table.all():
+        raise ValueError(f"no example shows some assignment of the variables {variables}; pass uniform examples.")
+    for i in reversed(range(len(variables))):
+        without, holding = np.moveaxis(table.reshape(-1, 2, 2**i), 1, 0)
+        if np.array_equal(without, holding):
+            table, variables = without.ravel(), variables[:i] + variables[i + 1 :]
+    return LearnedJunta(variables, table, points.shape[1], work)
+
+
+def places(points: NDArray[Any], variables: Subset) -> NDArray[np.intp]:
+    """Where each point stands in a table over the variables."""
+    return np.asarray((points[:, list(variables)] < 0) @ (1 << np.arange(len(variables))), dtype=np.intp)
+
 
 Method = Literal["restrictions", "brute force"]
 MOST_VARIABLES = 30

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sparsact.checks import checked_generator
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import hoeffding_samples
-from sparsact.hardness.membership import MembershipOracle
+from sparsact.hardness.queries import MembershipOracle
 from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_words, subsets_of
 from sparsact.learners.points import Points, pack, unpack
 

@@ -7,8 +7,8 @@ from math import ceil, log
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.hardness.modular_elimination import checked_prime, solve_modulo
-from sparsact.hardness.secrets_of_rounding import SecretSearch, checked_samples, products_of_labels, search_result
+from sparsact.hardness.elimination import checked_prime, solve_modulo
+from sparsact.hardness.rounding import SecretSearch, checked_samples, products_of_labels, search_result
 
 DELTA = 0.99  # of Lovasz's condition
 MORE_THAN_NEEDED = 1.2  # times the samples that determine the secret: fewer have other solutions, more cost dimensions

@@ -10,9 +10,8 @@ from math import ceil, comb, factorial, prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.hardness.binary_elimination import InconsistentLabelsError
-from sparsact.hardness.modular_elimination import checked_prime, solve_modulo
-from sparsact.hardness.secrets_of_rounding import SecretSearch, checked_samples, products_of_labels, search_result
+from sparsact.hardness.elimination import InconsistentLabelsError, checked_prime, solve_modulo
+from sparsact.hardness.rounding import SecretSearch, checked_samples, products_of_labels, search_result
 
 Residues = NDArray[np.int64]
 SPARE = 1.1  # times the samples that give as many equations as unknowns in the mean

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsact.checks import checked_masks
 from sparsact.fourier import Spectrum
-from sparsact.hardness.statistical_query import StatisticalQueries
+from sparsact.hardness.queries import StatisticalQueries
 from sparsact.hypercube import Masks, n_subsets, subset_masks
 
 

@@ -1,23 +1,21 @@
-r"""Parity: hidden from statistical queries, plain to linear algebra.
-
-References
-----------
-.. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 4.
-"""
+"""Parity: hidden from statistical queries, easy for linear algebra, with the adversary of the lower bound."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.checks import checked_sign_examples, checked_signs, checked_subset
-from sparsact.fourier import Spectrum
-from sparsact.hardness.binary_elimination import solve_binary
-from sparsact.hardness.distribution import LiftedFunction
-from sparsact.hypercube import Subset, signs_to_bits
+from sparsact.fourier import Spectrum, walsh_hadamard
+from sparsact.hardness.answers import Query, query_values
+from sparsact.hardness.distribution import LARGEST_ENUMERATION, LiftedFunction, pulled_back
+from sparsact.hardness.elimination import solve_binary
+from sparsact.hardness.queries import StatisticalQueries
+from sparsact.hypercube import Masks, Subset, points, signs_to_bits
 from sparsact.lift import Lift
 
 
@@ -120,3 +118,77 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     solution = solve_binary(signs_to_bits(points), signs_to_bits(labels))
     subset = tuple(np.flatnonzero(solution.bits).tolist())
     return LearnedParity(subset, points.shape[1], solution.rank)
+
+
+class ParityAdversary(StatisticalQueries):
+    r"""Answers statistical queries about *some* parity of m uniform bits, and tells as little as it can.
+
+    Every answer is within the tolerance of the truth for each parity that is still possible
+    (:attr:`possible`); so at the end any of them may be called the one that was asked about.
+
+    Parameters
+    ----------
+    m : int
+        Number of bits, at most 16.
+    tolerance : float
+        :math:`\tau`, in (0, 1].
+    lift : Lift, optional
+        Points are x(y) instead of the bits y.
+    budget : int, optional
+        Most queries that may be asked.
+
+    Notes
+    -----
+    ``m * 2**m`` additions a query; a character costs a look at one parity.
+
+    Examples
+    --------
+    >>> adversary = ParityAdversary(6, tolerance=0.5)
+    >>> adversary.correlations([(0,), (2, 5)])
+    array([0., 0.])
+    >>> int(adversary.possible.sum())
+    62
+    """
+
+    def __init__(self, m: int, tolerance: float, lift: Lift | None = None, *, budget: int | None = None) -> None:
+        if not 1 <= m <= LARGEST_ENUMERATION:
+            raise ValueError(f"the adversary keeps a list of all 2**m parities, m from 1 to 16; got m = {m}.")
+        self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
+        if self.lift.m != m:
+            raise ValueError(f"the lift takes {self.lift.m} bits, not m = {m}; they must agree.")
+        super().__init__(self.lift.n, tolerance, budget)
+        self.m = m
+        self.possible: NDArray[np.bool_] = np.ones(2**m, dtype=bool)
+        """Parities that no answer has excluded, by subset number, (2**m,)."""
+
+    @cached_property
+    def _points(self) -> NDArray[np.int8]:
+        X = self.lift(points(self.m))
+        X.setflags(write=False)  # shown to every query
+        return X
+
+    def _mean(self, phi: Query) -> float:
+        plus, minus = (query_values(phi, self._points, np.full(len(self._points), label)) for label in (1.0, -1.0))
+        decoy = float(np.mean(plus + minus)) / 2
+        return self._answer(decoy, walsh_hadamard((plus - minus) / 2))
+
+    def _correlations(self, masks: Masks) -> NDArray[np.float64]:
+        """A character is the parity it is: coefficient 1 there, 0 elsewhere; as :meth:`_answer` of such a table."""
+        answers = np.zeros(len(masks))
+        left = int(self.possible.sum())
+        for k, number in enumerate(pulled_back(self.lift, masks)[:, 0].tolist()):
+            if self.tolerance < 1 and self.possible[number]:
+                if left == 1:
+                    answers[k] = 1.0
+                else:
+                    self.possible[number] = False
+                    left -= 1
+        return answers
+
+    def _answer(self, decoy: float, coefficients: NDArray[np.float64]) -> float:
+        """The decoy while it is legal for a parity that is possible; else the truth for the nearest one."""
+        sizes = np.abs(coefficients)
+        nearest = int(np.argmin(np.where(self.possible, sizes, np.inf)))
+        shift = 0.0 if sizes[nearest] <= self.tolerance else float(coefficients[nearest])
+        self.possible &= np.abs(coefficients - shift) <= self.tolerance
+        return decoy + shift

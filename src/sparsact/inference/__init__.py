@@ -12,13 +12,12 @@ except ImportError as error:
     ) from error
 
 from sparsact.inference.block import Activation, Block
-from sparsact.inference.block_measurement import BlockMeasurement
-from sparsact.inference.measurement import Measurement
+from sparsact.inference.certified_screen import Screen
+from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.measuring import measure
 from sparsact.inference.plan import BlockPlan, Plan
-from sparsact.inference.screen import Screen
 from sparsact.inference.sparsifying import densify, plan_of, sparsify
-from sparsact.inference.trace import find_blocks
 
 __all__ = [
     "Activation",

@@ -1,4 +1,4 @@
-"""A sparse model beside the dense one, on the same batches: loss, perplexity and outputs."""
+"""A sparse model compared with the dense one on the same batches: loss, perplexity, outputs and time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.estimate import QualityEstimate
-from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
+from sparsact.inference.quality import QualityEstimate
 
 Loss = Callable[[Any, Batch], Tensor]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._ops import OpOverload
+from torch.nn.modules.module import _has_any_global_hook
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,3 +95,35 @@ def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: tor
             known[part] = part.function(*arguments, **{name: value(given) for name, given in part.keywords.items()})
     result: Tensor = known[expression]
     return result
+
+
+class Readers:
+    """Modules between the layers of a block.
+
+    Parameters
+    ----------
+    model : nn.Module
+    names : iterable of str
+        As in ``model.get_submodule``.
+    """
+
+    def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
+        self._places = []
+        for name in names:
+            parent, _, last = name.rpartition(".")
+            self._places.append((model.get_submodule(parent), last, model.get_submodule(name)))
+
+    @property
+    def hooked(self) -> bool:
+        """Whether a hook sees what one is given, or another module stands in its place."""
+        return any(parent._modules.get(name) is not module or hooked(module) for parent, name, module in self._places)
+
+
+def hooked_globally() -> bool:
+    """Whether there are hooks for all modules of the process."""
+    return bool(_has_any_global_hook())  # type: ignore[no-untyped-call]
+
+
+def hooked(module: nn.Module) -> bool:
+    """Whether a module has hooks that see, or change, what it is given or gives."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)

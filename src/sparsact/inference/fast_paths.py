@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from sparsact.inference.linears import SparseLinear
+from sparsact.inference.sparse_linear import SparseLinear
 
 _ASKED = {nn.TransformerEncoderLayer: "activation_relu_or_gelu", nn.TransformerEncoder: "use_nested_tensor"}
 _KEPT = "_sparsact_fast_path"

@@ -1,15 +1,267 @@
-"""What is known of a model's activations after :func:`~sparsact.inference.measure`."""
+"""The result of a measurement: per block, for the whole model, and as a table of text."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sparsact.inference.block_measurement import BlockMeasurement, finite
-from sparsact.inference.measurement_table import table
-from sparsact.inference.roofline import METHODS, amdahl
-from sparsact.inference.tally import WINDOWS
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from sparsact.inference.block import Block
+from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
+from sparsact.inference.tally import LEVELS, WINDOWS, ActivationCounter
+
+SMALL = LEVELS[21]  # 1 % of a row's root mean square
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMeasurement:
+    r"""Activations of one block: which units are on, how often, and how small the others are.
+
+    Attributes
+    ----------
+    name, up, down : str
+        As in :class:`~sparsact.inference.Block`.
+    gate : str or None
+    activation : str
+        Its name.
+    exact : bool
+        Whether units are exactly zero when they are off.
+    n_inputs, n_units, n_outputs : int
+    dtype : str
+        Of the weights of ``up``.
+    itemsize : int
+        Bytes a weight.
+    rows_by_active : ndarray of shape (n_units + 1,), int64
+        How many rows had 0, 1, ..., n_units active units.
+    active_rows : ndarray of shape (n_units,), int64
+        In how many rows each unit was active.
+    windows : dict of int to int
+        How many groups of 4, 16 and 64 consecutive rows of one sequence were seen, none overlapping another.
+    unions : dict of int to float or None
+        Mean share of units that are active anywhere in such a group. None if no sequence is that long.
+    calls : int
+        Calls of the block.
+    rows : tuple of int
+        Fewest and most rows of a call.
+    share_few : float
+        Share of calls that exact methods can serve: at most 16 rows, which switch on at most half of the units.
+    share_within : ndarray of shape (len(LEVELS),)
+        Share of activations with :math:`|h_j| \le t \cdot \mathrm{rms}(h)` for each t of ``LEVELS``, where
+        rms is the root of the mean of the squares of the row h. For t = 0 this is 1 less the density.
+    energy_within : ndarray of shape (len(LEVELS),)
+        Share of :math:`\|h\|^2` that these activations hold, averaged over rows that are not zero; at most t².
+    """
+
+    name: str
+    up: str
+    down: str
+    gate: str | None
+    activation: str
+    exact: bool
+    n_inputs: int
+    n_units: int
+    n_outputs: int
+    dtype: str
+    itemsize: int
+    rows_by_active: NDArray[np.int64]
+    active_rows: NDArray[np.int64]
+    windows: dict[int, int]
+    unions: dict[int, float | None]
+    calls: int
+    rows: tuple[int, int]
+    share_few: float
+    share_within: NDArray[np.float64]
+    energy_within: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, model: nn.Module, block: Block, tally: ActivationCounter) -> BlockMeasurement:
+        """What a tally of at least one row says of a block."""
+        weight = block.linears(model)["up"].weight
+        n_inputs, n_units, n_outputs = block.sizes(model)
+        counts, squares = tally.within.numpy(), tally.squares.numpy()
+        return cls(
+            name=block.name,
+            up=block.up,
+            down=block.down,
+            gate=block.gate,
+            activation=block.activation.name,
+            exact=block.exact,
+            n_inputs=n_inputs,
+            n_units=n_units,
+            n_outputs=n_outputs,
+            dtype=str(weight.dtype).removeprefix("torch."),
+            itemsize=weight.itemsize,
+            rows_by_active=tally.rows_by_active.numpy(),
+            active_rows=tally.active_rows.numpy(),
+            windows=dict(tally.windows),
+            unions={w: tally.union_active[w] / n / n_units if n else None for w, n in tally.windows.items()},
+            calls=tally.calls,
+            rows=(tally.least_rows, tally.most_rows),
+            share_few=tally.few / tally.calls if block.exact else 0.0,
+            share_within=counts.cumsum()[:-1] / counts.sum(),
+            energy_within=squares.cumsum()[:-1] / (squares.sum() or 1),
+        )
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """``LEVELS``: multiples of a row's root mean square, from 0 up."""
+        return LEVELS
+
+    @property
+    def n_rows(self) -> int:
+        """Rows seen."""
+        return int(self.rows_by_active.sum())
+
+    @property
+    def density(self) -> float:
+        """Mean share of active units."""
+        return int(self.active_rows.sum()) / (self.n_rows * self.n_units)
+
+    @property
+    def frequency(self) -> NDArray[np.float64]:
+        """Share of rows in which each unit is active."""
+        return self.active_rows / self.n_rows
+
+    @property
+    def n_dead(self) -> int:
+        """Units that no row has switched on."""
+        return int((self.active_rows == 0).sum())
+
+    @property
+    def n_always(self) -> int:
+        """Units that every row has switched on."""
+        return int((self.active_rows == self.n_rows).sum())
+
+    @property
+    def n_zero_rows(self) -> int:
+        """Rows that switch nothing on."""
+        return int(self.rows_by_active[0])
+
+    @property
+    def share_small(self) -> float:
+        """Share of activations within 1 % of their row's root mean square of zero, zeros included."""
+        return float(self.share_within[LEVELS.index(SMALL)])
+
+    def density_quantile(self, q: float) -> float:
+        """The least density that at least a share ``q`` of the rows stays within. Exact.
+
+        Raises
+        ------
+        ValueError
+            If ``q`` is not above 0 and at most 1.
+        """
+        if not 0 < q <= 1:
+            raise ValueError(f"a quantile needs 0 < q <= 1, got {q}.")
+        rows = math.ceil(q * self.n_rows * (1 - 1e-12))  # 0.07 * 100 is 7 in spite of rounding
+        return int(np.searchsorted(self.rows_by_active.cumsum(), rows)) / self.n_units
+
+    def roofline(self, *, batch: int = 1) -> Roofline | None:
+        """Bytes read for one row, or for 4, 16 or 64 consecutive rows at once; None if no sequence was that long."""
+        density = self.density if batch == 1 else self.unions[batch]
+        if density is None:
+            return None
+        return roofline(
+            self.n_inputs,
+            self.n_units,
+            self.n_outputs,
+            gated=self.gate is not None,
+            itemsize=self.itemsize,
+            density=density,
+            zeros=self.exact,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON holds it: ``rows_by_active`` as pairs of active units and rows, infinite as None."""
+        occurring = np.flatnonzero(self.rows_by_active)
+        told = {name: getattr(self, name) for name in ("name", "up", "down", "gate", "activation", "exact")}
+        sizes = {name: getattr(self, name) for name in ("n_inputs", "n_units", "n_outputs", "dtype", "itemsize")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("calls", "rows", "share_few", "n_rows", "density", "n_dead", "n_always", "n_zero_rows")
+        }
+        return {
+            **told,
+            **sizes,
+            **counts,
+            "density_quantiles": {str(q): self.density_quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)},
+            "rows_by_active": [[int(k), int(self.rows_by_active[k])] for k in occurring],
+            "active_rows": self.active_rows.tolist(),
+            "windows": {str(w): n for w, n in self.windows.items()},
+            "unions": {str(w): density for w, density in self.unions.items()},
+            "levels": list(LEVELS),
+            "share_within": self.share_within.tolist(),
+            "energy_within": self.energy_within.tolist(),
+            "roofline": {str(batch): _bytes_and_speedups(self.roofline(batch=batch)) for batch in (1, *WINDOWS)},
+        }
+
+
+def _bytes_and_speedups(found: Roofline | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    read = {"dense": found.dense} | {method: getattr(found, method) for method in METHODS}
+    return {"bytes": read, "speedup": {method: finite(found.speedup(method)) for method in METHODS}}
+
+
+def finite(value: float | None) -> float | None:
+    """A bound as JSON holds it: None where it is infinite."""
+    return None if value is None or math.isinf(value) else value
+
+
+HEADINGS = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <= 1 %", *METHODS)
+
+
+def table(measurement: Measurement) -> str:
+    """The table as text, with columns as wide as they need to be."""
+    lines = [HEADINGS, *(_cells(block) for block in measurement.blocks)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = "\n".join("  ".join(_aligned(line, widths)) for line in lines)
+    bounds = ", ".join(f"{method} {times(measurement.bound(method))}" for method in METHODS)
+    rows = [count for block in measurement.blocks for count in block.rows]
+    few = sum(block.share_few * block.calls for block in measurement.blocks)
+    return (
+        f"{text}\n|h| <= 1 %: share of activations within 1 % of their row's root mean square, zeros included.\n"
+        f"{', '.join(METHODS)}: how much faster a block that reads fewer weights can be at most, one row at a time.\n"
+        f"Calls have {min(rows):,} to {max(rows):,} rows; {few / sum(b.calls for b in measurement.blocks):.0%} have at "
+        "most 16, which switch on at most half of the units: these alone can sparsify make faster by exact methods.\n"
+        f"Whole model, {measurement.model_bytes:,} bytes of parameters a row: {bounds}."
+    )
+
+
+def times(speedup: float | None) -> str:
+    """A speed-up, for people.
+
+    >>> times(1.9417), times(None), times(math.inf)
+    ('1.94x', '-', 'unbounded')
+    """
+    if speedup is None:
+        return "-"
+    return f"{speedup:.2f}x" if math.isfinite(speedup) else "unbounded"
+
+
+def _cells(block: BlockMeasurement) -> tuple[str, ...]:
+    found, union = block.roofline(), block.unions[16]
+    return (
+        block.name or "(the model)",
+        f"{block.n_units:,}",
+        f"{block.density:.2%}",
+        f"{block.density_quantile(0.05):.2%}-{block.density_quantile(0.95):.2%}",
+        f"{block.n_dead:,}",
+        "-" if union is None else f"{union:.2%}",
+        f"{block.share_small:.2%}",
+        *(times(found.speedup(method) if found else None) for method in METHODS),
+    )
+
+
+def _aligned(line: Iterable[str], widths: Iterable[int]) -> list[str]:
+    """The first cell to the left, numbers to the right."""
+    cells = zip(line, widths, strict=True)
+    return [cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""How sparse the activations of a trained model are, and what that could save."""
+"""Measure how sparse the activations of a trained model are, and what that could save."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
-from sparsact.inference.block_measurement import BlockMeasurement
-from sparsact.inference.inputs import Batch, Inputs, batches, call, evaluating
-from sparsact.inference.measurement import Measurement
+from sparsact.inference.measurement import BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
 from sparsact.inference.tally import ActivationCounter
 
@@ -65,7 +64,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     shown = batches(inputs)
     first = next(shown)
     if blocks is None:
-        from sparsact.inference.trace import find_blocks
+        from sparsact.inference.find_blocks import find_blocks
 
         with _devices_told(model, first):
             blocks = find_blocks(model, first)

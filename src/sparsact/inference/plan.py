@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
-from sparsact.inference.estimate import QualityEstimate
+from sparsact.inference.quality import QualityEstimate
 
 METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k")
 
@@ -138,3 +139,27 @@ def _range(rows: tuple[int, int, int] | None) -> str:
 
 def _told(value: float, form: str) -> str:
     return "" if value != value else format(value, form)
+
+
+EXACT = ("auto", "exact", "certified")
+
+
+def check_options(method: str, options: Iterable[str]) -> None:
+    """Refuse an option that the method would not look at.
+
+    Raises
+    ------
+    ValueError
+        If there is one.
+    """
+    if method in EXACT:
+        wrong = sorted(options)
+        remedy = 'it computes what the model computes; to approximate, pass method="predictor", "threshold" or "top_k"'
+    elif method == "predictor":
+        wrong = sorted({"error"} & set(options))
+        remedy = "pass a recall or a density"
+    else:
+        wrong = sorted({"recall", "predictor"} & set(options))
+        remedy = 'pass a density or an error, or method="predictor"'
+    if wrong:
+        raise ValueError(f'method="{method}" takes no {", ".join(wrong)}: {remedy}.')

@@ -10,16 +10,14 @@ from typing import Any, TypeVar
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
+from sparsact.inference.apply import put_on, restore, verified, with_shares
+from sparsact.inference.autotune import BlockProfile, as_told, fastest
+from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, fitting
-from sparsact.inference.choose import BlockProfile, as_told, fastest
 from sparsact.inference.fast_paths import free_fast_paths
-from sparsact.inference.inputs import Batch, Inputs, batches
-from sparsact.inference.options import EXACT, check_options
-from sparsact.inference.plan import METHODS, Plan
+from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sampled
-from sparsact.inference.settings import restore
-from sparsact.inference.trace import find_blocks
-from sparsact.inference.verify import put_on, verified, with_shares
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -40,7 +38,7 @@ def sparsify(
 
     - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
     - ``"certified"``: also rows of W whose unit an int8 copy *proves* to be off (see
-      :class:`~sparsact.inference.screen.Screen`);
+      :class:`~sparsact.inference.certified_screen.Screen`);
     - ``"predictor"``: rows that a calibrated predictor takes to be off: an approximation, as the next two are;
     - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too;
     - ``"auto"``: block by block the exact method that is fastest on this machine, or none where dense is.

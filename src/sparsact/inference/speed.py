@@ -14,9 +14,9 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
-from sparsact.inference.inputs import Batch, call, evaluating
-from sparsact.inference.linears import SparseLinear
+from sparsact.inference.sparse_linear import SparseLinear
 
 ROUNDS = 7
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sparsact.inference.settings import Applicability
+from sparsact.inference.apply import Applicability
 
 WINDOWS = (4, 16, 64)
 LEVELS = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square

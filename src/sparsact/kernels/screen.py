@@ -1,6 +1,6 @@
 """Kernel of the certified screen: which units are proved off, from an int8 copy of their weights.
 
-The mathematics, and the proof, are in :mod:`sparsact.inference.screen`, whose names are used here.
+The mathematics, and the proof, are in :mod:`sparsact.inference.certified_screen`, whose names are used here.
 """
 
 from __future__ import annotations

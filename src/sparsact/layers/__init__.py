@@ -15,7 +15,7 @@ except ImportError as error:
     ) from error
 
 from sparsact.layers.block_sparse import BlockSparseFeedForward
-from sparsact.layers.flops import Flops
+from sparsact.layers.common import Flops
 from sparsact.layers.lsh import LSHLayer
 from sparsact.layers.sparsely_activated import SparselyActivatedLayer
 from sparsact.layers.switch import SwitchLayer

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.checks import checked_size
-from sparsact.layers.flops import Flops
-from sparsact.layers.inputs import checked_inputs
+from sparsact.layers.common import Flops, checked_inputs
 from sparsact.layers.sparsely_activated import SparselyActivatedLayer
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.selection import Selection

@@ -8,10 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.checks import checked_size
-from sparsact.layers.flops import Flops
+from sparsact.layers.common import Flops, Routing, as_computed, checked_inputs
 from sparsact.layers.gather import gather_sum
-from sparsact.layers.inputs import as_computed, checked_inputs
-from sparsact.layers.routing import Routing
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 

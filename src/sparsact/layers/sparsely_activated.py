@@ -10,12 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.checks import checked_size
-from sparsact.layers.activations import activation_of
-from sparsact.layers.flops import Flops
+from sparsact.layers.common import Flops, Routing, activation_of, as_computed, checked_inputs, fill_uniform
 from sparsact.layers.gather import gather_dot, gather_sum
-from sparsact.layers.inputs import as_computed, checked_inputs
-from sparsact.layers.parameters import fill_uniform
-from sparsact.layers.routing import Routing
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 

@@ -10,10 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.checks import checked_size
-from sparsact.layers.flops import Flops
-from sparsact.layers.inputs import as_computed, checked_inputs
-from sparsact.layers.parameters import fill_uniform
-from sparsact.layers.routing import Routing
+from sparsact.layers.common import Flops, Routing, as_computed, checked_inputs, fill_uniform
 from sparsact.layers.segments import segment_matmul
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection

@@ -1,7 +1,6 @@
 """Empirical Rademacher complexity of the sparse and of the dense class: exact, from below, and beside its bounds."""
 
-from sparsact.rademacher.comparison import Comparison, compare
-from sparsact.rademacher.counterexample import orthogonal_network
+from sparsact.rademacher.comparison import Comparison, compare, orthogonal_network
 from sparsact.rademacher.exact import exact_complexity
 from sparsact.rademacher.lower import correlating_network, lower_complexity
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import COLOURS, shortened
+from sparsact.reports.figure import COLOURS, Frame, rows, shortened
 
 if TYPE_CHECKING:
     from sparsact.inference import BlockMeasurement, Measurement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsact.reports.display import Display
+from sparsact.reports.figure import Display
 from sparsact.reports.figures import bucket_load, columns, coverage, layouts
 from sparsact.reports.lsh_summary import LSHSummary
 

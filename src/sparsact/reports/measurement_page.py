@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparsact import files
-from sparsact.reports.display import Display
+from sparsact.reports.figure import Display
 from sparsact.reports.figures import (
     density_by_layer,
     density_over_rows,

@@ -1,11 +1,11 @@
-"""One self-contained HTML page of a network."""
+"""One self-contained HTML page of a network, and the data that it shows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sparsact import files
-from sparsact.reports.display import Display
+from sparsact.reports.figure import Display
 from sparsact.reports.figures import activity, network_degrees
 from sparsact.reports.network_summary import NetworkSummary
 from sparsact.reports.page import template

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from sparsact import files
 from sparsact.reports.amounts import duration, number, size
-from sparsact.reports.display import Display
+from sparsact.reports.figure import Display
 from sparsact.reports.figures import confusion, degrees, gains, influences, interactions, residuals, scores, weights
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.summary import FitSummary, Spread, TargetSummary

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.namespace import constant, integers, namespace, ones
+from sparsact.routing import parameters
+from sparsact.routing.backend import constant, integers, namespace, ones, scores
 from sparsact.routing.router import Router, State
-from sparsact.routing.scores import scores
 from sparsact.routing.selection import Selection
 
 
@@ -55,9 +54,9 @@ class BlockTop1(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "n_blocks", "block_size")
-        hyperparameters.sizes(self, "rank", optional=True)
-        hyperparameters.seed(self)
+        parameters.sizes(self, "n_blocks", "block_size")
+        parameters.sizes(self, "rank", optional=True)
+        parameters.seed(self)
 
     def width(self, in_features: int) -> int:
         """Units of all blocks."""

@@ -1,4 +1,4 @@
-"""Locality-sensitive hashes: near inputs meet the same units."""
+"""LSH routers, Euclidean and hyperplane, and the hashes that they select units by."""
 
 from __future__ import annotations
 
@@ -8,12 +8,59 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.hashes import finished, mixed, numbered, shifted
-from sparsact.routing.namespace import integers, namespace, ones
+from sparsact.routing import parameters
+from sparsact.routing.backend import integers, namespace, ones, scores
 from sparsact.routing.router import Router, State
-from sparsact.routing.scores import scores
 from sparsact.routing.selection import Selection
+
+_STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def shifted(h: Any, by: int) -> Any:
+    """Logical shift to the right, ``by`` from 1 to 63."""
+    return (h >> by) & ((1 << (64 - by)) - 1)
+
+
+def finished(h: Any) -> Any:
+    """The finaliser of splitmix64: every bit of the result depends on every bit of h."""
+    h = (h ^ shifted(h, 30)) * _FIRST
+    h = (h ^ shifted(h, 27)) * _SECOND
+    return h ^ shifted(h, 31)
+
+
+def mixed(h: Any, code: Any) -> Any:
+    """One more code mixed into h."""
+    h = (h ^ code) * _STEP
+    return h ^ shifted(h, 32)
+
+
+def numbered(n: int, salt: int, x: Any) -> Any:
+    """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``; beside x."""
+    keys = _keys(range(n).stop, range(salt).stop)  # a range makes plain numbers of torch.compile's symbols
+    return namespace(x).asarray(keys, dtype=namespace(x).int64, device=x.device)
+
+
+def _keys(n: int, salt: int) -> list[int]:
+    with np.errstate(over="ignore"):
+        places = (np.arange(n, dtype=np.int64) + 1) * _STEP
+    keys: list[int] = finished(finished(places) ^ finished_number(salt)).tolist()
+    return keys
+
+
+# What torch._dynamo.assume_constant_result does, without loading torch: a compiled graph holds the keys themselves.
+# Traced, their products would be signed overflow of known numbers in C++, and inductor's code gave other keys.
+_keys._dynamo_marked_constant = True  # type: ignore[attr-defined] # a function takes any attribute
+
+
+def finished_number(value: int) -> int:
+    """:func:`finished` of one whole number, as a signed 64-bit one."""
+    word = 2**64 - 1
+    h = (value + 1) * (_STEP % 2**64) & word
+    h = (h ^ (h >> 30)) * (_FIRST % 2**64) & word
+    h = (h ^ (h >> 27)) * (_SECOND % 2**64) & word
+    h ^= h >> 31
+    return h - 2**64 if h >> 63 else h
+
 
 MOST_HYPERPLANES = 30
 
@@ -51,8 +98,8 @@ class HyperplaneLSH(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "n_hashes", "n_tables")
-        hyperparameters.seed(self)
+        parameters.sizes(self, "n_hashes", "n_tables")
+        parameters.seed(self)
         if self.n_hashes > MOST_HYPERPLANES:
             raise ValueError(f"`n_hashes` is at most {MOST_HYPERPLANES}, as a table has 2**n_hashes units.")
 
@@ -122,9 +169,9 @@ class EuclideanLSH(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "n_hashes", "n_tables", "n_buckets")
-        hyperparameters.numbers(self, "bucket_width", positive=True)
-        hyperparameters.seed(self)
+        parameters.sizes(self, "n_hashes", "n_tables", "n_buckets")
+        parameters.numbers(self, "bucket_width", positive=True)
+        parameters.seed(self)
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""

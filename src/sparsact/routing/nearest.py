@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from sparsact.checks import checked_reals
-from sparsact.routing import hyperparameters
-from sparsact.routing.namespace import namespace, ones
+from sparsact.routing import parameters
+from sparsact.routing.backend import namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.top_k import largest
@@ -44,8 +44,8 @@ class Nearest(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "k", "n_centres")
-        hyperparameters.seed(self)
+        parameters.sizes(self, "k", "n_centres")
+        parameters.seed(self)
         if self.k > self.n_centres:
             raise ValueError(f"Nearest cannot choose {self.k} of {self.n_centres} centres; pass k <= n_centres.")
 
@@ -105,8 +105,8 @@ class Interpolation(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "n_points")
-        hyperparameters.seed(self)
+        parameters.sizes(self, "n_points")
+        parameters.seed(self)
 
     @staticmethod
     def state_of(points: ArrayLike) -> dict[str, NDArray[np.float64]]:

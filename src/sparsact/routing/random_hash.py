@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.hashes import finished, numbered, shifted
-from sparsact.routing.namespace import namespace, ones
+from sparsact.routing import parameters
+from sparsact.routing.backend import namespace, ones
+from sparsact.routing.lsh import finished, numbered, shifted
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.routing.top_k import largest
@@ -48,9 +48,9 @@ class RandomHash(Router):
     def __init__(self, k: int, width: int | None = None, seed: int = 0) -> None:
         for name, value in (("k", k), ("n_units", width), ("seed", seed)):
             object.__setattr__(self, name, value)
-        hyperparameters.sizes(self, "k")
-        hyperparameters.sizes(self, "n_units", optional=True)
-        hyperparameters.seed(self)
+        parameters.sizes(self, "k")
+        parameters.sizes(self, "n_units", optional=True)
+        parameters.seed(self)
         if self.n_units is not None and self.k > self.n_units:
             raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= width.")
 

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing.door import Shape, checked_inputs, checked_state
-from sparsact.routing.namespace import like, namespace
-from sparsact.routing.seeds import hash_generator
+from sparsact.routing.backend import hash_generator, like, namespace
+from sparsact.routing.parameters import Shape, checked_inputs, checked_state
 from sparsact.routing.selection import Selection
 
 State = Mapping[str, Any]
@@ -26,7 +25,7 @@ class Router(ABC):
     What a rule needs beyond them (random directions, a learned gate, centres) is its *state*: a mapping of names to
     arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` makes it from the seed.
 
-    The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.namespace`).
+    The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.backend`).
 
     Attributes
     ----------

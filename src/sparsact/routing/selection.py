@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsact.routing.namespace import integers, namespace
+from sparsact.routing.backend import integers, namespace
 
 EMPTY = -1
 

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.namespace import namespace
+from sparsact.routing import parameters
+from sparsact.routing.backend import namespace, scores
 from sparsact.routing.router import Router, State
-from sparsact.routing.scores import scores
 from sparsact.routing.selection import EMPTY, Selection, counts_of
 
 
@@ -72,10 +71,10 @@ class Switch(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "n_experts")
-        hyperparameters.numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
-        hyperparameters.numbers(self, "load_balance", "z_loss")
-        hyperparameters.seed(self)
+        parameters.sizes(self, "n_experts")
+        parameters.numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
+        parameters.numbers(self, "load_balance", "z_loss")
+        parameters.seed(self)
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""

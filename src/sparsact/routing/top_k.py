@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsact import kernels
-from sparsact.routing import hyperparameters
-from sparsact.routing.namespace import integers, namespace, ones
+from sparsact.routing import parameters
+from sparsact.routing.backend import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 
@@ -58,8 +58,8 @@ class TopK(Router):
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "k")
-        hyperparameters.flag(self, "absolute")
+        parameters.sizes(self, "k")
+        parameters.flag(self, "absolute")
 
     def width(self, in_features: int) -> int:
         """The features themselves; an error where they are fewer than k."""

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import hyperparameters
-from sparsact.routing.namespace import integers, namespace, ones, sigmoid
+from sparsact.routing import parameters
+from sparsact.routing.backend import integers, namespace, ones, precise, scores, sigmoid
 from sparsact.routing.router import Router, State
-from sparsact.routing.scores import precise, scores
 from sparsact.routing.selection import Selection
 
 MOST_LEVELS = 24
@@ -55,8 +54,8 @@ class Tree(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        hyperparameters.sizes(self, "depth")
-        hyperparameters.seed(self)
+        parameters.sizes(self, "depth")
+        parameters.seed(self)
         if self.depth > MOST_LEVELS:
             raise ValueError(f"`depth` is at most {MOST_LEVELS}, as a tree has 2**depth leaves.")
 

@@ -7,9 +7,9 @@ from torch import nn
 from torch.nn.functional import gelu, mse_loss
 
 from sparsact.inference.block import Activation, Block
+from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.comparison import compare
 from sparsact.inference.predictors import Approximated, LargestActivations, Threshold, calibrate_blocks
-from sparsact.inference.weights import BlockWeights
 
 
 class Model(nn.Module):

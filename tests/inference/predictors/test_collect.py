@@ -6,8 +6,8 @@ from blocks_planted import gelu, relu
 from torch import nn
 
 from sparsact.inference.block import Block
+from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.predictors import collect_inputs
-from sparsact.inference.weights import BlockWeights
 
 
 class Gated(nn.Module):

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsact.inference.predictors.risk import least_rows, level_for_density, level_for_recall
+from sparsact.inference.predictors.conformal import least_rows, level_for_density, level_for_recall
 
 
 def bound(needs, on, level):

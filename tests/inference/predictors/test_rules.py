@@ -8,11 +8,11 @@ from blocks_planted import OUT, Coarse, D, S, block, gelu, inputs, relu
 from torch.nn.functional import silu
 
 from sparsact.inference.block import Activation
+from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.predictors import LSH, LargestActivations, LowRank, Sketch, Threshold, calibrate
-from sparsact.inference.predictors.bisection import relative_error
+from sparsact.inference.predictors.conformal import relative_error
+from sparsact.inference.predictors.low_rank import metric
 from sparsact.inference.predictors.lsh import hashed
-from sparsact.inference.predictors.moments import metric
-from sparsact.inference.weights import BlockWeights
 
 SCALES = torch.tensor([[4.0, 2.0, 1.0, 0.5, 0.2, 0.1], [0.3, 1.0, 0.5, 3.0, 1.0, 2.0]], dtype=torch.float64)
 
@@ -241,7 +241,7 @@ def test_the_density_of_a_threshold_is_that_of_its_rows():
 
 def test_the_screen_of_the_library_estimates():
     """By default the sketch is that of the certified screen, whose eight bits leave little to be missed."""
-    pytest.importorskip("sparsact.inference.screen")
+    pytest.importorskip("sparsact.inference.certified_screen")
     quality = calibrate(block(), inputs(1200, seed=4), recall=0.9).quality
     assert quality.recall.value > 0.8
     assert quality.precision.value > 0.95

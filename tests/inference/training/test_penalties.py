@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
 from sparsact.inference.block import Activation, Block
-from sparsact.inference.trace import find_blocks
+from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.training import ActivationPenalty, TopKTraining, unit_counts, with_relu
 from sparsact_papers.training import Transformer
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.frozen import FrozenFeatures
-from sparsact.learners.dsm.layer import SparseLayer
-from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
+from sparsact.learners.dsm.features import Bottom, SparseLayer
+from sparsact.learners.dsm.training import FrozenFeatures, RMSProp, TopLayer
 from sparsact.routing import RandomHash, TopK
 
 D, T, M = 5, 24, 71

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparsact import DSMRegressor, kernels
-from sparsact.learners.dsm.bottom import Bottom
+from sparsact.learners.dsm.features import Bottom
 from sparsact.learners.dsm.seeds import entropy, stream
 
 rng = np.random.default_rng(11)

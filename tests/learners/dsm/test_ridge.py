@@ -104,11 +104,12 @@ def test_the_solution_waits_until_it_is_asked_for():
 
 
 def test_rows_are_blocked(monkeypatch):
-    from sparsact.learners.dsm import fitting, layer
 
     whole = model().fit(X, Y)
-    monkeypatch.setattr(fitting, "ADDED_AT_ONCE", 1)
-    monkeypatch.setattr(layer, "VALUES_AT_ONCE", 31 * 13)
+    from sparsact.learners.dsm import training
+
+    monkeypatch.setattr(training, "ADDED_AT_ONCE", 1)
+    monkeypatch.setattr(features, "VALUES_AT_ONCE", 31 * 13)
     many = np.tile(X, (3, 1))
     tiled = model().fit(many, np.tile(Y, (3, 1)))
     np.testing.assert_allclose(tiled.predict(X), whole.predict(X), rtol=1e-8, atol=1e-10)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sparsact import DSMRegressor
-from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
+from sparsact.learners.dsm.training import RMSProp, TopLayer
 
 rng = np.random.default_rng(31)
 X, Y = rng.normal(size=(70, 5)), rng.normal(size=(70, 3))
@@ -70,7 +70,6 @@ def test_an_estimator_trains_on_the_features_of_its_layer():
 
 
 def test_pieces_of_training_are_the_whole(monkeypatch):
-    from sparsact.learners.dsm import fitting
 
     whole = model(epochs=4).fit(X, Y)
     pieces = model()
@@ -78,7 +77,9 @@ def test_pieces_of_training_are_the_whole(monkeypatch):
         pieces.partial_fit(X, Y)
     np.testing.assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
     np.testing.assert_allclose(pieces.loss_curve_, whole.loss_curve_, rtol=1e-9)
-    monkeypatch.setattr(fitting, "KEPT", 0)  # features are made anew for each batch
+    from sparsact.learners.dsm import training
+
+    monkeypatch.setattr(training, "KEPT", 0)  # features are made anew for each batch
     np.testing.assert_allclose(model(epochs=4).fit(X, Y).coef_, whole.coef_, rtol=1e-9)
 
 

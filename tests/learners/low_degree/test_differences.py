@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsact.learners.low_degree.differences import Differences, Listed, Ranked
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.stream_storage import statistic_in, statistic_out
+from sparsact.learners.low_degree.symmetric_differences import Differences, Listed, Ranked
 from sparsact.learners.points import Points
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.learners.lsh.layout import random_rotation
-from sparsact.routing.seeds import hash_generator
+from sparsact.routing.backend import hash_generator
 
 X, Y = rows(m=300)
 QUERIES = rows(m=37, seed=4)[0]

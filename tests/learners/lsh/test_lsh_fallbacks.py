@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hashed_rows import FAMILIES, model, rows
 
-from sparsact.learners.lsh import fallback
-from sparsact.learners.lsh.fallback import nearest_index
+from sparsact.learners.lsh import predictor
+from sparsact.learners.lsh.predictor import nearest_index
 
 X, Y = rows()
 FAR = np.concatenate([rows(m=23, seed=9)[0] * 3 + 20, np.full((1, 5), -1e12)])
@@ -97,5 +97,5 @@ def test_the_nearest_in_high_dimension(module, kind):
     pytest.importorskip(module, reason=f"{module} is optional: a kd-tree does without it")
     table, queries = points(24)
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    found = getattr(fallback, kind)(table).nearest(queries)
+    found = getattr(predictor, kind)(table).nearest(queries)
     np.testing.assert_array_equal(found, expected)

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from sparsact import SparselyActivatedRegressor, load
 from sparsact.learners.sparsely_activated.erm import Minimisation
-from sparsact.learners.sparsely_activated.gates import GateUnits
-from sparsact.learners.sparsely_activated.membership import network_of
-from sparsact.learners.sparsely_activated.sample import TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
+from sparsact.learners.sparsely_activated.to_network import GateUnits, network_of
 
 KINDS = ("signs", "bits", "bool", "real", "mixed", "far", "tiny", "lattice")
 

@@ -9,20 +9,18 @@ from planted import signs
 from scipy.optimize import check_grad
 
 from sparsact.learners.sparsely_activated.descent import _objective, excess_of, separated
-from sparsact.learners.sparsely_activated.gates import GateUnits, units_of
-from sparsact.learners.sparsely_activated.layers import forest
-from sparsact.learners.sparsely_activated.limits import NormLimits
-from sparsact.learners.sparsely_activated.pieces import (
+from sparsact.learners.sparsely_activated.erm import forest
+from sparsact.learners.sparsely_activated.leaf_models import (
     Piece,
+    TrainingSample,
     affine_piece,
     best_piece,
     effective_parameters,
     least_squares,
 )
-from sparsact.learners.sparsely_activated.pruning import prune, score
-from sparsact.learners.sparsely_activated.sample import TrainingSample
+from sparsact.learners.sparsely_activated.pruning import prune, score, trim
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, units_of
 from sparsact.learners.sparsely_activated.tree import grow
-from sparsact.learners.sparsely_activated.trimming import trim
 
 
 def sample(m=37, n=5, seed=0, *, cube=False, weights=None):

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.dsm.rmsprop import RMSProp
+from sparsact.learners.dsm.training import RMSProp
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import COLOURS, GREY, INK, figure, scale, styled
+from sparsact.reports.figure import COLOURS, GREY, INK, Frame, figure, rows, scale, styled
 from sparsact_papers.experiments import Interval, Row, Rows, median_of
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

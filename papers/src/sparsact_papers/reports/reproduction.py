@@ -10,8 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sparsact import files
-from sparsact.reports.display import Display
-from sparsact.reports.frame import n_rows
+from sparsact.reports.figure import Display, n_rows
 from sparsact.reports.page import template
 from sparsact_papers.experiments import Findings, MissingRowsError, Outcome
 from sparsact_papers.reports.chart import Chart

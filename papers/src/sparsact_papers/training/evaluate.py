@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
+from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
-from sparsact.inference.inputs import evaluating
-from sparsact.inference.training.activity import unit_counts
+from sparsact.inference.training import unit_counts
 from sparsact_papers.training.recipe import Recipe
 from sparsact_papers.training.text import CharacterText
 

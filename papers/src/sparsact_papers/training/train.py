@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from sparsact.inference.block import Block
-from sparsact.inference.training.penalty import Inducement
+from sparsact.inference.training import Inducement
 from sparsact_papers.training import checkpoint as checkpoints
 from sparsact_papers.training.evaluate import Evaluation, cross_entropy, evaluation
 from sparsact_papers.training.recipe import Recipe

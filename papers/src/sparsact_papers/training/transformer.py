@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.block import Activation, Block
-from sparsact.layers.activations import activation_of
+from sparsact.layers.common import activation_of
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
 SPREAD = 0.02  # standard deviation of embeddings at first, as GPT-2 has it

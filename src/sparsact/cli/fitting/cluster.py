@@ -11,14 +11,12 @@ from logging import ERROR
 from typing import Any
 
 from sparsact.cli.fitting.resumption import Divisible
-from sparsact.cli.progress import OnRows
+from sparsact.cli.terminal import OnRows
 from sparsact.datasets import Table
-from sparsact.datasets.parts import Parts
-from sparsact.datasets.pieces import piece_name, pieces
-from sparsact.distributed.engine import Engine, tree
+from sparsact.datasets.parts import Parts, piece_name, pieces
+from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
-from sparsact.distributed.work import PassTask, of_partition
 from sparsact.learners.stored import Arrays, State
 
 Summed = tuple[State, Arrays]

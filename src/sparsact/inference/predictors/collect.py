@@ -1,8 +1,8 @@
-"""Sample inputs of blocks, gathered while a model runs."""
+"""Sample inputs of blocks: gathered while a model runs, checked, and split for fitting, calibrating and measuring."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.checks import checked_size
+from sparsact.inference.batches import Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
-from sparsact.inference.inputs import Inputs, batches, call, evaluating
-from sparsact.inference.weights import plain
+from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.predictors.conformal import least_rows
+from sparsact.inference.predictors.predictor import Split
 
 
 @dataclass
@@ -101,3 +103,59 @@ def _gathered(name: str, reservoir: Reservoir) -> Tensor:
     if reservoir.rows is None:
         raise ValueError(f"block {name!r} was never run by these inputs; pass inputs that reach it, or leave it out.")
     return reservoir.rows
+
+
+LEAST_ROWS = 40
+
+
+def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
+    """``x`` (m, d) as finite floats in the precision of the weights."""
+    d = weights.sizes[0]
+    if not isinstance(x, Tensor):
+        raise TypeError(f"sample inputs must be a torch.Tensor of shape (m, {d}); got {type(x).__name__}.")
+    if x.ndim != 2 or x.shape[1] != d:
+        raise ValueError(
+            f"sample inputs must have shape (m, {d}), one row an input of the block; got {tuple(x.shape)}: "
+            f"pass x.reshape(-1, {d})."
+        )
+    if not x.is_floating_point():
+        raise ValueError(f"sample inputs must be floats; got {x.dtype}: pass x.float().")
+    finite = x.isfinite()
+    if not bool(finite.all()):
+        place = tuple((~finite).nonzero()[0].tolist())
+        raise ValueError(f"sample inputs must be finite; the one at {place} is {float(x[place])}.")
+    _check_finite(weights)
+    return plain(x).to(weights.weight.dtype)
+
+
+def _check_finite(weights: BlockWeights) -> None:
+    for name in ("weight", "bias", "up_weight", "up_bias", "down"):
+        array = getattr(weights, name)
+        if array is not None and not bool(array.isfinite().all()):
+            place = tuple((~array.isfinite()).nonzero()[0].tolist())
+            raise ValueError(
+                f"`{name}` of the block must be finite; the number at {place} is {float(array[place])}: "
+                "leave the block dense."
+            )
+
+
+def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> tuple[Tensor, Tensor, Tensor, Split]:
+    """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; a rule that is not fitted
+    calibrates on the first three quarters.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 40 rows, or fewer than four times what calibration for the recall needs.
+    """  # noqa: D205 # one sentence
+    m = len(x)
+    needed = max(LEAST_ROWS, 4 * least_rows(target["recall"]) if "recall" in target else 0)
+    if m < needed:
+        asked = ", ".join(f"{name} {value:g}" for name, value in target.items())
+        raise ValueError(f"{asked} needs at least {needed} sample inputs; got {m}: collect more of them.")
+    order = torch.randperm(m, generator=torch.Generator().manual_seed(seed))
+    quarter = m // 4
+    fitted = m - 2 * quarter if fits else 0
+    sizes = [fitted, m - quarter - fitted, quarter]
+    parts = torch.split(x[order], sizes)
+    return parts[0], parts[1], parts[2], Split(fitted, sizes[1], quarter, seed)

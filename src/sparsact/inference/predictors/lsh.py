@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from sparsact.checks import checked_size
-from sparsact.inference.predictors.graded import whole
-from sparsact.inference.predictors.moments import metric, moments, square_root
-from sparsact.inference.predictors.risk import level_for_recall
-from sparsact.inference.predictors.rule import Reads
-from sparsact.inference.weights import BlockWeights, plain
+from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.predictors.conformal import level_for_recall
+from sparsact.inference.predictors.low_rank import metric, moments, square_root
+from sparsact.inference.predictors.predictor import Reads, whole
 from sparsact.routing import HyperplaneLSH, hash_generator
 
 HASHES = (2, 3, 4, 6, 8)  # hyperplanes a table that are tried where the number is not given

@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
-from sparsact.inference.predictors.graded import mask, spreads
-from sparsact.inference.predictors.rule import Reads
-from sparsact.inference.weights import BlockWeights, plain
+from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.predictors.predictor import Reads, mask, spreads
 
 
 class Estimates(Protocol):
-    """What estimates a layer from few bytes, as :class:`sparsact.inference.screen.Screen` does."""
+    """What estimates a layer from few bytes, as :class:`sparsact.inference.certified_screen.Screen` does."""
 
     @property
     def nbytes(self) -> int:
@@ -52,7 +51,7 @@ class Sketch:
     def fit(cls, weights: BlockWeights, x: Tensor, *, seed: int, screen: Estimates | None = None) -> Sketch:
         """Spreads from the rows ``x``; ``screen`` is by default the int8 screen of the layer. Not yet at a level."""
         if screen is None:
-            from sparsact.inference.screen import Screen
+            from sparsact.inference.certified_screen import Screen
 
             screen = Screen.of(weights.weight, weights.bias, weights.threshold, x)
         truth = weights.pre_activations(x) - weights.threshold

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.door import validated
-from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.layer import SparseLayer
-from sparsact.learners.dsm.rmsprop import TopLayer
+from sparsact.learners.dsm.features import Bottom, SparseLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.learners.dsm.storage import save_dsm
+from sparsact.learners.dsm.training import TopLayer
 from sparsact.transaction import lock_of
 
 Array = NDArray[np.float64]

@@ -16,14 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import check_row_weights
 from sparsact.learners.door import row_weights, validated
-from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.choice import NAMES, router_of
+from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, router_of
 from sparsact.learners.dsm.fitted import FittedDSM, check_size
-from sparsact.learners.dsm.fitting import add_rows, train
-from sparsact.learners.dsm.layer import SparseLayer
-from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
 from sparsact.learners.dsm.seeds import entropy, stream
 from sparsact.learners.dsm.statistic import RidgeStatistic
+from sparsact.learners.dsm.training import RMSProp, TopLayer, add_rows, train
 from sparsact.routing import Router
 from sparsact.transaction import transaction
 

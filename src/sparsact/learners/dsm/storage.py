@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import storage
-from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.choice import to_dict
-from sparsact.learners.dsm.layer import SparseLayer
-from sparsact.learners.dsm.rmsprop import TopLayer
+from sparsact.learners.dsm.features import Bottom, SparseLayer, to_dict
 from sparsact.learners.dsm.statistic import RidgeStatistic
+from sparsact.learners.dsm.training import TopLayer
 from sparsact.learners.stored import Arrays, State, expect, flag, number, plain, remade, rows_in, take_columns, whole
 from sparsact.routing import Router, from_dict
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sparsact.learners.low_degree.choose import dealt, fold_scores, summary
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.folds import dealt, fold_scores, summary
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
 from sparsact.learners.low_degree.stream import count_rows

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparsact.kernels.threads import blas_threads
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.modular import PRIMES, reduced_echelon, residues
+from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
 from sparsact.learners.low_degree.real import monomials
 from sparsact.learners.low_degree.rows import DistinctPoints

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
-from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
+from sparsact.learners.low_degree.symmetric_differences import Differences
 from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
 

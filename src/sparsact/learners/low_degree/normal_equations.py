@@ -21,7 +21,7 @@ from scipy.linalg import eigh, lapack, norm
 from sparsact.kernels.threads import blas_threads
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.row_space import RowSpace
+from sparsact.learners.low_degree.identification import RowSpace
 from sparsact.learners.low_degree.statistic import Statistic
 
 _ROWS_AT_ONCE = 64

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.door import row_weights
-from sparsact.learners.low_degree.automatic import automatic_degree
+from sparsact.learners.low_degree.choose import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.solve import Penalty
 from sparsact.learners.low_degree.stream import Batch

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sparsact.hypercube import n_words
 from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
-from sparsact.learners.low_degree.differences import Differences
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.statistic import Reading, Statistic, row_sums
+from sparsact.learners.low_degree.symmetric_differences import Differences
 from sparsact.learners.points import Points
 
 _MOST_APPENDED = 4096  # batches, since each fork copies their list

@@ -19,14 +19,14 @@ from sparsact.checks import aligned, check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import blas_threads, threads
 from sparsact.learners.door import row_weights, validated
-from sparsact.learners.lsh.choice import LSHConfig, Trial, TunedLayout, choose
+from sparsact.learners.lsh.bucket_counts import unseen_mass
+from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
 from sparsact.learners.lsh.storage import save_learner
-from sparsact.learners.lsh.support import unseen_mass
-from sparsact.learners.lsh.table import BucketTable
-from sparsact.routing.seeds import hash_generator
+from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
+from sparsact.routing.backend import hash_generator
 from sparsact.transaction import lock_of, locked
 
 

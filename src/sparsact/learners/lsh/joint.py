@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
 from sparsact.kernels import buckets
+from sparsact.learners.lsh.bucket_table import BucketSolution, BucketTable
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.table import BucketSolution, BucketTable
 
 LEAST_PENALTY = 1e-8  # two tables alone leave constants to choose
 TOLERANCE = 1e-10

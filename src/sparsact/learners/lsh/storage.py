@@ -10,9 +10,9 @@ import numpy as np
 
 from sparsact import storage
 from sparsact.kernels.buckets import BucketIndex, n_sums
-from sparsact.learners.lsh.choice import Trial
+from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Layout
-from sparsact.learners.lsh.table import BucketTable
+from sparsact.learners.lsh.tuning import Trial
 from sparsact.learners.stored import Arrays, State, expect, number, plain, remade, text, under, whole
 
 _LEARNED: dict[str, Callable[[Any, str], Any]] = {

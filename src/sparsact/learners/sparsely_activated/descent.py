@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from sparsact.learners.sparsely_activated.gates import GateUnits
-from sparsact.learners.sparsely_activated.limits import NormLimits
-from sparsact.learners.sparsely_activated.sample import Array, TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 CLEARANCE = 1e-9  # by which a raised threshold exceeds the pre-activation that it is to switch off, relatively

@@ -19,10 +19,9 @@ from sparsact.kernels.threads import blas_threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
-from sparsact.learners.sparsely_activated.limits import NormLimits
-from sparsact.learners.sparsely_activated.membership import network_of
-from sparsact.learners.sparsely_activated.sample import TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.storage import save_regressor
+from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate

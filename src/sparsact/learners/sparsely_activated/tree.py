@@ -14,8 +14,15 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.sparsely_activated.pieces import Piece, affine_piece, best_piece, risk
-from sparsact.learners.sparsely_activated.sample import EXACT, Array, TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import (
+    EXACT,
+    Array,
+    Piece,
+    TrainingSample,
+    affine_piece,
+    best_piece,
+    risk,
+)
 
 FITTED_COLUMNS = 4  # so many of the best scored columns are fitted on both sides
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, Frame, figure, styled
 from sparsact.reports.network_summary import Activity
-from sparsact.reports.style import BLUE, figure, styled
 
 MOST_LABELS = 12
 

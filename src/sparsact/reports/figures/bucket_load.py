@@ -7,9 +7,8 @@ from itertools import pairwise
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, VERMILION, Frame, figure, styled
 from sparsact.reports.lsh_summary import LSHSummary
-from sparsact.reports.style import BLUE, VERMILION, figure, styled
 
 MOST_TICKS = 7
 

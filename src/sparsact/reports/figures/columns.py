@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, GREY, PALE, SKY, VERMILION, Frame, figure, list_axis, styled, width_for
 from sparsact.reports.lsh_summary import LSHSummary
-from sparsact.reports.style import BLUE, GREY, PALE, SKY, VERMILION, figure, list_axis, styled, width_for
 
 SHOWN = 30
 LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import INK, figure, shortened, styled
+from sparsact.reports.figure import INK, Frame, figure, shortened, styled
 from sparsact.reports.summary import Confusion
 
 LONGEST_LYING = 10  # characters of a name that stands beside its neighbours

@@ -5,9 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, GREY, Frame, figure, styled
 from sparsact.reports.lsh_summary import LSHSummary
-from sparsact.reports.style import BLUE, GREY, figure, styled
 
 
 def frame(tables: LSHSummary) -> Frame:

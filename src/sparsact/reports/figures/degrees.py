@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import BLUE, GREY, PALE, figure, styled
+from sparsact.reports.figure import BLUE, GREY, PALE, Frame, figure, rows, styled
 from sparsact.reports.summary import CVCandidate
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, SKY, Frame, figure, list_axis, styled, width_for
 from sparsact.reports.layer_curves import label
-from sparsact.reports.style import BLUE, SKY, figure, list_axis, styled, width_for
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

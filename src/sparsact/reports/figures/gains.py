@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, GREY, figure, styled
+from sparsact.reports.figure import BLUE, GREY, Frame, figure, styled
 from sparsact.reports.summary import CVCandidate, gains
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, figure, list_axis, styled, width_for
+from sparsact.reports.figure import BLUE, Frame, figure, list_axis, styled, width_for
 from sparsact.reports.summary import TargetSummary
 
 SHOWN = 30

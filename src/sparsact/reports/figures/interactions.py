@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import BLUE, GREY, VERMILION, figure, list_axis, styled, width_for
+from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, figure, list_axis, rows, styled, width_for
 from sparsact.reports.summary import TargetSummary
 
 SHOWN = 20

@@ -5,9 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from sparsact.reports.frame import Frame, rows
+from sparsact.reports.figure import BLUE, GREEN, GREY, INK, VERMILION, Frame, figure, rows, styled
 from sparsact.reports.lsh_summary import LSHSummary
-from sparsact.reports.style import BLUE, GREEN, GREY, INK, VERMILION, figure, styled
 
 COLOURS = {"gradients": BLUE, "standard": VERMILION, "principal": GREEN}
 NEAR_TREND = 0.7  # errors from which on the trend's own is worth a line

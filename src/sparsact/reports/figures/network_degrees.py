@@ -5,9 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, INK, Frame, figure, styled
 from sparsact.reports.network_summary import DegreeWeights
-from sparsact.reports.style import BLUE, INK, figure, styled
 
 
 def frame(degrees: DegreeWeights) -> Frame:

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, GREY, PAPER_BLUES, VERMILION, figure, styled
+from sparsact.reports.figure import BLUE, GREY, PAPER_BLUES, VERMILION, Frame, figure, styled
 from sparsact.reports.summary import TargetSummary
 
 FEW_ROWS = 600  # below it each row is a dot

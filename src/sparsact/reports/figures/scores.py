@@ -7,8 +7,7 @@ from itertools import cycle
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, GREEN, GREY, VERMILION, figure, list_axis, styled
+from sparsact.reports.figure import BLUE, GREEN, GREY, VERMILION, Frame, figure, list_axis, styled
 from sparsact.reports.summary import Spread
 
 

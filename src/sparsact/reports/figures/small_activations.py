@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame, figure, scale, styled
 from sparsact.reports.layer_curves import draw, label, layers
-from sparsact.reports.style import figure, scale, styled
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import BLUE, GREY, INK, VERMILION, Frame, figure, list_axis, scale, styled, width_for
 from sparsact.reports.layer_curves import label
-from sparsact.reports.style import BLUE, GREY, INK, VERMILION, figure, list_axis, scale, styled, width_for
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

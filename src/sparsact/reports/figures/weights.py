@@ -6,8 +6,7 @@ from itertools import accumulate
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, VERMILION, figure, styled
+from sparsact.reports.figure import BLUE, VERMILION, Frame, figure, styled
 from sparsact.reports.summary import TargetSummary
 
 

@@ -22,7 +22,7 @@ from sparsact.hardness import (
     low_degree_by_queries,
     parity_distribution,
 )
-from sparsact.hardness.parity_contest import SPARE_EXAMPLES
+from sparsact.hardness.parity_comparison import SPARE_EXAMPLES
 from sparsact.hypercube import subsets_of
 
 Generator = np.random.Generator

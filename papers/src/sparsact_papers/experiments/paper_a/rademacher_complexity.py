@@ -16,7 +16,7 @@ from scipy.linalg import hadamard
 
 from sparsact import bounds
 from sparsact.hypercube import points
-from sparsact.rademacher.counterexample import orthogonal_network
+from sparsact.rademacher.comparison import orthogonal_network
 from sparsact.rademacher.exact import exact_maxima
 from sparsact_papers.experiments import Claim, Experiment, Scale
 from sparsact_papers.experiments.paper_a.rademacher_verdicts import (

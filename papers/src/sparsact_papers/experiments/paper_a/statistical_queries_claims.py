@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hardness.parity_contest import SPARE_EXAMPLES
+from sparsact.hardness.parity_comparison import SPARE_EXAMPLES
 from sparsact_papers.experiments import (
     Claim,
     Interval,

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.dsm.bottom import Bottom
-from sparsact.learners.dsm.frozen import FrozenFeatures
-from sparsact.learners.dsm.layer import SparseLayer
-from sparsact.learners.dsm.rmsprop import RMSProp, TopLayer
+from sparsact.learners.dsm.features import Bottom, SparseLayer
+from sparsact.learners.dsm.training import FrozenFeatures, RMSProp, TopLayer
 from sparsact.routing import RandomHash, TopK
 from sparsact_papers.data import Target, random_composed, random_hypercube, random_polynomial
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.dsm.rmsprop import RMSProp
+from sparsact.learners.dsm.training import RMSProp
 from sparsact.routing import HyperplaneLSH
 from sparsact_papers.data import random_hypercube, random_polynomial
 from sparsact_papers.experiments import Experiment, Scale

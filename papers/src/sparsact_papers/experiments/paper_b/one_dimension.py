@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.dsm.rmsprop import RMSProp
+from sparsact.learners.dsm.training import RMSProp
 from sparsact_papers.experiments import Experiment, Scale
 from sparsact_papers.experiments.bucket_scalars import ScalarTraining, bucket_lines, bucket_means, trained_scalars
 from sparsact_papers.experiments.paper_b.one_dimension_claims import CLAIMS, CONSTANTS, DENSE, LINES

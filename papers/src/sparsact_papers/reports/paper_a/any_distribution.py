@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.any_distribution import DISTRIBUTIONS
 from sparsact_papers.experiments.paper_a.uniform_and_general import ENOUGH

@@ -6,8 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import BLUE, COLOURS, GREY, INK, figure, list_axis, styled
+from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Frame, figure, list_axis, styled
 from sparsact_papers.experiments import Rows, mean_of
 from sparsact_papers.experiments.paper_a.circuits import ERRORS, most_rows
 from sparsact_papers.reports.chart import Chart

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.correlated_activations import DEGREE, INDEPENDENT, OPPOSED, SAME
 from sparsact_papers.reports.chart import Chart

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparsact.bounds import sparse_complexity_bound
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import figure, scale, styled
+from sparsact.reports.figure import Frame, figure, scale, styled
 from sparsact_papers.experiments import Row, Rows, mean_of, median_of
 from sparsact_papers.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
 from sparsact_papers.experiments.paper_a.erm_curves import FLOOR, NOISE, RANDOM, Cell

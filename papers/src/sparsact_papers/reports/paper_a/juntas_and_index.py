@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import figure, scale, styled
+from sparsact.reports.figure import Frame, figure, scale, styled
 from sparsact_papers.experiments import Rows
 from sparsact_papers.experiments.paper_a.juntas_and_index import INDEX, SOLVERS
 from sparsact_papers.experiments.paper_a.learning_targets import share_of

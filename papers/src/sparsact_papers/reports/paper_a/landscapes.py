@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import COLOURS, figure, scale, styled
+from sparsact.reports.figure import COLOURS, Frame, figure, scale, styled
 from sparsact_papers.experiments import Rows, mean_of
 from sparsact_papers.experiments.paper_a.landscapes import BITS, one_row_each
 from sparsact_papers.experiments.paper_a.predicted import AMPLE

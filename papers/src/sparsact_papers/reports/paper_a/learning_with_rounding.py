@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Rows, mean_of, median_of
 from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves

@@ -6,9 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.frame import rows as rows_of
-from sparsact.reports.style import COLOURS, GREY, figure, scale, styled
+from sparsact.reports.figure import COLOURS, GREY, Frame, figure, scale, styled
+from sparsact.reports.figure import rows as rows_of
 from sparsact_papers.experiments import Rows, median_of
 from sparsact_papers.experiments.paper_a.low_degree_curves import ALIGNED, CLEAN, GAUSSIAN, OBLIVIOUS
 from sparsact_papers.reports.chart import Chart

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.parity_defeats import LIFTED
 from sparsact_papers.reports.chart import Chart

@@ -6,8 +6,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import figure, styled
+from sparsact.reports.figure import Frame, figure, styled
 from sparsact_papers.experiments import Row, Rows, mean_of
 from sparsact_papers.experiments.paper_a.statistical_queries_claims import (
     ANY,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import figure, scale, styled
+from sparsact.reports.figure import Frame, figure, scale, styled
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.uniform_and_general import DISTRIBUTIONS, ENOUGH
 from sparsact_papers.reports.chart import Chart

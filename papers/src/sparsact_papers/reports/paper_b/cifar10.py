@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import COLOURS, INK, figure, styled
+from sparsact.reports.figure import COLOURS, INK, Frame, figure, rows, styled
 from sparsact_papers.experiments import Row, Rows, range_of
 from sparsact_papers.experiments.paper_b.cifar10_verdicts import PRINTED, TABLE
 from sparsact_papers.reports.chart import Chart

@@ -7,7 +7,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows, mean_of
 from sparsact_papers.experiments.paper_b.frozen_claims import PRINTED
 from sparsact_papers.experiments.paper_b.frozen_models import MODELS, TARGETS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows, median_of
 from sparsact_papers.experiments.paper_b.theorem_4_1_claims import dense, tables
 from sparsact_papers.reports.chart import Chart

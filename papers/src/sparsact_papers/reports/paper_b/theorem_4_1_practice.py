@@ -6,7 +6,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Rows
 from sparsact_papers.experiments.paper_b.theorem_4_1_practice import AMBIENTS
 from sparsact_papers.experiments.paper_b.theorem_4_1_practice_claims import RIVALS, finest

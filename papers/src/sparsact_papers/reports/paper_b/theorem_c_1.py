@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows, median_of
 from sparsact_papers.experiments.paper_b.theorem_c_1_claims import FEW
 from sparsact_papers.reports.chart import Chart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sparsact.reports.frame import Frame
+from sparsact.reports.figure import Frame
 from sparsact_papers.experiments import Row, Rows, range_of
 from sparsact_papers.experiments.practice.induced_sparsity_claims import MODELS
 from sparsact_papers.reports.chart import Chart

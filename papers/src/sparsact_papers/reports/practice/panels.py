@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame
-from sparsact.reports.style import figure, scale, styled
+from sparsact.reports.figure import Frame, figure, scale, styled
 from sparsact_papers.reports.curves import draw_curves
 
 COLUMNS = 2

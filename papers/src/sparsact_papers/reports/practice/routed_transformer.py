@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.frame import Frame, rows
-from sparsact.reports.style import COLOURS, figure, list_axis, styled
+from sparsact.reports.figure import COLOURS, Frame, figure, list_axis, rows, styled
 from sparsact_papers.experiments import Rows, range_of
 from sparsact_papers.experiments.practice.routed_transformer_claims import MODELS
 from sparsact_papers.reports.chart import Chart

@@ -1,0 +1,107 @@
+"""How often more than k units are active, from a sample: Remark 11 asks no more than that this be rare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+
+from sparsact.certificate.inputs import Inputs
+from sparsact.checks import checked_columns, checked_generator
+from sparsact.hypercube import bits_to_signs
+
+if TYPE_CHECKING:
+    from sparsact.network import SparselyActivatedNetwork
+
+
+Distribution: TypeAlias = Callable[[int, np.random.Generator], ArrayLike] | ArrayLike | None
+TRIES_PER_SAMPLE = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """What a sample showed."""
+
+    max_active: int
+    witness: NDArray[Any]
+    n_samples: int
+    at_most: int
+    exceeded: int
+    exceed_bound: float
+
+
+def clopper_pearson(exceeded: int, n_samples: int, confidence: float) -> float:
+    r"""Upper bound on a probability of which ``exceeded`` of ``n_samples`` independent trials were cases.
+
+    .. math:: \sup \{ p : \Pr[\mathrm{Bin}(m, p) \le e] \ge 1 - \text{confidence} \}
+
+    >>> round(clopper_pearson(0, 299, 0.95), 4)
+    0.01
+    """
+    if exceeded == n_samples:
+        return 1.0
+    return float(beta.ppf(confidence, exceeded + 1, n_samples - exceeded))
+
+
+def sampled(
+    network: SparselyActivatedNetwork, X: NDArray[np.float64], at_most: int | None, confidence: float
+) -> Sampled:
+    """Count the active units of a sample, (m, n), exactly; ``at_most`` None stands for the most seen.
+
+    The bound then still has its confidence: with m samples, the chance that all lie below a level that a new one passes
+    with probability p is at most (1 - p)**m, which is what Clopper and Pearson say of 0 cases.
+    """
+    counts = network.n_active(X)
+    best = int(counts.argmax())
+    k = int(counts[best]) if at_most is None else at_most
+    exceeded = int(np.count_nonzero(counts > k))
+    witness: NDArray[Any] = X[best]
+    if np.array_equal(np.abs(witness), np.ones(network.n)):
+        witness = witness.astype(np.int8)
+    return Sampled(int(counts[best]), witness, len(X), k, exceeded, clopper_pearson(exceeded, len(X), confidence))
+
+
+def sample(
+    inputs: Inputs, distribution: Distribution, n_samples: int, rng: np.random.Generator | None
+) -> NDArray[np.float64]:
+    """Independent inputs, (m, n): given, drawn from a distribution, or uniform over the inputs (over y, for a lift).
+
+    Raises
+    ------
+    ValueError
+        If a generator is needed and missing, the sample has a wrong shape, or the inputs are too rare to be met.
+    """
+    if distribution is not None and not callable(distribution):
+        X = checked_columns(distribution, inputs.n)
+        if not len(X):
+            raise ValueError("a sample needs at least one row; `distribution` has none.")
+        return X
+    if rng is None:
+        raise ValueError("sampling needs a generator; pass rng=numpy.random.default_rng(seed).")
+    checked_generator(rng)
+    if callable(distribution):
+        X = checked_columns(distribution(n_samples, rng), inputs.n)
+        if len(X) != n_samples:
+            raise ValueError(f"`distribution(n_samples, rng)` must return {n_samples} rows; it returned {len(X)}.")
+        return X
+    if inputs.lift is not None:
+        return inputs.lift.sample(n_samples, rng=rng).astype(np.float64)
+    return _uniform(inputs, n_samples, rng).astype(np.float64)
+
+
+def _uniform(inputs: Inputs, n_samples: int, rng: np.random.Generator) -> NDArray[np.int8]:
+    kept, found = [np.zeros((0, inputs.n), dtype=np.int8)], 0
+    for _ in range(TRIES_PER_SAMPLE):
+        X = bits_to_signs(rng.integers(2, size=(n_samples, inputs.n), dtype=np.int8))
+        kept.append(X[inputs.contains(X)])
+        found += len(kept[-1])
+        if found >= n_samples:
+            return np.concatenate(kept)[:n_samples]
+    raise ValueError(
+        f"only {found} of {TRIES_PER_SAMPLE * n_samples:,} uniform points meet the constraints, and {n_samples:,} are "
+        "needed; pass a `distribution` that draws such points, or use another method."
+    )

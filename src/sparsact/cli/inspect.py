@@ -1,0 +1,304 @@
+"""``sparsact inspect``: what a model consists of; of a network also its certificate, activity and spectrum."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsact.cli.outputs import check_report
+from sparsact.cli.terminal import command_line, shown, stages, terminal, versions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparsact.certificate import Certificate
+    from sparsact.fourier import Estimate
+    from sparsact.network import SparselyActivatedNetwork
+    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
+
+
+def inspect_model(
+    context: typer.Context,
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="A model of sparsact fit, or a saved network.", show_default=False),
+    ],
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many of the largest coefficients, or columns, to show.")
+    ] = 20,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
+    ] = 20.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show of what a model consists.
+
+    Of a learned polynomial: its strongest interactions with 95 % intervals, its weight by degree and its influences. A
+    coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
+
+    Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
+    linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
+    column in the distance that makes rows neighbours.
+
+    Of a sparsely activated network: its size, scale and certificate, how many units are on at once, and its weight by
+    degree, exact or estimated.
+
+    Example: sparsact inspect model.sparsact --top 10
+    """
+    from sparsact.cli.model_files import encoding_of, load_model, network_in
+
+    learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
+    network = network_in(learned)
+    if network is not None:
+        from sparsact.cli.inspect import inspect_network
+
+        words = context.obj or ["inspect"]
+        return inspect_network(
+            network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json
+        )
+    if report is not None:
+        raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
+    encoding = encoding_of(learned, model)
+    of_tables = hasattr(learned, "bucket_counts_")
+    told = description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False))
+    elif of_tables:
+        _tell_of_tables(told, top)
+    else:
+        _print_model(told)
+    return None
+
+
+def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
+    """An LSH model as JSON holds it."""
+    import numpy as np
+
+    from sparsact.cli.fitting.explain import as_plain, column_weights, lsh_summary
+
+    n_functions = int(model.table_.layout.n_targets)
+    names = encoding.feature_names
+    slopes = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
+    shares = model.column_shares_.tolist()  # in the deviations of the rows, which only the fit knew
+    weights = [replace(slope, shares=(share,)) for slope, share in zip(slopes, shares, strict=True)]
+    tables = lsh_summary(model, tuple(weights))
+    return {
+        "kind": type(model).__name__,
+        "rows": int(model.n_samples_seen_),
+        "columns": list(names),
+        "targets": list(encoding.target_names),
+        "notes": list(encoding.notes),
+        "layout": tables.layout,
+        "fill": tables.fill,
+        "lsh": as_plain(tables),
+    }
+
+
+def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
+    """A polynomial as JSON holds it."""
+    from sparsact.cli.fitting.explain import function_names, shares, terms
+
+    names, described = encoding.feature_names, []
+    for i, name in enumerate(function_names(encoding)):
+        by_degree, by_column = shares(model, i, len(names))
+        described.append(
+            {
+                "name": name,
+                "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in terms(model, i, names, top)],
+                "weight_by_degree": by_degree.tolist(),
+                "influences": dict(zip(names, by_column.tolist(), strict=True)),
+            }
+        )
+    return {
+        "kind": type(model).__name__,
+        "rows": int(model.n_samples_seen_),
+        "columns": list(names),
+        "notes": list(encoding.notes),
+        "degree": int(model.degree_),
+        "alpha": float(model.alpha),
+        "solver": str(model.solver_),
+        "solver_reason": str(model.solver_reason_),
+        "targets": described,
+    }
+
+
+def _tell_of_tables(told: dict[str, Any], top: int) -> None:
+    from rich.table import Table as Grid
+
+    console = terminal()
+    console.print(f"{told['kind']} learned from {told['rows']:,} rows of {len(told['columns'])} columns")
+    console.print(shown(told["layout"]))
+    console.print(shown(told["fill"]))
+    grid = Grid("column", title=shown(", ".join(told["targets"])), title_justify="left")
+    for heading in ("slope of the trend", "share of the local distance"):
+        grid.add_column(heading, justify="right")
+    ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
+    for column in ranked[:top]:
+        grid.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
+    console.print(grid)
+
+
+def _print_model(told: dict[str, Any]) -> None:
+    from rich.table import Table as Grid
+
+    console = terminal()
+    console.print(
+        f"{told['kind']} of degree {told['degree']}, ridge penalty {told['alpha']:g}, "
+        f"learned from {told['rows']:,} rows of {len(told['columns'])} columns"
+    )
+    console.print(shown(f"solver {told['solver']}: {told['solver_reason']}"))
+    for target in told["targets"]:
+        grid = Grid("columns", title=shown(target["name"]), title_justify="left")
+        for heading in ("coefficient", "low (95 %)", "high (95 %)"):
+            grid.add_column(heading, justify="right")
+        for subset, *numbers in target["terms"]:
+            grid.add_row(shown(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
+        console.print(grid)
+        weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
+        console.print(f"weight by degree, over all combinations of bits equally often  {weights}")
+        ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
+        console.print(shown("influence, likewise  " + ", ".join(f"{name}: {value:.4g}" for name, value in ranked)))
+
+
+EXACT_INPUTS = 22  # of the network, up to which a table of values is a matter of a second
+EXACT_READ = 16  # or of each of its units: then the sum of their spectra is
+SAMPLED_POINTS = 20_000
+FOLDINGS = 40
+
+
+def inspect_network(
+    network: SparselyActivatedNetwork,
+    name: str,
+    words: Sequence[str],
+    *,
+    report: Path | None,
+    time_limit: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find out, print, and write the report if one is wanted."""
+    check_report(report)
+    summary = summarised(network, name, words, time_limit, seed)
+    if report is not None:
+        from sparsact.reports import network_page
+
+        network_page.write(summary, report)
+    if as_json:
+        typer.echo(json.dumps(_network_as_json(summary), allow_nan=False))
+    else:
+        _print_network(summary, report)
+
+
+def summarised(
+    network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, seed: int
+) -> NetworkSummary:
+    """Everything that is told of a network."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from sparsact.reports.network_summary import NetworkSummary
+
+    rng = np.random.default_rng(seed)
+    with stages() as progress:
+        with progress.stage("certify"):
+            certificate = network.certify(time_limit=time_limit, rng=rng)
+        with progress.stage("activity"):
+            activity = _activity(network, certificate, rng)
+        with progress.stage("spectrum"):
+            degrees, sensitivity = _spectrum(network, rng)
+    sparse = isinstance(network.W, sp.csr_array)
+    storage = f"{network.W.nnz:,} weights stored sparsely" if sparse else "weights stored densely"
+    return NetworkSummary(
+        name=name,
+        n_units=network.s,
+        n_inputs=network.n,
+        storage=storage,
+        scale=network.scale(),
+        n_dead=int(network.dead_units().sum()),
+        n_constant=int(network.constant_units().sum()),
+        verdict=_capitalised(str(certificate)),
+        proved=certificate.exact,
+        fewest=certificate.max_active,
+        upper=certificate.upper,
+        activity=activity,
+        degrees=degrees,
+        average_sensitivity=float(sensitivity.value),
+        sensitivity_error=None if degrees.exact else float(sensitivity.standard_error),
+        versions=versions(),
+        command=command_line(words),
+    )
+
+
+def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: np.random.Generator) -> Activity:
+    """How many units are on, at every point if the certificate has counted them, else at random ones."""
+    import numpy as np
+
+    from sparsact.constructions import uniform
+    from sparsact.reports.network_summary import Activity
+
+    if certificate.distribution is not None:
+        counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
+    else:
+        counts = np.bincount(network.n_active(uniform(network.n)(SAMPLED_POINTS, rng)))
+        how = f"{SAMPLED_POINTS:,} uniformly random points."
+    return Activity(tuple((counts / counts.sum()).tolist()), how)
+
+
+def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tuple[DegreeWeights, Estimate]:
+    """Weight by degree and average sensitivity: exact where that is quick, else estimated."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
+    from sparsact.reports.network_summary import DegreeWeights
+
+    read = np.diff(sp.csr_array(network.W).indptr)
+    if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:
+        folded = estimate_weight_by_degree(network, n_samples=FOLDINGS, rng=rng)
+        how = f"estimated: {FOLDINGS} random foldings of the inputs into {len(folded.value) - 1} groups"
+        weights = DegreeWeights(tuple(folded.value.tolist()), tuple(folded.standard_error.tolist()), how)
+        return weights, estimate_average_sensitivity(network, n_samples=SAMPLED_POINTS // 20, rng=rng)
+    spectrum = Spectrum.of(network)
+    weight = spectrum.weight_by_degree()[: spectrum.degree() + 1]
+    return DegreeWeights(tuple(weight.tolist()), None, "exact"), Estimate(spectrum.total_influence(), 0.0, 1)
+
+
+def _capitalised(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _network_as_json(summary: NetworkSummary) -> dict[str, Any]:
+    told = asdict(summary)
+    told["scale"] = summary.scale._asdict()
+    return {"kind": "SparselyActivatedNetwork", **told}
+
+
+def _print_network(summary: NetworkSummary, report: Path | None) -> None:
+    from rich.table import Table as Grid
+
+    console = terminal()
+    console.print(
+        f"{shown(summary.name)}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}"
+    )
+    for name, fact in summary.facts:
+        console.print(f"  {name}: {fact}", soft_wrap=True)
+    console.print(f"  weight by degree, {summary.degrees.how}:")
+    grid = Grid("degree")
+    grid.add_column("weight", justify="right")
+    if summary.degrees.errors is not None:
+        grid.add_column("standard error", justify="right")
+    for degree, weight in enumerate(summary.degrees.weights):
+        errors = [] if summary.degrees.errors is None else [f"{summary.degrees.errors[degree]:.2g}"]
+        grid.add_row(str(degree), f"{weight:.5g}", *errors)
+    console.print(grid)
+    if report is not None:
+        console.print(f"report: {shown(report)}", soft_wrap=True)

@@ -1,0 +1,195 @@
+"""Columns that repeat others, or the target: exact aliases by digests of rows, suspects by correlation and name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets.columns import Bit, BitString, Classes, Column, OneHot, Real
+from sparsact.datasets.encoding import Encoding
+from sparsact.datasets.row_digests import MODULUS
+from sparsact.datasets.survey import ColumnSurvey, listed
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A column that is left out, and what it repeats: names of features, or of columns."""
+
+    name: str
+    repeats: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} (see {', '.join(self.repeats[:4])}{', ...' if self.repeats[4:] else ''})"
+
+
+def aliases(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], total: int) -> list[Alias]:
+    """Columns to leave out, in their order, because columns that stay determine each of their features.
+
+    Two bits are one feature where they split the rows alike, whichever is 1 where. Of two columns the one with more
+    features stays, then the earlier; a sequence of letters gives way to columns of its sites.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Candidates.
+    surveys : sequence of ColumnSurvey
+        What was seen of each.
+    total : int
+        Digest of all rows.
+
+    Returns
+    -------
+    aliases : list of Alias
+        Constant columns are never among them.
+    """
+    keys = [_keys(column, survey, total) for column, survey in zip(columns, surveys, strict=True)]
+    kept: dict[Key, tuple[int, str]] = {}
+    found: dict[int, Alias] = {}
+    for i in sorted(range(len(columns)), key=lambda i: (-len(keys[i]), i)):
+        varying = [(name, key) for name, key in keys[i] if key[1]]
+        if varying and all(key in kept for _, key in varying):
+            found[i] = Alias(columns[i].name, tuple(dict.fromkeys(kept[key][1] for _, key in varying)))
+        for name, key in varying:
+            kept.setdefault(key, (i, name))
+    needed: set[int] = set()
+    for i, column in enumerate(columns):
+        owners = [kept.get(key) for key in _sites(column, surveys[i], total)] if i not in {*found, *needed} else []
+        others = {owner[0] for owner in owners if owner is not None and owner[0] not in (i, *found)}
+        if len(owners) > 1 and all(owner is not None and owner[0] in others for owner in owners):
+            found[i] = Alias(column.name, tuple(dict.fromkeys(owner[1] for owner in owners if owner is not None)))
+            needed |= others
+    return [found[i] for i in sorted(found)]
+
+
+def _keys(column: Column, survey: ColumnSurvey, total: int) -> list[tuple[str, Key]]:
+    """Name and key of every feature; features of one key are the same, but for the sign of a bit."""
+    if isinstance(column, BitString) and survey.bit_digests is not None:
+        return list(zip(column.features, _split(survey.bit_digests.tolist(), total), strict=True))
+    if isinstance(column, Bit | OneHot):
+        digests = survey.digests()
+        values = column.values[-1:] if isinstance(column, Bit) else column.values
+        return list(zip(column.features, _split([digests.get(value, 0) for value in values], total), strict=True))
+    return [(column.name, ("number", survey.digest))]
+
+
+def _split(digests: Sequence[int], total: int) -> list[Key]:
+    """Keys of bits: a set of rows and its complement have the same; 0 is that of a constant."""
+    return [("bit", min(digest, (total - digest) % MODULUS)) for digest in digests]
+
+
+def _sites(column: Column, survey: ColumnSurvey, total: int) -> list[Key]:
+    """Keys of the letters at each place where texts of one length differ."""
+    if not isinstance(column, OneHot) or len({len(value) for value in column.values}) > 1:
+        return []
+    keys: list[Key] = []
+    digests = survey.digests()
+    for letters in zip(*column.values, strict=True):
+        sums = dict.fromkeys(letters, 0)
+        for letter, value in zip(letters, column.values, strict=True):
+            sums[letter] = (sums[letter] + digests[value]) % MODULUS
+        if len(sums) > 1:
+            keys += _split(list(sums.values()), total)
+    return list(dict.fromkeys(keys))
+
+
+CLOSE = 0.999  # correlation, in size, of values or of their ranks
+LEAST_ROWS = 10
+MOST_ROWS = 4096
+MOST_NUMBERS = 1 << 22
+
+
+class FirstRows:
+    """The first rows of a table, up to 4,096, and fewer where columns are many; they come in batches."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.most = min(MOST_ROWS, MOST_NUMBERS // len(encoding.feature_names))
+        self.X = np.empty((0, len(encoding.feature_names)))
+        self.y = np.empty((0, len(encoding.targets)))
+
+    @property
+    def full(self) -> bool:
+        """Whether no more rows are wanted."""
+        return len(self.X) >= self.most
+
+    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+        """The next rows."""
+        left = self.most - len(self.X)
+        self.X = np.concatenate([self.X, X[:left]])
+        self.y = np.concatenate([self.y, y[:left].reshape(-1, self.y.shape[1])])
+
+    def state(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """The rows, put among the arrays."""
+        arrays |= {"X": self.X, "y": self.y}
+        return {}
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Have taken what another had."""
+        self.X, self.y = arrays["X"], arrays["y"]
+
+
+def suspicions(encoding: Encoding, rows: FirstRows) -> list[str]:
+    """Warnings for people, of which a fit takes no further notice."""
+    names = close_columns(encoding, rows)
+    notes = []
+    if names:
+        notes.append(
+            f"warning: almost a copy of the target, or a rising or falling function of it: {listed(names)}; if that is "
+            "not known before the target is, leave it out with --ignore."
+        )
+    alike = [name for name in named_alike(encoding) if name not in names]
+    if alike:
+        notes.append(
+            f"warning: named like the target: {listed(alike)}; if they were measured with it, leave them out with "
+            "--ignore."
+        )
+    return notes
+
+
+def close_columns(encoding: Encoding, rows: FirstRows) -> list[str]:
+    """Features whose values, or ranks of values, correlate with a target by 0.999 or more in size."""
+    if len(rows.X) < LEAST_ROWS:
+        return []
+    answers, target = rows.y, encoding.targets[0]
+    if isinstance(target, Classes):
+        answers = np.equal(answers, np.arange(len(target.values))).astype(np.float64)
+    closest = np.zeros(rows.X.shape[1])
+    for values, of in ((rows.X, answers), (ranks(rows.X), ranks(answers))):
+        closest = np.maximum(closest, np.abs(correlations(values, of)).max(axis=1))
+    return [name for name, size in zip(encoding.feature_names, closest, strict=True) if size >= CLOSE]
+
+
+def ranks(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks in each column; equal numbers have one."""
+    return np.stack([np.unique(column, return_inverse=True)[1] for column in X.T], axis=1).astype(np.float64)
+
+
+def correlations(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pearson's coefficients of columns of X with those of Y; 0 where one is constant."""
+    return np.asarray(_standard(X).T @ _standard(Y) / len(X))
+
+
+def _standard(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    sizes = np.abs(X).max(axis=0)
+    scaled = X / np.where(sizes > 0, sizes, 1.0)
+    centred = scaled - scaled.mean(axis=0)
+    deviations = centred.std(axis=0)
+    constant = deviations <= 1e-12
+    return np.asarray(np.where(constant, 0.0, centred) / np.where(constant, 1.0, deviations))
+
+
+def named_alike(encoding: Encoding) -> list[str]:
+    """Columns of numbers whose names begin with the same word as a target's, where words are joined: ``size_left``."""
+    words = {word for name in encoding.target_names if (word := _first_word(name))}
+    return [c.name for c in encoding.columns if isinstance(c, Real) and _first_word(c.name) in words]
+
+
+def _first_word(name: str) -> str | None:
+    first, *others = re.split(r"[\W_]+", name.strip().casefold())
+    return first if others and others != [""] and re.search("[a-z]{3}", first) else None

@@ -1,0 +1,261 @@
+"""Fourier coefficients: a dense table of all 2**n subsets, or a list of the subsets that are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.fourier.subset_order import strongest, subset_order
+from sparsact.fourier.transform import walsh_hadamard
+from sparsact.fourier.weights import Weights
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_words, sizes
+from sparsact.kernels import evaluate
+
+BLOCK = 2**16  # coefficients looked at together: they and their sizes stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCoefficients:
+    """Table of coefficients in table order, read-only. Every method works in blocks and leaves the table unchanged."""
+
+    coefficients: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.coefficients.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return self.coefficients.size.bit_length() - 1
+
+    def masks(self) -> Masks:
+        """Masks of the stored subsets (N, words)."""
+        return np.arange(self.coefficients.size, dtype=np.uint64)[:, None]
+
+    def coefficient(self, subset: Subset) -> float:
+        """Coefficient of a sorted subset of valid coordinates."""
+        return float(self.coefficients[sum(1 << i for i in subset)])
+
+    def weights(self) -> Weights:
+        """Sums of squared coefficients of each size."""
+        return Weights.of(
+            lambda: ((high + low_sizes, block) for high, low_sizes, block in self._blocks(self.coefficients)), self.n
+        )
+
+    def influences(self) -> NDArray[np.float64]:
+        """Folds the squares, highest coordinate first: ``2**(n + 1)`` additions for all coordinates together."""
+        influences = np.zeros(self.n)
+        with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
+            squares = self.coefficients * self.coefficients
+        for i in reversed(range(self.n)):
+            without, holding = squares[: 2**i], squares[2**i :]
+            influences[i] = holding.sum()
+            squares = without + holding
+        return influences
+
+    def degree(self, tolerance: float) -> int:
+        """Largest size of a coefficient above ``tolerance`` in magnitude, else 0."""
+        degree = 0
+        for high, low_sizes, block in self._blocks(self.coefficients):
+            degree = max(degree, high + int(low_sizes[np.abs(block) > tolerance].max(initial=-high)))
+        return degree
+
+    def strongest(self, k: int, min_degree: int) -> tuple[Masks, NDArray[np.float64]]:
+        """Masks and coefficients of the k strongest, strongest first."""
+        numbers = strongest(self.coefficients, subset_sizes(self.n), _masks_of_numbers, k, min_degree)
+        return _masks_of_numbers(numbers), self.coefficients[numbers]
+
+    def scaled(self, factors: NDArray[np.float64]) -> DenseCoefficients:
+        """Each coefficient times ``factors[|S|]``."""
+        scaled = self.coefficients.copy()
+        for high, low_sizes, block in self._blocks(scaled):
+            block *= factors[high + low_sizes]
+        return DenseCoefficients(scaled)
+
+    def truncated(self, degree: int) -> DenseCoefficients:
+        """Only the coefficients of size at most ``degree``."""
+        low = self.coefficients.copy()
+        for high, low_sizes, block in self._blocks(low):
+            block[high + low_sizes > degree] = 0.0
+        return DenseCoefficients(low)
+
+    def restricted(self, signs: dict[int, int]) -> DenseCoefficients:
+        """On the other coordinates, with these signs fixed."""
+        table = self.coefficients
+        for i in sorted(signs, reverse=True):  # from the top, so that lower coordinates keep their place
+            halves = table.reshape(-1, 2, 2**i)
+            table = (halves[:, 0] + signs[i] * halves[:, 1]).ravel()
+        return DenseCoefficients(table.copy() if table is self.coefficients else table)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Values at all points, in table order; made once and kept."""
+        values = walsh_hadamard(self.coefficients, normalize=False)
+        values.setflags(write=False)
+        return values
+
+    def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values (m,) at signs (m, n)."""
+        numbers = (X < 0) @ (1 << np.arange(self.n, dtype=np.int64))
+        return self.values[numbers]
+
+    def __add__(self, other: DenseCoefficients) -> DenseCoefficients:
+        return DenseCoefficients(self.coefficients + other.coefficients)
+
+    def __mul__(self, factor: float) -> DenseCoefficients:
+        return DenseCoefficients(self.coefficients * factor)
+
+    def _blocks(self, table: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.float64]]]:
+        """Views of ``table``, each with the size of its high coordinates and the sizes of its low ones."""
+        blocks = table.reshape(-1, min(BLOCK, table.size))
+        sizes = subset_sizes(blocks.shape[1].bit_length() - 1).astype(np.intp)
+        for number, block in enumerate(blocks):
+            yield number.bit_count(), sizes, block
+
+
+def subset_sizes(n: int) -> NDArray[np.uint8]:
+    """Number of coordinates in each of the 2**n subsets, in table order, one byte each.
+
+    >>> subset_sizes(3)
+    array([0, 1, 1, 2, 1, 2, 2, 3], dtype=uint8)
+    """
+    sizes = np.zeros(2**n, dtype=np.uint8)
+    for i in range(n):
+        np.add(sizes[: 2**i], 1, out=sizes[2**i : 2 ** (i + 1)])
+    return sizes
+
+
+def _masks_of_numbers(numbers: NDArray[np.intp]) -> Masks:
+    return numbers.astype(np.uint64)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCoefficients:
+    """N distinct masks (N, words), by size, then lexicographically, and a coefficient for each; read-only."""
+
+    n: int
+    stored: Masks
+    coefficients: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.stored.setflags(write=False)
+        self.coefficients.setflags(write=False)
+
+    @staticmethod
+    def summed(n: int, masks: Masks, coefficients: NDArray[np.float64]) -> SparseCoefficients:
+        """From masks in any order; the coefficients of equal masks add up."""
+        order = subset_order(masks)
+        masks = masks[order]
+        first = np.ones(len(masks), dtype=bool)
+        first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+        totals = np.add.reduceat(coefficients[order], np.flatnonzero(first)) if len(masks) else coefficients.copy()
+        return SparseCoefficients(n, masks[first], totals)
+
+    @staticmethod
+    def of_table(table: DenseCoefficients, threshold: float) -> SparseCoefficients:
+        """The coefficients of a table whose magnitude is above ``threshold``."""
+        kept = np.abs(table.coefficients) > threshold
+        masks = np.flatnonzero(kept).astype(np.uint64)[:, None]
+        return SparseCoefficients.summed(table.n, masks, table.coefficients[kept])
+
+    def masks(self) -> Masks:
+        """Masks of the stored subsets (N, words)."""
+        return self.stored
+
+    def coefficient(self, subset: Subset) -> float:
+        """Coefficient of a sorted subset of valid coordinates."""
+        equal = (self.stored == masks_of([subset], self.n)).all(axis=1)
+        return float(self.coefficients[equal].sum())
+
+    def weights(self) -> Weights:
+        """Sums of squared coefficients of each size."""
+        return Weights.of(lambda: [(sizes(self.stored).astype(np.intp), self.coefficients)], self.n)
+
+    def influences(self) -> NDArray[np.float64]:
+        """As many rounds as the largest subset has coordinates, whatever n."""
+        influences = np.zeros(self.n)
+        with np.errstate(over="ignore"):  # a sum with an infinite square is infinite
+            squares = self.coefficients**2
+        for rows, coordinates in _members(self.stored):
+            influences += np.bincount(coordinates, weights=squares[rows], minlength=self.n)
+        return influences
+
+    def degree(self, tolerance: float) -> int:
+        """Largest size of a coefficient above ``tolerance`` in magnitude, else 0."""
+        return int(sizes(self.stored[np.abs(self.coefficients) > tolerance]).max(initial=0))
+
+    def strongest(self, k: int, min_degree: int) -> tuple[Masks, NDArray[np.float64]]:
+        """Masks and coefficients of the k strongest, strongest first."""
+        rows = strongest(self.coefficients, sizes(self.stored), self.stored.__getitem__, k, min_degree)
+        return self.stored[rows], self.coefficients[rows]
+
+    def scaled(self, factors: NDArray[np.float64]) -> SparseCoefficients:
+        """Each coefficient times ``factors[|S|]``."""
+        return SparseCoefficients(self.n, self.stored, self.coefficients * factors[sizes(self.stored)])
+
+    def truncated(self, degree: int) -> SparseCoefficients:
+        """Only the coefficients of size at most ``degree``."""
+        return self._rows(sizes(self.stored) <= degree)
+
+    def above(self, threshold: float) -> SparseCoefficients:
+        """Only the coefficients above ``threshold`` in magnitude."""
+        return self._rows(np.abs(self.coefficients) > threshold)
+
+    def restricted(self, signs: dict[int, int]) -> SparseCoefficients:
+        """On the other coordinates, with these signs fixed."""
+        negative = masks_of([[i for i, sign in signs.items() if sign < 0]], self.n)
+        signed = np.where(sizes(self.stored & negative) % 2, -self.coefficients, self.coefficients)
+        free = np.setdiff1d(np.arange(self.n), list(signs))
+        return SparseCoefficients.summed(len(free), _only(self.stored, self.n, free), signed)
+
+    def to_dense(self) -> DenseCoefficients:
+        """The same as a table of all ``2**n``."""
+        table = np.zeros(2**self.n)
+        table[self.stored[:, 0].astype(np.intp)] = self.coefficients
+        return DenseCoefficients(table)
+
+    def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values (m,) at signs (m, n)."""
+        points = np.ascontiguousarray(X, dtype=np.float64)
+        return evaluate(points, self.stored, self.coefficients[:, None])[:, 0]
+
+    def __add__(self, other: SparseCoefficients) -> SparseCoefficients:
+        if np.array_equal(self.stored, other.stored):
+            return SparseCoefficients(self.n, self.stored, self.coefficients + other.coefficients)
+        masks = np.concatenate([self.stored, other.stored])
+        return SparseCoefficients.summed(self.n, masks, np.concatenate([self.coefficients, other.coefficients]))
+
+    def __mul__(self, factor: float) -> SparseCoefficients:
+        return SparseCoefficients(self.n, self.stored, self.coefficients * factor)
+
+    def _rows(self, kept: NDArray[np.bool_]) -> SparseCoefficients:
+        return SparseCoefficients(self.n, self.stored[kept], self.coefficients[kept])
+
+
+def _members(masks: Masks) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows and coordinates of all members, in rounds: the lowest coordinate left in one word of every row."""
+    for w, word in enumerate(masks.T):
+        rows = np.flatnonzero(word)
+        rest = word[rows]
+        while rows.size:
+            below = rest - np.uint64(1)
+            yield rows, WORD * w + np.bitwise_count(~rest & below).astype(np.intp)
+            rest &= below
+            left = rest != 0
+            rows, rest = rows[left], rest[left]
+
+
+def _only(masks: Masks, n: int, free: NDArray[np.intp]) -> Masks:
+    """Masks of the ``free`` coordinates alone, renumbered in order."""
+    number = np.full(n, -1)
+    number[free] = np.arange(len(free))
+    kept = np.zeros((len(masks), n_words(len(free))), dtype=np.uint64)
+    for rows, coordinates in _members(masks):
+        new = number[coordinates]
+        rows, new = rows[new >= 0], new[new >= 0]
+        kept[rows, new // WORD] |= np.uint64(1) << (new % WORD).astype(np.uint64)
+    return kept

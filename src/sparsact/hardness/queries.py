@@ -1,0 +1,308 @@
+"""Oracles for statistical queries and for membership queries, with a log and a budget of the queries asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.checks import checked_generator, checked_masks, checked_reals, checked_signs
+from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers, Query, SampledAnswers
+from sparsact.hardness.distribution import LabelledDistribution
+from sparsact.hypercube import Masks
+
+
+class QueryBudgetError(RuntimeError):
+    """The ledger is full: a learner asked for more than its budget."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryRecord:
+    """Queries made together.
+
+    Attributes
+    ----------
+    description : str
+        What was asked.
+    count : int
+        How many queries.
+    tolerance : float
+        How far from the truth an answer may lie; 0 for an oracle that tells values.
+    answers : ndarray of shape (count,)
+        The answers given, read-only.
+    n_samples : int
+        Random examples that the oracle itself drew to answer.
+    """
+
+    description: str
+    count: int
+    tolerance: float
+    answers: NDArray[np.float64]
+    n_samples: int = 0
+
+
+@dataclass
+class Ledger:
+    """Records of all queries so far, within a budget.
+
+    Parameters
+    ----------
+    budget : int, optional
+        Most queries that may be answered; None sets no limit.
+
+    Examples
+    --------
+    >>> ledger = Ledger(budget=5)
+    >>> ledger.record("two coins", [0.5, -0.5], tolerance=0.1)
+    >>> ledger.n_queries, ledger.left
+    (2, 3)
+    >>> ledger.admit(4)
+    Traceback (most recent call last):
+    ...
+    sparsact.hardness.queries.QueryBudgetError: 4 queries were asked for, and 3 of the budget of 5 are left: raise
+    `budget`, or ask for less (a lower degree).
+    """
+
+    budget: int | None = None
+    records: list[QueryRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and index(self.budget) < 0:
+            raise ValueError(f"`budget` is a number of queries, or None for no limit; got {self.budget}.")
+
+    @property
+    def n_queries(self) -> int:
+        """Queries answered so far."""
+        return sum(record.count for record in self.records)
+
+    @property
+    def n_samples(self) -> int:
+        """Random examples drawn so far in order to answer."""
+        return sum(record.n_samples for record in self.records)
+
+    @property
+    def left(self) -> int | None:
+        """Queries that may still be asked; None if there is no limit."""
+        return None if self.budget is None else self.budget - self.n_queries
+
+    def admit(self, count: int) -> None:
+        """Raise :class:`QueryBudgetError` if ``count`` more queries would pass the budget; none is answered then."""
+        if self.left is not None and count > self.left:
+            raise QueryBudgetError(
+                f"{count} queries were asked for, and {self.left} of the budget of {self.budget} are left: "
+                "raise `budget`, or ask for less (a lower degree)."
+            )
+
+    def record(
+        self, description: str, answers: list[float] | NDArray[np.float64], *, tolerance: float, n_samples: int = 0
+    ) -> None:
+        """Write down queries that were answered."""
+        kept = np.array(answers, dtype=np.float64)
+        kept.setflags(write=False)
+        self.records.append(QueryRecord(description, len(kept), tolerance, kept, n_samples))
+
+
+class StatisticalQueries(ABC):
+    """What every statistical-query oracle does: check the query, answer it, write it down.
+
+    Parameters
+    ----------
+    n : int
+        Number of coordinates of a point.
+    tolerance : float
+        How far an answer may lie from the truth, above 0 and at most 1.
+    budget : int, optional
+        Most queries that may be asked.
+    """
+
+    def __init__(self, n: int, tolerance: float, budget: int | None = None) -> None:
+        if not 0 < tolerance <= 1:
+            raise ValueError(f"`tolerance` must lie in (0, 1], as queries have values in [-1, 1]; got {tolerance}.")
+        self.n = n
+        self.tolerance = float(tolerance)
+        self.ledger = Ledger(budget)
+
+    def query(self, phi: Query, description: str = "a query") -> float:
+        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`, within the tolerance.
+
+        Parameters
+        ----------
+        phi : callable
+            Takes points, signs (rows, n), and labels (rows,); returns a value in [-1, 1] for each row.
+        description : str
+            What the ledger says of it.
+
+        Raises
+        ------
+        QueryBudgetError
+            If the ledger is full.
+        ValueError
+            If a value of the query is not in [-1, 1].
+        """
+        self.ledger.admit(1)
+        answer = self._mean(phi)
+        self.ledger.record(description, [answer], tolerance=self.tolerance, n_samples=self._samples_per_answer)
+        return answer
+
+    def correlation(self, g: Callable[[NDArray[Any]], Any], description: str = "a correlation") -> float:
+        r"""Answer for :math:`\mathbb{E}[y\, g(x)]`, the special case :math:`\phi(x, y) = y\, g(x)`; g as phi above."""
+        return self.query(lambda X, y: y * np.asarray(g(X), dtype=np.float64), description)
+
+    def correlations(
+        self, subsets: Iterable[Iterable[int]] | Masks, description: str = "characters"
+    ) -> NDArray[np.float64]:
+        r"""Answers for :math:`\mathbb{E}[y\, \chi_T(x)]`, one query for each of N subsets, shape (N,).
+
+        Parameters
+        ----------
+        subsets : N tuples of coordinates, or masks of shape (N, words)
+            The characters.
+        description : str
+            What the ledger says of them, in one record.
+        """
+        masks = checked_masks(subsets, self.n)
+        self.ledger.admit(len(masks))
+        answers = self._correlations(masks)
+        samples = self._samples_per_answer if len(masks) else 0
+        self.ledger.record(description, answers, tolerance=self.tolerance, n_samples=samples)
+        return answers
+
+    _samples_per_answer = 0
+
+    @abstractmethod
+    def _mean(self, phi: Query) -> float: ...
+
+    @abstractmethod
+    def _correlations(self, masks: Masks) -> NDArray[np.float64]: ...
+
+
+class StatisticalQueryOracle(StatisticalQueries):
+    r"""Statistical queries about a labelled distribution.
+
+    Parameters
+    ----------
+    distribution : LabelledDistribution
+        Points and the labels of the unknown function.
+    tolerance : float
+        :math:`\tau`, in (0, 1].
+    answers : {"sampling", "adversarial", "exact"}
+        Which legal answer is given; see :mod:`sparsact.hardness.answers`.
+    budget : int, optional
+        Most queries that may be asked.
+    failure_probability : float
+        Of sampled answers: the chance, for each of them, to be off by more than the tolerance.
+    rng : numpy.random.Generator, optional
+        Of sampled answers: their source of randomness, which they need.
+
+    Notes
+    -----
+    Exact and adversarial answers to arbitrary queries enumerate the points, so there may be at most ``2**16``; to
+    queries of characters they read the spectrum of the label, at any size. Sampled answers draw
+    ``ceil(2 ln(2 / failure_probability) / tolerance**2)`` examples for each query or each family of characters.
+
+    Examples
+    --------
+    A parity of three bits and an adversary: only its own character has an answer other than 0.
+
+    >>> from sparsact.hardness import parity_distribution
+    >>> oracle = StatisticalQueryOracle(parity_distribution((0, 1, 3), 5), 0.1, "adversarial", budget=10)
+    >>> oracle.correlations([(0,), (1, 3), (0, 1, 3)])
+    array([0. , 0. , 0.9])
+    >>> oracle.ledger.n_queries, oracle.ledger.left
+    (3, 7)
+    """
+
+    def __init__(
+        self,
+        distribution: LabelledDistribution,
+        tolerance: float,
+        answers: Literal["sampling", "adversarial", "exact"] = "sampling",
+        *,
+        budget: int | None = None,
+        failure_probability: float = 1e-6,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(distribution.n, tolerance, budget)
+        self.distribution = distribution
+        self.answers = _answers(answers, distribution, self.tolerance, failure_probability, rng)
+        self._samples_per_answer = self.answers.n_samples
+
+    def _mean(self, phi: Query) -> float:
+        return self.answers.mean(phi)
+
+    def _correlations(self, masks: Masks) -> NDArray[np.float64]:
+        return self.answers.correlations(masks)
+
+
+def _answers(
+    kind: str,
+    distribution: LabelledDistribution,
+    tolerance: float,
+    failure_probability: float,
+    rng: np.random.Generator | None,
+) -> Answers:
+    if kind == "adversarial":
+        return AdversarialAnswers(distribution, tolerance)
+    if kind == "exact":
+        return ExactAnswers(distribution, tolerance)
+    if kind != "sampling":
+        raise ValueError(f'`answers` is "sampling", "adversarial" or "exact"; got {kind!r}.')
+    if rng is None:
+        raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
+    if not 0 < failure_probability < 1:
+        raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
+    return SampledAnswers(distribution, tolerance, failure_probability=failure_probability, rng=checked_generator(rng))
+
+
+class MembershipOracle:
+    """Values of a function at chosen points of the cube, every point a query.
+
+    Parameters
+    ----------
+    f : callable
+        Takes signs (rows, n), returns a value for each row; a network, a spectrum, a fitted model.
+    n : int
+        Number of coordinates.
+    budget : int, optional
+        Most values that may be asked for.
+
+    Examples
+    --------
+    >>> oracle = MembershipOracle(lambda X: X[:, 0] * X[:, 2], n=3, budget=100)
+    >>> oracle([[1, 1, -1], [-1, 1, -1]])
+    array([-1.,  1.])
+    >>> oracle.ledger.n_queries
+    2
+    """
+
+    def __init__(self, f: Callable[[NDArray[Any]], Any], n: int, *, budget: int | None = None) -> None:
+        if index(n) < 1:
+            raise ValueError(f"`n` must be at least 1; got {n}.")
+        self.f = f
+        self.n = n
+        self.ledger = Ledger(budget)
+
+    def __call__(self, X: ArrayLike, description: str = "values") -> NDArray[np.float64]:
+        """Values (rows,) at the rows of ``X``, signs (rows, n).
+
+        Raises
+        ------
+        QueryBudgetError
+            If the ledger is full.
+        ValueError
+            If a point is off the cube, or the function does not return one finite value a row.
+        """
+        points = checked_signs(X, self.n)
+        self.ledger.admit(len(points))
+        values = checked_reals(self.f(points), "values of the function")
+        if values.shape != (len(points),):
+            raise ValueError(
+                f"the function must return one value a row, shape ({len(points)},); it returned {values.shape}."
+            )
+        self.ledger.record(description, values, tolerance=0.0)
+        return values

@@ -1,0 +1,99 @@
+"""The weights of one block, apart from its model, and what they compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.inference.block import Activation, Block
+
+
+@dataclass(frozen=True, eq=False)
+class BlockWeights:
+    r"""A block as numbers on the CPU, in float32 or float64: :math:`h = f(W x + b)`, gated :math:`h \odot (U x + a)`.
+
+    Attributes
+    ----------
+    weight, bias : Tensor of shape (units, inputs) and (units,)
+        W and b of the layer that switches: the gate, or else ``up``. The bias is zeros where the layer has none.
+    up_weight, up_bias : Tensor of shape (units, inputs) and (units,), or None
+        U and a of a gated block.
+    down : Tensor of shape (outputs, units)
+        V. Its bias is left out everywhere: it is added whatever units are computed.
+    activation : Activation
+        f.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    up_weight: Tensor | None
+    up_bias: Tensor | None
+    down: Tensor
+    activation: Activation
+
+    @classmethod
+    def of(cls, model: nn.Module, block: Block) -> BlockWeights:
+        """The weights of a block of ``model``; tensors that are float32 on the CPU already are shared, not copied."""
+        linears = block.linears(model)
+        up, down = linears["up"], linears["down"]
+        switch = linears.get("gate", up)
+        gated = None if switch is up else up
+        return cls(
+            plain(switch.weight),
+            _bias(switch),
+            None if gated is None else plain(gated.weight),
+            None if gated is None else _bias(gated),
+            plain(down.weight),
+            block.activation,
+        )
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Inputs d, units s and outputs."""
+        return self.weight.shape[1], self.weight.shape[0], self.down.shape[0]
+
+    @property
+    def threshold(self) -> Tensor:
+        """What a pre-activation must exceed for its unit to be on, (units,).
+
+        Raises
+        ------
+        ValueError
+            If the activation has no exact zeros.
+        """
+        if self.activation.zero_below is None:
+            raise ValueError(
+                f"the activation ({self.activation.name}) is never exactly zero, so no unit is off and there is no "
+                'active set to predict; pass method="threshold" or "top_k", which leave out small activations.'
+            )
+        return self.activation.zero_below.detach().to(self.bias)
+
+    def pre_activations(self, x: Tensor) -> Tensor:
+        """W x + b for each row of ``x`` (m, d)."""
+        return F.linear(x, self.weight, self.bias)
+
+    def on(self, pre_activations: Tensor) -> Tensor:
+        """Which units are on, (m, units) bool, by their pre-activations."""
+        return pre_activations > self.threshold
+
+    def hidden(self, x: Tensor, pre_activations: Tensor | None = None) -> Tensor:
+        """What ``down`` reads, (m, units)."""
+        h = self.activation.function(self.pre_activations(x) if pre_activations is None else pre_activations)
+        return h if self.up_weight is None else h * F.linear(x, self.up_weight, self.up_bias)
+
+    def output(self, h: Tensor) -> Tensor:
+        """V h, (m, outputs)."""
+        return F.linear(h, self.down)
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """The tensor without gradient, on the CPU, in float32 or float64."""
+    dtype = torch.promote_types(tensor.dtype, torch.float32)
+    return tensor.detach().to(device="cpu", dtype=dtype)
+
+
+def _bias(linear: nn.Linear) -> Tensor:
+    return plain(linear.weight).new_zeros(linear.out_features) if linear.bias is None else plain(linear.bias)

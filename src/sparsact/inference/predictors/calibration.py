@@ -1,0 +1,222 @@
+"""From a block, or all blocks of a model, sample inputs and a target to predictors with their quality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import isinf
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.inference.batches import Inputs, batches
+from sparsact.inference.block import Block
+from sparsact.inference.block_weights import BlockWeights
+from sparsact.inference.comparison import Loss, compare
+from sparsact.inference.predictors.collect import checked_sample, collect_inputs, split
+from sparsact.inference.predictors.conformal import level_for_density, level_for_recall
+from sparsact.inference.predictors.low_rank import LowRank
+from sparsact.inference.predictors.lsh import LSH
+from sparsact.inference.predictors.magnitude import LargestActivations, Threshold
+from sparsact.inference.predictors.masked_model import Approximated
+from sparsact.inference.predictors.predictor import Graded, Predictor, Rule
+from sparsact.inference.predictors.sketch import Sketch
+from sparsact.inference.quality import Quality
+
+PREDICTING: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
+CHOOSING: dict[str, type[Threshold | LargestActivations]] = {"threshold": Threshold, "top_k": LargestActivations}
+
+
+def calibrate(
+    weights: BlockWeights,
+    x: Tensor,
+    *,
+    method: str = "sketch",
+    recall: float | None = None,
+    density: float | None = None,
+    error: float | None = None,
+    seed: int = 0,
+    **settings: Any,
+) -> Predictor:
+    r"""An approximate choice of a block's units, set to a target on sample inputs and measured on others.
+
+    Parameters
+    ----------
+    weights : BlockWeights
+        The block, as :meth:`BlockWeights.of` takes it from a model.
+    x : Tensor of shape (m, d)
+        Inputs of the block, such as :func:`collect_inputs` gathers; 40 rows at least, and for a recall
+        4 (1 / (1 - recall) - 1), of which each has a unit on.
+    method : str
+        ``"sketch"``, ``"low_rank"`` and ``"lsh"`` predict the units that are on from the block's inputs;
+        ``"threshold"`` and ``"top_k"`` leave out small activations, of GELU and SiLU as well.
+    recall : float in (0, 1], optional
+        Mean share of an input's active units that are to be predicted, in expectation over new inputs that are
+        exchangeable with the sample's; for the first three methods. At 1 none is missed of the rows calibrated
+        on, which promises nothing of new ones.
+    density : float in (0, 1], optional
+        Share of units that is computed on the sample at most.
+    error : float in (0, 1], optional
+        :math:`\sqrt{\sum \|V h' - V h\|^2 / \sum \|V h\|^2}` on the sample at most; for the last two methods.
+    seed : int, default=0
+        Of the split of the rows, and of the hashes.
+    **settings
+        ``screen`` of the sketch; ``rank`` of the low-rank map; ``n_hashes`` and ``n_tables`` (at most) of the LSH.
+
+    Returns
+    -------
+    predictor : Predictor
+        With its :class:`Quality` on a quarter of the rows, which neither fit nor calibration saw.
+
+    Raises
+    ------
+    ValueError
+        If the target does not suit the method, the rows are too few or not finite, no unit is ever on, the activation
+        has no exact zeros though the method predicts them, or no setting reaches the recall.
+
+    Notes
+    -----
+    Tokens of one text are not exchangeable with those of another: sample inputs should come from as many texts as new
+    ones will, and standard errors that count rows as independent are then too small.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sparsact.inference.block import Activation
+    >>> draw = torch.Generator().manual_seed(7)
+    >>> W, V = torch.randn(24, 8, generator=draw), torch.randn(5, 24, generator=draw)
+    >>> relu = Activation("relu", torch.relu, torch.zeros(24))
+    >>> block = BlockWeights(W, torch.zeros(24), None, None, V, relu)
+    >>> predictor = calibrate(block, torch.randn(400, 8, generator=draw), method="low_rank", rank=8, recall=1.0)
+    >>> predictor.quality.recall.value, predictor.quality.rows
+    (1.0, 100)
+    """
+    target = _target(method, recall=recall, density=density, error=error)
+    rows = checked_sample(x, weights)
+    if method in PREDICTING:
+        _ = weights.threshold  # says so where there is none
+    fitted, calibrated, held_out, shares = split(rows, target, fits=method in PREDICTING, seed=seed)
+    with torch.no_grad():
+        if method in PREDICTING:
+            rule: Rule = _predicting(method, weights, fitted, calibrated, target, seed, settings)
+        else:
+            rule = _choosing(method, weights, calibrated, target, settings)
+        return Predictor(rule, Quality.of(rule, weights, held_out), shares, target)
+
+
+def _predicting(
+    method: str,
+    weights: BlockWeights,
+    fitted: Tensor,
+    calibrated: Tensor,
+    target: dict[str, float],
+    seed: int,
+    settings: dict[str, Any],
+) -> Graded:
+    if method == "lsh":  # the number of hyperplanes is chosen for the recall
+        settings = {"recall": target.get("recall", 0.9), **settings}
+    rule = PREDICTING[method](weights, fitted, seed=seed, **settings)
+    needs = rule.needs(calibrated)
+    if "density" in target:
+        return rule.at(level_for_density(needs, target["density"]))
+    on = weights.on(weights.pre_activations(calibrated))
+    level = level_for_recall(needs, on, target["recall"])
+    if isinf(level):
+        reached = float((needs.isfinite() & on).sum() / on.sum())
+        raise ValueError(
+            f"recall {target['recall']:g} is out of reach of {rule.to_dict()}: all of it finds {reached:.3g} of the "
+            "active units; allow more tables (n_tables), fewer hyperplanes (n_hashes), or less recall."
+        )
+    exact = target["recall"] == 1 and method != "lsh"
+    return rule.at(max(level, 0.0) if exact else level)  # at 0 a score without error is a decision without error
+
+
+def _choosing(
+    method: str, weights: BlockWeights, rows: Tensor, target: dict[str, float], settings: dict[str, Any]
+) -> Rule:
+    if settings:
+        raise TypeError(f"{method} takes no settings; got {', '.join(settings)}.")
+    kind = CHOOSING[method]
+    if "density" in target:
+        return kind.for_density(weights, rows, target["density"])
+    return kind.for_error(weights, rows, target["error"])
+
+
+def _target(method: str, **targets: float | None) -> dict[str, float]:
+    """The one target that was given, checked against the method."""
+    if method not in PREDICTING | CHOOSING:
+        raise ValueError(f"`method` must be one of {', '.join(PREDICTING | CHOOSING)}; got {method!r}.")
+    given = {name: float(value) for name, value in targets.items() if value is not None}
+    suits = ("recall", "density") if method in PREDICTING else ("density", "error")
+    if len(given) != 1 or not given.keys() <= set(suits):
+        got = ", ".join(f"{name}={value:g}" for name, value in given.items()) or "none"
+        raise ValueError(f"{method} takes one target, {' or '.join(suits)}; got {got}.")
+    ((name, value),) = given.items()
+    if not 0 < value <= 1:
+        raise ValueError(f"`{name}` must lie in (0, 1]; got {value:g}.")
+    return given
+
+
+def calibrate_blocks(
+    model: nn.Module,
+    blocks: Iterable[Block],
+    inputs: Inputs,
+    *,
+    held_out: Inputs | None = None,
+    loss: Loss | None = None,
+    limit: int = 4096,
+    seed: int = 0,
+    **how: Any,
+) -> dict[Block, Predictor]:
+    """A predictor for each block, calibrated on what the model shows it.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Run in evaluation mode; left as it is.
+    blocks : iterable of Block
+        Blocks of the model.
+    inputs : tensor, mapping, tuple, or iterable of these
+        Batches whose rows are sampled.
+    held_out : the same, optional
+        Other batches, on which the effect on the model is measured: the change of loss and of perplexity.
+    loss : callable, optional
+        ``loss(output, batch)``, as :func:`sparsact.inference.comparison.compare` takes it; with ``held_out``.
+    limit, seed : int
+        Of the sample, as :func:`collect_inputs` takes them; the seed also of the split.
+    **how
+        Method, target and settings, as :func:`calibrate` takes them.
+
+    Returns
+    -------
+    predictors : dict of Block to Predictor
+        With ``effect`` where there is a loss: that of this block alone. That of all at once is
+        ``compare(model, Approximated(model, predictors), held_out, loss)``.
+
+    Raises
+    ------
+    ValueError
+        If one of ``held_out`` and ``loss`` comes without the other, or :func:`calibrate` refuses a block.
+
+    Notes
+    -----
+    The effect costs two passes over ``held_out`` for each block.
+    """
+    if (held_out is None) != (loss is None):
+        raise ValueError("the effect on a model needs both `held_out` batches and a `loss`; one is missing.")
+    chosen = list(blocks)
+    rows = collect_inputs(model, chosen, inputs, limit, seed=seed)
+    predictors = {}
+    for block in chosen:
+        try:
+            predictors[block] = calibrate(BlockWeights.of(model, block), rows.pop(block), seed=seed, **how)
+        except ValueError as error:
+            raise ValueError(f"block {block.name!r}: {error}") from error
+    if held_out is None or loss is None:
+        return predictors
+    kept = list(batches(held_out))
+    return {
+        block: replace(predictor, effect=compare(model, Approximated(model, {block: predictor}), kept, loss))
+        for block, predictor in predictors.items()
+    }

@@ -1,0 +1,127 @@
+"""Predictors by magnitude: a threshold on activations, or the k largest of each input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from sparsact.inference.block_weights import BlockWeights, plain
+from sparsact.inference.predictors.conformal import largest_within, relative_error
+from sparsact.inference.predictors.predictor import Reads
+from sparsact.routing import TopK
+
+STEPS = 1 << 16  # places of the sorted activations among which a threshold is chosen
+
+
+@dataclass(frozen=True)
+class Threshold:
+    r"""The units with :math:`|h_j| > \tau`, for any activation: the others are not read by ``down``.
+
+    Due to [1]_ and [2]_, who set the threshold to a share of activations.
+
+    Attributes
+    ----------
+    tau : float
+        One number for the layer.
+
+    References
+    ----------
+    .. [1] D. Lee et al., "CATS: Contextually-Aware Thresholding for Sparsity in Large Language Models", 2024.
+    .. [2] J. Liu et al., "Training-Free Activation Sparsity in Large Language Models" (TEAL), 2024.
+    """
+
+    name: ClassVar[str] = "threshold"
+    reads: ClassVar[Reads] = "activations"
+    tau: float
+
+    @classmethod
+    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> Threshold:
+        """The least threshold that keeps at most a share ``density`` of the activations on the rows ``x``."""
+        sizes = weights.hidden(x).abs().flatten()
+        most = min(int(density * len(sizes)), len(sizes) - 1)
+        return cls(float(sizes.kthvalue(len(sizes) - most).values))
+
+    @classmethod
+    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> Threshold:
+        r"""The largest threshold with a relative error of the output of at most ``error`` on the rows ``x``.
+
+        .. math:: \sum \|V (h - h \cdot 1[|h| > \tau])\|^2 \le \mathrm{error}^2 \sum \|V h\|^2
+
+        by bisection over 65,536 quantiles of the sample's activations: 16 products with V.
+        """
+        h = weights.hidden(x)
+        sizes = h.abs().flatten().sort().values
+        places = torch.linspace(0, len(sizes) - 1, min(len(sizes), STEPS), dtype=torch.float64).long()
+        taus = [0.0, *sizes[places].tolist()]
+
+        def loss(i: int) -> float:
+            return relative_error(weights, h, h.abs() <= taus[i])
+
+        return cls(taus[largest_within(loss, len(taus) - 1, error)])
+
+    @property
+    def nbytes(self) -> int:
+        """None to speak of: one number."""
+        return 4
+
+    def active(self, x: Tensor) -> Tensor:
+        """Units (m, s) uint8 by their activations (m, s); those that are not numbers too."""
+        return (plain(x).abs() <= self.tau).logical_not_().to(torch.uint8)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The threshold."""
+        return {"predictor": self.name, "tau": self.tau}
+
+
+@dataclass(frozen=True)
+class LargestActivations:
+    """The k units with the largest :math:`|h_j|`, of equal ones the first; units at exactly 0 are never among them.
+
+    Attributes
+    ----------
+    k : int
+        The same for each input.
+    """
+
+    name: ClassVar[str] = "top_k"
+    reads: ClassVar[Reads] = "activations"
+    k: int
+    router: TopK = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "router", TopK(self.k, absolute=True))
+
+    @classmethod
+    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> LargestActivations:
+        """The most units that are no more than a share ``density`` of all; one at least."""
+        return cls(max(1, int(density * weights.sizes[1])))
+
+    @classmethod
+    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> LargestActivations:
+        """The least k with a relative error of the output of at most ``error`` on the rows ``x``, by bisection."""
+        h = weights.hidden(x)
+        s = weights.sizes[1]
+
+        def loss(left_out: int) -> float:
+            return relative_error(weights, h, cls(s - left_out).active(h) == 0)
+
+        return cls(s - largest_within(loss, s - 1, error))
+
+    @property
+    def nbytes(self) -> int:
+        """None to speak of: one number."""
+        return 4
+
+    def active(self, x: Tensor) -> Tensor:
+        """Units (m, s) uint8 by their activations (m, s)."""
+        h = plain(x)
+        chosen = self.router.select(h, {}).indices
+        mask = torch.zeros(h.shape, dtype=torch.uint8).scatter_(1, chosen, 1)
+        return mask.masked_fill_(h == 0, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The number of units."""
+        return {"predictor": self.name, "k": self.k}

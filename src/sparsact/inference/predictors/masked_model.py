@@ -1,0 +1,77 @@
+"""The outputs of a model whose blocks leave out the units that predictors do not select."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.inference.block import Block
+from sparsact.inference.predictors.predictor import Rule
+
+
+class Approximated(nn.Module):
+    """A model whose blocks take the units that a rule does not name as zero.
+
+    Every unit is still computed, and then left out: it tells what an approximation costs in quality, and saves no time.
+    The model itself is left as it is; both share their parameters.
+
+    Parameters
+    ----------
+    model : nn.Module
+        What is approximated.
+    rules : mapping of Block to Rule
+        Blocks of the model, and what chooses their units.
+
+    Examples
+    --------
+    >>> from sparsact.inference.block import Activation
+    >>> from sparsact.inference.predictors import LargestActivations
+    >>> model = nn.Sequential(nn.Linear(1, 2, bias=False), nn.ReLU(), nn.Linear(2, 1, bias=False))
+    >>> model[0].weight.data, model[2].weight.data = torch.tensor([[3.0], [2.0]]), torch.tensor([[10.0, 1.0]])
+    >>> block = Block("", "0", "2", None, Activation("relu", torch.relu, torch.zeros(2)))
+    >>> x = torch.tensor([[1.0]])
+    >>> model(x).item(), Approximated(model, {block: LargestActivations(1)})(x).item()
+    (32.0, 30.0)
+    """
+
+    def __init__(self, model: nn.Module, rules: Mapping[Block, Rule]) -> None:
+        super().__init__()
+        self.model = model
+        self.rules = dict(rules)
+
+    def forward(self, *positional: Any, **named: Any) -> Any:
+        """What the model returns, with units left out."""
+        with ExitStack() as hooks:
+            for block, rule in self.rules.items():
+                masks: list[Tensor] = []  # from the layer that switches to the one that reads, in each pass
+                if rule.reads == "inputs":
+                    switch = self.model.get_submodule(block.switch)
+                    hooks.callback(switch.register_forward_pre_hook(_predicting(rule, masks), with_kwargs=True).remove)
+                down = self.model.get_submodule(block.down)
+                hooks.callback(down.register_forward_pre_hook(_leaving_out(rule, masks), with_kwargs=True).remove)
+            return self.model(*positional, **named)
+
+
+Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def _predicting(rule: Rule, masks: list[Tensor]) -> Hook:
+    def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+        x = positional[0] if positional else named["input"]
+        masks.append(rule.active(x.detach().reshape(-1, x.shape[-1])))
+
+    return hook
+
+
+def _leaving_out(rule: Rule, masks: list[Tensor]) -> Hook:
+    def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        h = positional[0] if positional else named["input"]
+        mask = masks.pop() if rule.reads == "inputs" else rule.active(h.detach().reshape(-1, h.shape[-1]))
+        kept = torch.where(mask.to(device=h.device, dtype=torch.bool).reshape(h.shape), h, 0)
+        return (kept,), {}
+
+    return hook

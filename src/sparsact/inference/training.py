@@ -1,0 +1,299 @@
+"""Training that switches units off: activations are penalised, or only the k largest are kept.
+
+>>> import torch
+>>> from sparsact.inference import find_blocks
+>>> model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+>>> X = torch.randn(10, 4, generator=torch.manual_seed(0))
+>>> with ActivationPenalty(model, find_blocks(model, X), 0.1) as penalty:
+...     loss = model(X).square().mean() + penalty.loss()
+>>> loss.requires_grad
+True
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from sparsact.checks import checked_positive, checked_size
+from sparsact.inference.block import Block
+
+GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # activations are told apart here
+
+
+def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
+    """A copy of a model whose blocks have ReLU; a short fine-tuning by :func:`train` then wins back what this loses.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Left as it is.
+    blocks : sequence of Block
+        Their activations must be modules of their own (``nn.GELU()``), not functions that a forward calls.
+
+    Returns
+    -------
+    model : nn.Module
+        The copy. Its layers have the same names; find its blocks anew for their new activation.
+
+    Raises
+    ------
+    ValueError
+        If the activation of a block is not one module; names the block.
+
+    Notes
+    -----
+    The module is found by its values: it has no parameters, and does on a grid of numbers what the block's activation
+    does.
+    """
+    changed = deepcopy(model)
+    for block in blocks:
+        holder, _, child = _activation_of(model, block).rpartition(".")
+        setattr(changed.get_submodule(holder), child, nn.ReLU())
+    return changed
+
+
+def _activation_of(model: nn.Module, block: Block) -> str:
+    """Name in the model of the module that is the block's activation."""
+    prefix = f"{block.holder}." if block.holder else ""
+    names: list[str] = [prefix + name for name, _ in model.get_submodule(block.holder).named_modules() if name]
+    same = [name for name in names if _has_the_values(model.get_submodule(name), block)]
+    if len(same) > 1:  # several in a row, as in nn.Sequential: the one between the layers
+        same = [name for name in same if names.index(block.switch) < names.index(name) < names.index(block.down)]
+    if len(same) != 1:
+        raise ValueError(
+            f"the activation ({block.activation.name}) of block {block.name!r} must be one module to be replaced; "
+            f"found {len(same)}: if its forward calls a function, write relu there."
+        )
+    return same[0]
+
+
+@torch.no_grad()
+def _has_the_values(module: nn.Module, block: Block) -> bool:
+    if any(True for _ in module.children()) or any(True for _ in (*module.parameters(), *module.buffers())):
+        return False
+    thresholds = block.activation.zero_below
+    z = torch.tensor(GRID)[:, None] if thresholds is None else torch.tensor(GRID)[:, None] + thresholds.float().cpu()
+    wanted = block.activation.function(z if thresholds is None else z.to(thresholds))
+    training = module.training
+    module.eval()  # dropout is the identity then
+    try:
+        values = module(z.to(wanted))
+    except (TypeError, ValueError, RuntimeError, NotImplementedError):  # it takes something else than one tensor
+        return False
+    finally:
+        module.train(training)
+    return isinstance(values, torch.Tensor) and values.shape == wanted.shape and torch.equal(values, wanted)
+
+
+RARE = 1e-3  # a unit that is on for a smaller share of inputs is rarely active
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCounts:
+    """How often each unit of a block was on.
+
+    Attributes
+    ----------
+    counts : Tensor of shape (units,), int64
+        Inputs for which the unit's activation was not zero.
+    n_inputs : int
+        Inputs seen: a unit without any of them may still be on for others.
+    """
+
+    counts: Tensor
+    n_inputs: int
+
+    @property
+    def density(self) -> float:
+        """Share of units that are on, a mean over inputs."""
+        return int(self.counts.sum()) / (self.n_inputs * len(self.counts))
+
+    @property
+    def dead(self) -> int:
+        """Units that were on for none of the inputs seen."""
+        return int((self.counts == 0).sum())
+
+    @property
+    def rare(self) -> int:
+        """Units that were on for some inputs, and for less than one in a thousand."""
+        return int(((self.counts > 0) & (self.counts < RARE * self.n_inputs)).sum())
+
+
+@contextmanager
+def unit_counts(model: nn.Module, blocks: Sequence[Block]) -> Iterator[Callable[[], list[UnitCounts]]]:
+    """Count while the model is called; the value gives the counts so far, a block each.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Called within the ``with`` block.
+    blocks : sequence of Block
+        Whose units are counted.
+
+    Yields
+    ------
+    counts : callable
+        Without arguments; a :class:`UnitCounts` for each block.
+    """
+    counts: list[Tensor | int] = [0] * len(blocks)
+    seen = [0] * len(blocks)
+
+    def add(place: int, hidden: Tensor) -> None:
+        on = hidden.detach().reshape(-1, hidden.shape[-1]) != 0
+        counts[place] = counts[place] + on.sum(dim=0)
+        seen[place] += len(on)
+
+    def found() -> list[UnitCounts]:
+        for block, n in zip(blocks, seen, strict=True):
+            if not n:
+                raise ValueError(f"block {block.name!r} has seen no input; call the model first.")
+        return [UnitCounts(torch.as_tensor(one), n) for one, n in zip(counts, seen, strict=True)]
+
+    with watching(model, blocks, add):
+        yield found
+
+
+@contextmanager
+def watching(model: nn.Module, blocks: Sequence[Block], look: Callable[[int, Tensor], Tensor | None]) -> Iterator[None]:
+    """Show the activations of each block, the inputs of ``down``, to ``look``; a tensor that it returns replaces them.
+
+    ``look`` is told the place of the block among ``blocks``, and the activations (..., units).
+    """
+
+    def hook(place: int) -> Callable[[nn.Module, tuple[Any, ...]], tuple[Any, ...] | None]:
+        def before(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+            changed = look(place, arguments[0])
+            return None if changed is None else (changed, *arguments[1:])
+
+        return before
+
+    downs = [block.linears(model)["down"] for block in blocks]
+    handles = [down.register_forward_pre_hook(hook(place)) for place, down in enumerate(downs)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class Inducement(ABC):
+    """What is done to the activations of blocks while it is entered, and what it adds to the loss.
+
+    Any model will do: the inputs of the ``down`` layers of its blocks are watched. Call the model within its context.
+    """
+
+    def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:
+        if not blocks:
+            raise ValueError(f"{type(self).__name__} needs the blocks whose activations it is about; got none.")
+        self.model, self.blocks = model, tuple(blocks)
+        self._watching = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._watching.enter_context(watching(self.model, self.blocks, self._look))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._watching.close()
+
+    @abstractmethod
+    def _look(self, place: int, hidden: Tensor) -> Tensor | None:
+        """See the activations (..., units) of a block, and change them or not."""
+
+    @abstractmethod
+    def loss(self) -> Tensor:
+        """What training adds for the calls since it was asked last."""
+
+
+class ActivationPenalty(Inducement):
+    r"""L1 on activations: :math:`\lambda \sum_\ell \mathbb{E} |h^\ell_j|`, a mean over inputs and units of each block.
+
+    Parameters
+    ----------
+    model : nn.Module
+    blocks : sequence of Block
+    strength : float
+        :math:`\lambda`, above 0.
+
+    Notes
+    -----
+    Calls without gradients, such as those of an evaluation, are not collected.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with ActivationPenalty(model, find_blocks(model, inputs), 0.1) as penalty:
+            loss = model(**batch).loss + penalty.loss()
+    """
+
+    def __init__(self, model: nn.Module, blocks: Sequence[Block], strength: float) -> None:
+        super().__init__(model, blocks)
+        self.strength = checked_positive(strength, "`strength`")
+        self._means: dict[int, list[Tensor]] = {}
+
+    def __exit__(self, *_: Any) -> None:
+        super().__exit__()
+        self._means = {}
+
+    def _look(self, place: int, hidden: Tensor) -> None:
+        if torch.is_grad_enabled():
+            self._means.setdefault(place, []).append(hidden.abs().mean())
+
+    def loss(self) -> Tensor:
+        """The strength times the sum over blocks; a block that was called several times counts by its mean.
+
+        Raises
+        ------
+        ValueError
+            If a block was not called with gradients since the last time.
+        """
+        for place, block in enumerate(self.blocks):
+            if place not in self._means:
+                raise ValueError(f"block {block.name!r} was not called; call the model within the context, then this.")
+        total = torch.stack([torch.stack(means).mean() for means in self._means.values()]).sum()
+        self._means = {}
+        return self.strength * total
+
+    def __repr__(self) -> str:
+        return f"ActivationPenalty(strength={self.strength!r})"
+
+
+class TopKTraining(Inducement):
+    """Only the k activations of each input that are largest in absolute value; the others are 0, and get no gradient.
+
+    It holds for every call within the context, evaluations too: what is measured is the model that is trained.
+
+    Parameters
+    ----------
+    model : nn.Module
+    blocks : sequence of Block
+    k : int
+        Units that an input keeps in each block, fewer than there are.
+    """
+
+    def __init__(self, model: nn.Module, blocks: Sequence[Block], k: int) -> None:
+        super().__init__(model, blocks)
+        self.k = checked_size(k, "`k`")
+        for block in self.blocks:
+            units = block.sizes(model)[1]
+            if self.k >= units:
+                raise ValueError(f"block {block.name!r} has {units} units, of which `k` = {k} leaves none out.")
+
+    def _look(self, place: int, hidden: Tensor) -> Tensor:
+        kept = hidden.detach().abs().topk(self.k, dim=-1).indices
+        return hidden * torch.zeros_like(hidden).scatter(-1, kept, 1.0)
+
+    def loss(self) -> Tensor:
+        """0: the choice is made in the model itself."""
+        return torch.zeros((), device=next(self.model.parameters()).device)
+
+    def __repr__(self) -> str:
+        return f"TopKTraining(k={self.k!r})"

@@ -1,0 +1,164 @@
+"""What the layers share: checks of inputs, initial parameters, activations, routing and FLOP counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+from sparsact.routing.router import Router
+from sparsact.routing.selection import Selection
+
+
+def checked_inputs(x: Any, in_features: int, dtype: torch.dtype) -> Tensor:
+    """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"`x` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor(x).")
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"`x` must hold real numbers; got {x.dtype}: pass x.to({dtype}).")
+    if x.ndim == 0 or x.shape[-1] != in_features:
+        raise ValueError(f"`x` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}.")
+    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
+    return x.to(dtype).reshape(-1, in_features)
+
+
+def as_computed(rows: Tensor) -> Tensor:
+    """``rows`` in the dtype that torch.nn.functional.linear would compute in: that of autocast, where it is on."""
+    device = rows.device.type
+    if torch.is_autocast_enabled(device) and rows.dtype != torch.float64:
+        return rows.to(torch.get_autocast_dtype(device))
+    return rows
+
+
+@torch.no_grad()
+def fill_uniform(bound: float, parameters: Iterable[Tensor | None], generator: torch.Generator | None) -> None:
+    """Fill each with numbers uniform in [-bound, bound]; a generator draws on its own device, whatever theirs is."""
+    for parameter in parameters:
+        if parameter is None or parameter.is_meta:
+            continue
+        if generator is None:
+            parameter.uniform_(-bound, bound)
+        else:
+            drawn = torch.empty(parameter.shape, dtype=torch.float64, device=generator.device)
+            parameter.copy_(drawn.uniform_(-bound, bound, generator=generator))
+
+
+Activation = Callable[[Tensor], Tensor]
+
+
+def identity(z: Tensor) -> Tensor:
+    """``z`` itself."""
+    return z
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "gelu": F.gelu,
+    "identity": identity,
+    "relu": F.relu,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+}
+
+
+def activation_of(name: str | Activation) -> Activation:
+    """The function that a name stands for; a function stands for itself."""
+    if callable(name):
+        return name
+    if name not in ACTIVATIONS:
+        raise ValueError(f"`activation` must be one of {', '.join(ACTIVATIONS)} or a function; got {name!r}.")
+    return ACTIVATIONS[name]
+
+
+class Routing(nn.Module):
+    """A router over inputs of ``in_features`` columns, with its state.
+
+    The state is drawn by a NumPy generator that ``generator`` seeds, so that a seed fixes it on any device. It moves
+    and is saved with the module; what the router names trainable is a parameter.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        in_features: int,
+        *,
+        generator: torch.Generator | None = None,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(router, Router):
+            raise TypeError(f"`router` must be a router of sparsact.routing; got {router!r}.")
+        self.router, self.in_features = router, in_features
+        dtype = torch.get_default_dtype() if dtype is None else dtype
+        for name, value in self._drawn(generator).items():
+            tensor = value.to(device=device, dtype=dtype if value.is_floating_point() else None)
+            if name in router.trainable:
+                self.register_parameter(name, nn.Parameter(tensor))
+            else:
+                self.register_buffer(name, tensor)
+
+    def _drawn(self, generator: torch.Generator | None) -> dict[str, Tensor]:
+        device = "cpu" if generator is None else generator.device
+        seed = torch.randint(2**63 - 1, (), generator=generator, device=device).item()
+        state = self.router.initial_state(self.in_features, rng=np.random.default_rng(int(seed)))
+        return {name: torch.as_tensor(value, device="cpu") for name, value in state.items()}
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw the state anew."""
+        for name, value in self._drawn(generator).items():
+            getattr(self, name).copy_(value)
+
+    @property
+    def state(self) -> Mapping[str, Tensor]:
+        """Arrays of the router by name, as :meth:`Router.select` takes them."""
+        return {**self._parameters, **self._buffers}  # type: ignore[dict-item] # none of them is None
+
+    def forward(self, x: Tensor, **entries: Tensor) -> Selection:
+        """Units for each row of ``x`` (m, in_features), chosen outside autocast.
+
+        Routing in low precision makes training unstable ("Switch Transformers", Section 2.4), and a hash of a rounded
+        input is another hash. ``entries`` join the state.
+        """
+        with torch.autocast(x.device.type, enabled=False):
+            return self.router.select(x, {**self.state, **entries}, training=self.training)
+
+    def extra_repr(self) -> str:
+        """The router, as it was written."""
+        return repr(self.router)
+
+
+@dataclass(frozen=True)
+class Flops:
+    """Operations of a forward pass; a multiplication and an addition count as one each, biases and activations not.
+
+    Attributes
+    ----------
+    routing : int
+        Choosing the units: what the router counts, and pre-activations that only the choice needs.
+    active : int
+        The units that are on: the count of Table 1 of paper B, which leaves routing out.
+    dense : int
+        The same layer with every unit on, and no router.
+
+    Examples
+    --------
+    >>> cost = Flops(routing=64, active=288, dense=4608)
+    >>> cost.total
+    352
+    """
+
+    routing: int
+    active: int
+    dense: int
+
+    @property
+    def total(self) -> int:
+        """What the sparse layer really costs: routing and active units."""
+        return self.routing + self.active

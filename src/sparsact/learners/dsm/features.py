@@ -1,0 +1,227 @@
+"""Masked features: the frozen bottom layer, and the router that masks its units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact import kernels
+from sparsact.kernels.threads import blas_threads
+from sparsact.learners.dsm.seeds import stream
+from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bottom:
+    r"""Pre-activations :math:`z = B x + c` of t units, and what they become: :math:`\phi(x) = \operatorname{act}(z)`.
+
+    Attributes
+    ----------
+    B : ndarray of shape (t, d)
+        Weights, a unit a row.
+    c : ndarray of shape (t,)
+        Biases; zeros for a layer without.
+    activation : {"identity", "relu"}
+        Of every unit.
+    """
+
+    B: Array
+    c: Array
+    activation: str
+
+    @classmethod
+    def random(cls, d: int, t: int, *, bias: bool, activation: str, rng: np.random.Generator) -> Self:
+        r"""Glorot's uniform weights within :math:`\pm\sqrt{6 / (d + t)}`, and biases likewise or none."""
+        limit = np.sqrt(6 / (d + t))
+        B = rng.uniform(-limit, limit, size=(t, d))
+        return cls(B, rng.uniform(-limit, limit, size=t) if bias else np.zeros(t), activation)
+
+    @classmethod
+    def principal(
+        cls, X: Array, weights: Array, t: int, *, bias: bool, activation: str, rng: np.random.Generator
+    ) -> Self:
+        r"""Directions :math:`b \sim \mathcal{N}(0, C)` up to scale, over the covariance C of the rows.
+
+        So b is a sum of principal components, each with a normal weight in proportion to the standard deviation along
+        it: where the rows do not vary no unit looks. Pre-activations are centred and scaled to have variance 1 on
+        average: the layer does not depend on where the rows lie or on their unit, nor (in distribution) on how they
+        are rotated. Biases, if any, are uniform within :math:`\pm 1`.
+        """
+        mean = np.average(X, axis=0, weights=weights)
+        centred = (X - mean) * np.sqrt(weights / weights.sum())[:, None]
+        size = float(np.abs(centred).max(initial=0.0)) or 1.0  # squares neither overflow nor vanish
+        spread, components = np.linalg.eigh((centred / size).T @ (centred / size))
+        s = np.sqrt(np.maximum(spread, 0.0))
+        scale = size * float(np.linalg.norm(s**2)) or 1.0
+        # The symmetric root of C: no sign or basis of the components, which rounding may change, enters the layer.
+        B = rng.normal(size=(t, len(s))) @ ((components * (s / scale)) @ components.T)
+        c = rng.uniform(-1, 1, size=t) if bias else np.zeros(t)
+        return cls(B, c - B @ mean, activation)
+
+    @property
+    def t(self) -> int:
+        """Number of units."""
+        return len(self.B)
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return int(self.B.shape[1])
+
+    @property
+    def biased(self) -> bool:
+        """Whether any unit has a bias."""
+        return bool(self.c.any())
+
+    def preactivations(self, X: Array) -> Array:
+        """Z (m, t), C-contiguous."""
+        with blas_threads(X.size * len(self.B)):
+            z: Array = X @ self.B.T
+        if self.biased:
+            z += self.c
+        return z
+
+    def activate(self, z: Array) -> Array:
+        """Phi (m, t) of pre-activations, which are overwritten."""
+        return np.maximum(z, 0.0, out=z) if self.activation == "relu" else z
+
+    def same_as(self, other: Any) -> bool:
+        """Whether the two are the same layer."""
+        equal = np.array_equal(self.B, other.B) and np.array_equal(self.c, other.c)
+        return equal and self.activation == other.activation
+
+
+VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class SparseLayer:
+    r""":math:`\operatorname{mask}(x) \circ \phi(x)`, with the mask that a router chooses.
+
+    Attributes
+    ----------
+    bottom : Bottom
+        phi.
+    router : Router
+        Chooses by pre-activations, as top-k does, or by the inputs.
+    state : dict of arrays
+        What the router needs beyond its parameters.
+    """
+
+    bottom: Bottom
+    router: Router
+    state: dict[str, NDArray[Any]]
+
+    @property
+    def by_values(self) -> bool:
+        """Whether units are chosen by their pre-activations, so that all of these must be computed."""
+        return self.router.routes_on != "inputs"
+
+    @property
+    def routed_columns(self) -> int:
+        """Columns of what the router looks at."""
+        return self.bottom.t if self.by_values else self.bottom.d
+
+    @property
+    def n_active(self) -> int:
+        """The most units that an input switches on."""
+        return self.router.n_active(self.routed_columns)
+
+    def features(self, X: Array) -> Array:
+        """Masked features (m, t) of rows (m, d): all at once, so for blocks of rows."""
+        z = self.bottom.preactivations(X)
+        if isinstance(self.router, TopK):
+            chosen = kernels.top_k_masked(z, self.router.k, absolute=self.router.absolute)
+            return self.bottom.activate(chosen)  # act(0) = 0
+        mask = self.router.select(z if self.by_values else X, self.state).dense()
+        phi = self.bottom.activate(z)
+        phi *= mask
+        return phi
+
+    def active(self, X: Array) -> NDArray[np.bool_]:
+        """Units that each row switches on, (m, t)."""
+        on = np.empty((len(X), self.bottom.t), dtype=np.bool_)
+        for block in self.blocks(len(X)):
+            seen = self.bottom.preactivations(X[block]) if self.by_values else X[block]
+            on[block] = self.router.select(seen, self.state).dense() != 0
+        return on
+
+    def values(self, X: Array, A: Array) -> Array:
+        """Values (m, T) of the model with top layer A (T, t), block by block."""
+        out = np.empty((len(X), len(A)))
+        fused = self.bottom.activation == "identity" and len(A) == 1
+        for block in self.blocks(len(X)):
+            if fused and isinstance(self.router, TopK):
+                z = self.bottom.preactivations(X[block])
+                out[block] = kernels.top_k_dot(z, A, self.router.k, absolute=self.router.absolute)
+            else:
+                out[block] = self.features(X[block]) @ A.T
+        return out
+
+    def blocks(self, m: int) -> Iterator[slice]:
+        """Slices of m rows whose features are made at once."""
+        rows = max(1, VALUES_AT_ONCE // self.bottom.t)
+        for start in range(0, m, rows):
+            yield slice(start, min(start + rows, m))
+
+    def difference(self, other: SparseLayer) -> str:
+        """What sets two layers apart, in words; empty when they are the same."""
+        if not self.bottom.same_as(other.bottom):
+            return "bottom layers"
+        if self.router != other.router:
+            return "routers"
+        same = self.state.keys() == other.state.keys() and all(
+            np.array_equal(self.state[name], other.state[name]) for name in self.state
+        )
+        return "" if same else "states of their routers (hashes)"
+
+    def flops(self, n_targets: int, *, routing: bool) -> int:
+        """Multiplications and additions of one prediction: of the active units alone, or with their choice too."""
+        of_a_unit = 2 * self.bottom.d + self.bottom.biased
+        active = self.n_active * (of_a_unit + 2 * n_targets)
+        if not routing:
+            return active
+        idle = (self.bottom.t - self.n_active) * of_a_unit if self.by_values else 0
+        return active + idle + self.router.flops(self.routed_columns)
+
+
+NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
+
+
+def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:
+    """The router of that name, or the router itself."""
+    if absolute and router != TopK.name:
+        raise ValueError(f'`absolute` ranks the values of router="top_k"; leave it out for {router!r}.')
+    if isinstance(router, Router):
+        return router
+    if n_active > width:
+        raise ValueError(f"`n_active` is {n_active}, more than the {width} units of `width`; lower it or widen.")
+    if router == TopK.name:
+        return TopK(n_active, absolute)
+    drawn = int(stream(seed, "router").integers(2**62))
+    if router == RandomHash.name:
+        return RandomHash(n_active, width, seed=drawn)
+    if router == Nearest.name:
+        return Nearest(n_active, width, seed=drawn)
+    block = width // n_active
+    if block * n_active != width or (router == HyperplaneLSH.name and block & (block - 1)):
+        power = ", times a power of two" if router == HyperplaneLSH.name else ""
+        raise ValueError(
+            f'router="{router}" needs a `width` that is a multiple of `n_active`{power}; got {width}, {n_active}.'
+        )
+    if router == BlockTop1.name:
+        return BlockTop1(n_active, block, seed=drawn)
+    return HyperplaneLSH(max(1, block.bit_length() - 1), n_active, seed=drawn)
+
+
+def to_dict(router: Router) -> dict[str, Any]:
+    """A router as JSON spells it, if :func:`sparsact.routing.from_dict` can read that back."""
+    if type(router) is not ROUTERS.get(router.name):
+        raise ValueError(f"a file can hold a router of {sorted(ROUTERS)}; {router!r} is none: pickle the model.")
+    return router.to_dict()

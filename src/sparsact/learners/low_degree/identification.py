@@ -1,0 +1,130 @@
+"""Which coefficients the rows determine, decided exactly: rank and null space of the design."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.statistic import Statistic
+
+PRIMES = (8388593, 8388587)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
+_PANEL = 64
+
+
+def residues(values: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
+    """Remainders in ``range(prime)`` of integers below 2**53 in magnitude, in place."""
+    values -= prime * np.floor(values * (1.0 / prime))  # the quotient may be off by one
+    values += prime * (values < 0)
+    values -= prime * (values >= prime)
+    return values
+
+
+def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Pivot columns (r,) and the non-zero rows (r, m) of the reduced row echelon form of residues (k, m).
+
+    Notes
+    -----
+    ``2 * k * m * r`` multiplications, most of them in matrix products.
+    """
+    a = matrix.copy()
+    pivots: list[int] = []
+    for start in range(0, a.shape[1], _PANEL):
+        row, panel = len(pivots), slice(start, start + _PANEL)
+        order, columns = _eliminated(a[row:, panel].copy(), prime)
+        if not columns:
+            continue
+        a[row:] = a[row:][order]
+        chosen, own = [start + column for column in columns], slice(row, row + len(columns))
+        factors = a[:, chosen]
+        inverse = _inverse(factors[own], prime)
+        top = residues(inverse @ a[own, start:], prime)
+        factors[own] = 0.0
+        a[:, start:] = residues(a[:, start:] - factors @ top, prime)
+        a[own, start:] = top
+        pivots += chosen
+    return np.array(pivots, dtype=np.intp), a[: len(pivots)]
+
+
+def _inverse(matrix: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
+    beside = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    _eliminated(beside, prime, len(matrix))
+    return beside[:, len(matrix) :]
+
+
+def _eliminated(a: NDArray[np.float64], prime: int, width: int | None = None) -> tuple[NDArray[np.intp], list[int]]:
+    """Reduce residues to echelon form in place; the order in which the rows then stand, and the pivot columns."""
+    order, columns = np.arange(len(a)), list[int]()
+    for column in range(a.shape[1] if width is None else width):
+        row = len(columns)
+        below = np.flatnonzero(a[row:, column])
+        if not len(below):
+            continue
+        swap = [row, row + int(below[0])]
+        a[swap], order[swap] = a[swap[::-1]], order[swap[::-1]]
+        a[row] = residues(a[row] * pow(int(a[row, column]), -1, prime), prime)
+        others = np.flatnonzero(a[:, column])
+        others = others[others != row]
+        a[others] = residues(a[others] - np.outer(a[others, column], a[row]), prime)
+        columns.append(column)
+    return order, columns
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace:
+    """The row space of the design of ``[(), *family]``, or of some of its columns.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        Of the rows.
+    family : Family
+        The monomials, D of them.
+    fit_intercept : bool
+        Whether the empty subset is a column too.
+    chosen : ndarray of shape (k,), or None
+        Places in the family of the monomials looked at; None for all.
+    """
+
+    statistic: Statistic
+    family: Family
+    fit_intercept: bool
+    chosen: NDArray[np.intp] | None = None
+
+    def part(self, chosen: slice | NDArray[np.intp]) -> RowSpace:
+        """The row space of some of the monomials."""
+        places = np.arange(len(self.family)) if self.chosen is None else self.chosen
+        return RowSpace(self.statistic, self.family, self.fit_intercept, places[chosen])
+
+    @cached_property
+    def _echelons(self) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+        """Pivot columns and reduced rows, modulo each prime; those of the largest rank alone."""
+        found = []
+        for prime in PRIMES:
+            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))  # type: ignore[misc]
+            columns = np.arange(len(gram)) if self.chosen is None else np.concatenate([[0], self.chosen + 1])
+            columns = columns[0 if self.fit_intercept else 1 :]
+            found.append(reduced_echelon(gram[np.ix_(columns, columns)], prime))
+            if len(found[-1][0]) == len(columns):
+                break  # a full rank is beyond doubt
+        rank = max(len(pivots) for pivots, _ in found)
+        return [(pivots, rows) for pivots, rows in found if len(pivots) == rank]
+
+    def rank(self) -> int:
+        """Rank of the columns, centred if there is an intercept."""
+        return len(self._echelons[0][0]) - self.fit_intercept
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the rows determine each coefficient of ``[(), *family]``; a missing intercept is known to be 0."""
+        size = self._echelons[0][1].shape[1]
+        found = np.ones(size, dtype=bool)
+        for pivots, rows in self._echelons:
+            free = np.ones(size, dtype=bool)
+            free[pivots] = False
+            found[free] = False
+            found[pivots] &= ~rows[:, free].any(axis=1)
+        return found if self.fit_intercept else np.concatenate([[True], found])

@@ -1,0 +1,306 @@
+"""The additive table of buckets: rows come and go, tables of the same layout merge, failed updates are undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.kernels import buckets
+from sparsact.kernels.buckets import BucketIndex
+from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.learners.lsh.room import KEY_BYTES, check_room
+
+
+class Undo:
+    """The counts and sums that buckets of a table had before an update.
+
+    The update is made on a shallow copy of the table. The two share the sums, of which small batches change few.
+    """
+
+    def __init__(self, table: BucketTable) -> None:
+        self._table = table
+        self._n_buckets, self._n_keys = len(table.index), len(table.rows)
+        self._unsaved = np.ones(self._n_buckets, dtype=bool)
+        self._last = np.empty(self._n_buckets, dtype=np.int64)  # place of a bucket among the ids of a call
+        self._saved: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]] = []
+
+    def save(self, ids: NDArray[np.int32]) -> None:
+        """Keep what buckets hold, before it is changed; new buckets hold nothing."""
+        old = ids[ids < self._n_buckets]
+        old = old[self._unsaved[old]]
+        places = np.arange(len(old))
+        self._last[old] = places
+        old = old[self._last[old] == places]  # each once, without sorting
+        self._saved.append((self._table.counts[old], self._table.sums.take(old, axis=0), old))
+        self._unsaved[old] = False
+
+    def restore(self) -> None:
+        """Give the table its rows back."""
+        table = self._table
+        table.index.truncate(self._n_buckets)
+        table.rows.truncate(self._n_keys)
+        for counts, sums, ids in self._saved:
+            table.counts[ids], table.sums[ids] = counts, sums
+        table.clear_spare()
+
+
+ROWS_AT_ONCE = 8192
+MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+MOST_COUNT = 2**62  # of rows, over all tables
+LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
+
+
+@dataclass(frozen=True)
+class BucketSolution:
+    """What prediction needs: a polynomial in each bucket, with values in the units of y."""
+
+    coefficients: Array  # (B, D, targets)
+    weights: Array  # (B,), 0 for a bucket that counts as empty
+    variances: Array  # (B, targets), of a target about its polynomial, in squares of the layout's units
+    average: bool = True
+
+
+class BucketTable:
+    """Counts, positions, Gram statistics and targets of each bucket, under an open-addressing index.
+
+    Buckets are numbered 0, 1, ... in the order of their first row, over all tables together. Rows are remembered by a
+    64-bit key each, so that only rows that were added can be taken away; a table that forgets them lets none be taken
+    away, and grows with the inhabited buckets alone.
+    """
+
+    def __init__(self, layout: Layout, *, forgets_rows: bool = False) -> None:
+        self.layout = layout
+        self.index = BucketIndex()
+        self.rows = BucketIndex()
+        self.copies = np.zeros(0, dtype=np.int64)
+        self.forgets_rows = forgets_rows
+        self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets less level, in units
+        self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
+        self._counts = np.zeros(0, dtype=np.int64)
+        self._sums = np.zeros((0, layout.n_sums))
+        self._undo: Undo | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows held."""
+        return int(self.counts.sum()) // self.layout.n_tables
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows in each bucket, (B,)."""
+        return self._counts[: len(self.index)]
+
+    @property
+    def sums(self) -> Array:
+        """Sums of each bucket, (B, n_sums); see :func:`sparsact.kernels.buckets.accumulate`."""
+        return self._sums[: len(self.index)]
+
+    def add(self, X: Array, Y: Array, weights: Array) -> None:
+        """Take rows in. After an error the table is of no use: change a fork."""
+        self._check_range(X, Y, weights)
+        check_room(self.index, len(X) * self.layout.n_tables, lambda: self._n_new(X), self._room_bytes)
+        if not self.forgets_rows:
+            self._remember(_row_keys(X, Y, weights), 1)
+        self.totals = self.totals + self._totals(Y, weights)
+        for part in _parts(len(X)):
+            found = buckets.places(X[part], self.layout.hashes)
+            own = self.index.insert(found.keys)
+            self._make_room()
+            self._save(own)
+            residual = self.layout.residual(X[part], Y[part])
+            buckets.accumulate(found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums)
+
+    def remove(self, X: Array, Y: Array, weights: Array) -> None:
+        """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
+        keys = _row_keys(X, Y, weights)
+        ids = self.rows.find(keys)
+        present = np.where(ids >= 0, self.copies[ids] if len(self.copies) else 0, 0)
+        _, first, asked = np.unique(keys, return_index=True, return_counts=True)
+        missing = first[asked > present[first]]
+        if len(missing):
+            row = int(missing.min())
+            raise ValueError(
+                f"row {row} was not added, or is asked to be removed more often than it was added (with the same "
+                "values, target and weight); nothing was removed: drop it from the rows."
+            )
+        self.copies = self.copies.copy()
+        np.subtract.at(self.copies, ids, 1)
+        self.totals = self.totals - self._totals(Y, weights)
+        for part in _parts(len(X)):
+            found = buckets.places(X[part], self.layout.hashes)
+            own = self.index.find(found.keys)
+            self._save(own)
+            residual = self.layout.residual(X[part], Y[part])
+            buckets.accumulate(found, own, residual, weights[part], -1, self.layout.degree, self._counts, self._sums)
+        self._drop_empty()
+
+    def merge(self, other: BucketTable) -> None:
+        """Take in all rows of a table of the same layout; where one of the two forgets rows, so does the sum.
+
+        Raises
+        ------
+        ValueError
+            If counts, or their sum over tables, would exceed int64, or buckets their numbers.
+        MemoryError
+            If there is no room for its buckets.
+        """
+        n_rows = self.n_rows + other.n_rows
+        if n_rows * self.layout.n_tables > MOST_COUNT:
+            raise ValueError(
+                f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MOST_COUNT:,}; "
+                "merge fewer models."
+            )
+        keys = other.index.keys.copy()
+        check_room(self.index, len(keys), lambda: self.index.n_new(keys), self._room_bytes)
+        if self.forgets_rows or other.forgets_rows:
+            self.rows, self.copies, self.forgets_rows = BucketIndex(), np.zeros(0, dtype=np.int64), True
+        else:
+            self._remember(other.rows.keys.copy(), other.copies)
+        ids = self.index.insert(keys)
+        self._make_room()
+        self._save(ids)
+        self._counts[ids] += other.counts
+        self._sums[ids] += other.sums
+        self.totals = self.totals + other.totals
+
+    def frozen(self) -> BucketTable:
+        """A copy for prediction alone, which later updates leave as it is."""
+        other = copy(self)
+        other.index = BucketIndex(self.index.keys, self.index.most)
+        other._counts, other._sums, other._undo = self.counts.copy(), self.sums.copy(), None
+        return other
+
+    def fork(self, *, apart: bool) -> tuple[BucketTable, Callable[[bool], None]]:
+        """A copy to change in this one's stead, and a function to call after that: with False, it undoes the changes.
+
+        The two share arrays or, if ``apart``, only the rows that are remembered: this one serves predictions still.
+        """
+        twin, undo = self.frozen() if apart else copy(self), Undo(self)
+        twin._undo = None if apart else undo
+
+        def finish(kept: bool) -> None:
+            twin._undo = None
+            if not kept:
+                undo.restore()
+
+        return twin, finish
+
+    def clear_spare(self) -> None:
+        """Empty the room for new buckets."""
+        self._counts[len(self.index) :], self._sums[len(self.index) :] = 0, 0.0
+
+    def solution(self, alpha: float, min_count: int) -> BucketSolution:
+        """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
+        layout = self.layout
+        coefficients, residual = buckets.solve(self.sums, layout.n_local, layout.degree, layout.n_targets, alpha)
+        weights = np.where(self.counts >= min_count, self.sums[:, layout.n_local], 0.0)
+        return BucketSolution(coefficients * layout.unit, weights, self._variances(residual))
+
+    def means(self) -> Array:
+        """Mean target of each bucket without level and trend, (B, targets), in the units of y."""
+        layout = self.layout
+        total = self.sums[:, layout.n_local]
+        start = layout.n_local + layout.n_features * (layout.n_features + 1) // 2
+        sums = self.sums[:, start : start + layout.n_targets]
+        means: Array = sums / np.where(total > 0, total, 1.0)[:, None] * layout.unit
+        return means
+
+    def mean(self) -> Array:
+        """Mean target of all rows, (targets,)."""
+        mean: Array = self.layout.level + self.layout.unit * (self.totals[1:] / self.totals[0])
+        return mean
+
+    def positions(self) -> Array:
+        """Mean local coordinates of the rows of each bucket, (B, p)."""
+        total = self.sums[:, self.layout.n_local]
+        positions: Array = self.sums[:, : self.layout.n_local] / np.where(total > 0, total, 1.0)[:, None]
+        return positions
+
+    def _remember(self, keys: NDArray[np.uint64], copies: NDArray[np.int64] | int) -> None:
+        ids = self.rows.insert(keys)
+        self.copies = _padded(self.copies, len(self.rows))
+        np.add.at(self.copies, ids, copies)
+
+    def _save(self, ids: NDArray[np.int32]) -> None:
+        if self._undo is not None:
+            self._undo.save(ids)
+
+    def _n_new(self, X: Array) -> int:
+        """Buckets that these rows would be the first in."""
+        keys = (buckets.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
+        new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
+        return self.index.n_new(np.concatenate(new)) if new else 0
+
+    def _room_bytes(self, n_buckets: int) -> float:
+        """Bytes to ask for, at the most, so that there is room for so many buckets."""
+        if n_buckets <= len(self._counts):
+            return 0.0
+        return max(n_buckets, 2.0 * len(self._counts)) * (KEY_BYTES + 8 * (1 + self.layout.n_sums))
+
+    def _totals(self, Y: Array, weights: Array) -> Array:
+        return np.concatenate([[weights.sum()], weights @ ((Y - self.layout.level) / self.layout.unit)])
+
+    def _variances(self, residual: Array) -> Array:
+        """Variance about the polynomial in each bucket, drawn towards that of all by as many rows as coefficients."""
+        weight = self.sums[:, self.layout.n_local]
+        D = self.layout.n_features
+        free = np.maximum(self.counts - D, 0) * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 0.0)
+        # Where no bucket has more rows than coefficients, the variance about the trend has to do.
+        pooled = residual[self.counts > D].sum(axis=0) / free.sum() if free.any() else np.ones(self.layout.n_targets)
+        prior = D * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 1.0)
+        variances: Array = (np.where((self.counts > D)[:, None], residual, 0.0) + prior[:, None] * pooled) / (
+            free + prior
+        )[:, None]
+        return variances
+
+    def _make_room(self) -> None:
+        needed = len(self.index)
+        if needed > len(self._counts):
+            room = max(needed, 2 * len(self._counts))
+            self._counts = _padded(self._counts, room)
+            self._sums = np.concatenate([self._sums, np.zeros((room - len(self._sums), self._sums.shape[1]))])
+
+    def _drop_empty(self) -> None:
+        """Renumber the buckets that still hold rows."""
+        kept = self.counts > 0
+        if not kept.all():
+            self.index, self._counts, self._sums = (
+                BucketIndex(self.index.keys[kept], self.index.most),
+                self.counts[kept],
+                self.sums[kept],
+            )
+        known = self.copies > 0
+        if known.sum() < len(known) / 2:
+            self.rows, self.copies = BucketIndex(self.rows.keys[known]), self.copies[known]
+
+    def _check_range(self, X: Array, Y: Array, weights: Array) -> None:
+        for part in _parts(len(X)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = (X[part] - self.layout.hashes.centre) @ self.layout.hashes.local
+                residual = self.layout.residual(X[part], Y[part])
+                size = weights[part] * np.maximum(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1)) ** 2
+                near = (size < LARGEST) & (np.abs(Z).max(axis=1) * self._finest < MOST_CELLS)
+            if not near.all():
+                raise ValueError(
+                    f"row {part.start + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
+                    f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
+                    f"`width` is too small to tell cells apart (beyond {MOST_CELLS:g} of them); check the row, fit "
+                    "anew with it, or raise `width`."
+                )
+
+
+def _row_keys(X: Array, Y: Array, weights: Array) -> NDArray[np.uint64]:
+    rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
+    return buckets.row_keys(np.ascontiguousarray(rows))
+
+
+def _padded(array: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    return np.concatenate([array, np.zeros(length - len(array), dtype=np.int64)])
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, min(n, start + ROWS_AT_ONCE)) for start in range(0, n, ROWS_AT_ONCE))

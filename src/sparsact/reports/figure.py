@@ -1,0 +1,192 @@
+"""A figure: its numbers as named columns, its drawing, and the style that all figures share."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+Frame = dict[str, Sequence[Any]]
+
+
+def rows(frame: Frame) -> Iterator[tuple[Any, ...]]:
+    """Rows of a frame."""
+    return zip(*frame.values(), strict=True)
+
+
+def n_rows(frame: Frame) -> int:
+    """Length of the columns."""
+    return len(next(iter(frame.values())))
+
+
+def to_csv(frame: Frame) -> str:
+    r"""Text of a frame as CSV, with a header.
+
+    >>> to_csv({"degree": [1, 2], "weight": [0.5, 0.25]})
+    'degree,weight\r\n1,0.5\r\n2,0.25\r\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(frame)
+    writer.writerows(rows(frame))
+    return text.getvalue()
+
+
+# Okabe and Ito's palette, https://jfly.uni-koeln.de/color: blue and vermilion differ in lightness too.
+BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
+ORANGE, PURPLE = "#E69F00", "#CC79A7"
+INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
+COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
+PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
+LONGEST_LABEL = 60
+FEW, SOME = 3.0, 60.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold, names in data may
+
+STYLE: dict[Any, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10.5,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": PALE,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "text.parse_math": False,  # a column may be named "a$b$"
+    "axes.formatter.use_mathtext": False,
+    "svg.fonttype": "path",  # looks alike everywhere, whatever fonts the reader has
+    "svg.hashsalt": "sparsact",
+}
+
+styled = rc_context(STYLE)  # a decorator of every function that draws
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches. It belongs to no global state of matplotlib."""
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def width_for(labels: list[str]) -> float:
+    """Width of a figure with labels down its left side, in inches."""
+    return 5.2 + 0.08 * max((len(shortened(label)) for label in labels), default=0)
+
+
+def shortened(label: str) -> str:
+    """A label that leaves room for the figure; tables keep the whole of it."""
+    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+
+
+def list_axis(axes: Axes, labels: list[str]) -> None:
+    """Labels down the left side, the first on top."""
+    axes.set_yticks(range(len(labels)), [shortened(label) for label in labels])
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=True, axis="x")
+
+
+def scale(axes: Axes, *, log_x: float, log_y: float) -> None:
+    """Make axes logarithmic, in the given bases, with labels that people read."""
+    for axis, base, limits in ((axes.xaxis, log_x, axes.get_xlim), (axes.yaxis, log_y, axes.get_ylim)):
+        if not base:
+            continue
+        axes.set_xscale("log", base=base) if axis is axes.xaxis else axes.set_yscale("log", base=base)
+        low, high = limits()
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # the style has no mathematical text
+        span = high / low if low > 0 else float("inf")
+        digits = "" if base == 2 or span > SOME else "123456789" if span < FEW else "25"
+        axis.set_minor_formatter(FuncFormatter(partial(_if_it_begins_with, digits)))
+
+
+def _if_it_begins_with(digits: str, value: float, _: int | None) -> str:
+    return f"{value:g}" if f"{value:e}"[0] in digits else ""
+
+
+@styled
+def to_svg(drawing: Figure) -> str:
+    """A figure as one SVG element, the same bytes every time."""
+    text = io.StringIO()
+    with warnings.catch_warnings():
+        # The table beside the figure shows names whose script the figure's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
+        drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue()[text.getvalue().index("<svg") :]).strip()
+
+
+def with_own_names(svg: str, prefix: str) -> str:
+    """An SVG whose ids cannot meet those of another on the same page."""
+    return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
+
+
+ROWS_SHOWN = 25
+
+
+class Drawing(Protocol):
+    """A figure's module, or anything else that draws a frame."""
+
+    @property
+    def plot(self) -> Callable[[Frame], Figure]:
+        """Draw the numbers."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """A figure on the page. ``name`` is unique there, and becomes the name of saved files."""
+
+    name: str
+    title: str
+    caption: str
+    frame: Frame
+    svg: str
+
+    @classmethod
+    def of(cls, figure: Drawing, name: str, title: str, caption: str, frame: Frame) -> Display:
+        """Draw a frame with the ``plot`` of its figure's module."""
+        return cls(name, title, caption, frame, to_svg(figure.plot(frame)))
+
+    @property
+    def inline_svg(self) -> str:
+        """The figure for this page: named for screen readers, its ids its own."""
+        named = f'<svg role="img" aria-labelledby="{self.name}-title" '
+        return with_own_names(self.svg, self.name).replace("<svg ", named, 1)
+
+    @property
+    def svg_uri(self) -> str:
+        """The figure as a link that saves it."""
+        return _data_uri("image/svg+xml", '<?xml version="1.0" encoding="utf-8"?>\n' + self.svg)
+
+    @property
+    def csv_uri(self) -> str:
+        """The numbers as a link that saves them."""
+        return _data_uri("text/csv;charset=utf-8", to_csv(self.frame))
+
+    @property
+    def shown(self) -> Iterator[tuple[Any, ...]]:
+        """The first rows of the numbers."""
+        return (row for row, _ in zip(rows(self.frame), range(ROWS_SHOWN), strict=False))
+
+    @property
+    def n_hidden(self) -> int:
+        """Rows that are in the CSV but not in the table."""
+        return max(0, n_rows(self.frame) - ROWS_SHOWN)
+
+
+def _data_uri(kind: str, text: str) -> str:
+    return f"data:{kind};base64,{b64encode(text.encode()).decode()}"

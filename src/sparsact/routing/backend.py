@@ -1,0 +1,106 @@
+"""What routers share over NumPy and torch: the array namespace, scores, and seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+
+def namespace(array: Any) -> Any:
+    """Array-API functions for ``array``: NumPy itself, which speaks it since 2.1, or ``array_api_compat.torch``.
+
+    ``array_api_compat.array_namespace`` asks a cache, which torch.compile cannot see through.
+    """
+    if isinstance(array, np.ndarray):
+        return np
+    from array_api_compat import torch  # late: whoever has a tensor has torch; torch.compile follows this line
+
+    return torch
+
+
+def is_tensor(thing: Any) -> bool:
+    """Whether it is a torch tensor, found without importing torch."""
+    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
+
+
+def like(array: Any, x: Any) -> Any:
+    """A NumPy array as the kind of x; floats take its dtype, or float32 where that is half precision."""
+    xp = namespace(x)
+    dtype = xp.result_type(x.dtype, xp.float32) if array.dtype.kind == "f" else None
+    if isinstance(x, np.ndarray):
+        return array if dtype is None else array.astype(dtype)
+    return xp.tensor(array, device=x.device, dtype=dtype)
+
+
+def integers(n: int, x: Any) -> Any:
+    """0, 1, ... n - 1 as int64 beside x."""
+    xp = namespace(x)
+    return xp.arange(n, dtype=xp.int64, device=x.device)
+
+
+def ones(shape: tuple[int, ...], x: Any) -> Any:
+    """Ones of x's dtype beside it."""
+    return namespace(x).ones(shape, dtype=x.dtype, device=x.device)
+
+
+def sigmoid(scores: Any) -> Any:
+    """1 / (1 + exp(-score)), whose gradient is finite wherever the score is."""
+    return expit(scores) if isinstance(scores, np.ndarray) else scores.sigmoid()
+
+
+def constant(array: Any) -> Any:
+    """The same numbers, through which no gradient flows."""
+    return array if isinstance(array, np.ndarray) else array.detach()
+
+
+def precise(x: Any, *others: Any) -> Any:
+    """Data type to decide in: the widest of the arrays', float32 at least.
+
+    A gate in half precision sends tokens elsewhere than it was trained to; Switch transformers route in float32 too.
+    """
+    xp = namespace(x)
+    dtype = xp.float32
+    for array in (x, *others):
+        dtype = xp.result_type(dtype, array.dtype)
+    return dtype
+
+
+def scores(x: Any, directions: Any) -> Any:
+    """Inner products (m, t) of the rows of ``x`` (m, d) with those of ``directions`` (t, d); autocast has no say."""
+    xp = namespace(x)
+    dtype = precise(x, directions)
+    x, directions = xp.astype(x, dtype, copy=False), xp.astype(directions, dtype, copy=False)
+    if not xp.__name__.endswith("torch"):
+        return x @ directions.T
+    import torch
+
+    with torch.autocast(x.device.type, enabled=False):
+        return x @ directions.T
+
+
+HASHING = 0x5A5  # a branch of the seed's tree that no caller's own generator stands on
+
+
+def hash_generator(seed: int) -> np.random.Generator:
+    """A generator for hash functions, never in step with ``numpy.random.default_rng(seed)``.
+
+    Data drawn from a seed and hash functions drawn from the same number would else be the same normal deviates.
+
+    Parameters
+    ----------
+    seed : int
+        Any whole number from 0.
+
+    Returns
+    -------
+    rng : numpy.random.Generator
+        The same one for the same seed.
+
+    Examples
+    --------
+    >>> float(hash_generator(0).normal()) == float(np.random.default_rng(0).normal())
+    False
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(HASHING,)))
