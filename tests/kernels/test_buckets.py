@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sparsact import kernels
-from sparsact.kernels import buckets, dispatch
-from sparsact.kernels.buckets import BucketIndex, Hashes
+from sparsact.kernels import dispatch, hashing
+from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.kernels.hashing import Hashes
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -40,7 +41,7 @@ def finished(key: int) -> int:
 def test_places_have_the_bits_of_the_reference(table, n_threads):
     expected = random_table(**table)
     X = expected.X.copy()
-    for part, reference in zip(buckets.places(X, expected.hashes, n_threads=n_threads), expected.found, strict=True):
+    for part, reference in zip(hashing.places(X, expected.hashes, n_threads=n_threads), expected.found, strict=True):
         assert_same_bits(part, reference)
     assert_same_bits(X, expected.X)
 
@@ -51,7 +52,7 @@ def test_places_are_those_of_a_loop_in_python(family):
     p, n_tables = 3, 4
     q = p if family == "grid" else 7
     hashes, X = random_hashes(rng, 5, p, q, n_tables, family), 3 * rng.normal(size=(37, 5))
-    found = buckets.places(X, hashes)
+    found = hashing.places(X, hashes)
     for x, z, v, keys in zip(X, *found, strict=True):
         local = [sum(float(a) for a in (x - hashes.centre) * column) for column in hashes.local.T]
         np.testing.assert_array_equal(z, local)
@@ -74,7 +75,7 @@ def test_places_are_those_of_a_loop_in_python(family):
 def test_a_row_falls_where_it_falls_whatever_stands_beside_it(family):
     table = random_table(5, m=83, d=7, q=40, family=family)
     for rows in (slice(0, 1), slice(50, 51), slice(13, 46), np.random.default_rng(0).permutation(83)):
-        for part, whole in zip(buckets.places(table.X[rows].copy(), table.hashes), table.found, strict=True):
+        for part, whole in zip(hashing.places(table.X[rows].copy(), table.hashes), table.found, strict=True):
             assert_same_bits(part, whole[rows].copy())
 
 
@@ -90,9 +91,9 @@ def test_integers_and_what_is_far_or_not_a_number(grid, signs):
     hashes = Hashes(np.zeros(1), one, np.ones((1, 2)), np.zeros(2), seeds, grid, signs)
     X = np.random.default_rng(0).permutation(np.tile(numbers, 3))[:, None]
     with np.errstate(invalid="ignore"):
-        found = buckets.places(X, hashes)
+        found = hashing.places(X, hashes)
         with kernels.using("reference"):
-            expected = buckets.places(X, hashes)
+            expected = hashing.places(X, hashes)
     for part, reference in zip(found, expected, strict=True):
         assert_same_bits(part, reference)
     for x, keys in zip(X[:, 0].tolist(), found.keys.tolist(), strict=True):
@@ -110,7 +111,7 @@ def test_keys_of_rows_are_those_of_python(m, n):
         for word in row:
             key = mixed(key, word)
         expected.append(finished(key))
-    assert buckets.row_keys(rows).tolist() == expected
+    assert hashing.row_keys(rows).tolist() == expected
 
 
 words = st.one_of(st.integers(0, 40), st.sampled_from([2**64 - 1, 2**63, 2**64 - 2]), st.integers(0, 2**64 - 1))
@@ -151,7 +152,7 @@ def test_slots_from_a_bad_file_end_every_search(n_slots):
     slots.flags.writeable = False
     keys = np.concatenate([slots[:, 0], rng.integers(0, 2**64, 20, dtype=np.uint64)])
     ids = np.empty(len(keys), dtype=np.int32)
-    dispatch.chosen().find(slots, keys, ids)
+    dispatch.chosen.find(slots, keys, ids)
     assert ids[0] == 3
     known = {int(key): int(number) if number < 2**31 else -1 for key, number in slots}
     assert ids.tolist() == [known.get(int(key), -1) for key in keys]

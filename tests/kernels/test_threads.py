@@ -3,7 +3,7 @@ import scipy.linalg  # noqa: F401 # its BLAS is there before any limit is set
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsact import kernels
-from sparsact.kernels.threads import blas_threads, threads
+from sparsact.kernels.dispatch import blas_threads, threads
 
 
 def test_kernels_obey_threadpoolctl():

@@ -6,8 +6,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from sparsact import kernels
-from sparsact.kernels import dispatch, reference
-from sparsact.kernels.threads import threads
+from sparsact.kernels import dispatch
+from sparsact.kernels.dispatch import reference, threads
 
 ISAS = ("portable", "avx2", "avx512")
 DTYPES = (np.float32, np.float64, np.int32, np.int64)

@@ -1,11 +1,30 @@
-"""Sums of each bucket, the polynomial that fits them, and its values at rows taken away."""
+"""Sums of each bucket, the polynomial that fits them, and its values at rows left out."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.kernels import dispatch
+from sparsact.kernels.hashing import BucketPlaces
+
 Array = NDArray[np.float64]
+Ids = NDArray[np.int32]
+Counts = NDArray[np.int64]
+ROUNDING = 1e-9  # far above epsilon: a pivot that is kept has digits to spare
+
+
+def n_features(p: int, degree: int) -> int:
+    """Monomials of at most ``degree`` in p coordinates."""
+    return (1, 1 + p, 1 + p + p * (p + 1) // 2)[degree]
+
+
+def n_sums(p: int, degree: int, n_targets: int) -> int:
+    """Sums that a bucket keeps: p positions, products of features, features with targets, squares of targets."""
+    D = n_features(p, degree)
+    return p + D * (D + 1) // 2 + (D + 1) * n_targets
 
 
 def features(V: Array, degree: int) -> Array:
@@ -21,20 +40,19 @@ def features(V: Array, degree: int) -> Array:
 
 
 def accumulate(
-    ids: NDArray[np.int32],
-    Z: Array,
-    V: Array,
-    Y: Array,
-    weights: Array,
-    sign: int,
-    degree: int,
-    counts: NDArray[np.int64],
-    sums: Array,
+    found: BucketPlaces, ids: Ids, Y: Array, weights: Array, sign: int, degree: int, counts: Counts, sums: Array
 ) -> None:
-    """Add (sign 1) or take away (-1) rows; a bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2.
+    """Add (``sign`` 1) or subtract (-1) rows in buckets ``ids`` (m, T): ``counts`` (B,) and ``sums`` (B, n_sums).
 
-    An id that is no bucket's is passed over.
+    A bucket sums w z, then w phi_a phi_b (a <= b), w phi_a y_t, w y_t**2. An id that is no bucket's is ignored.
     """
+    dispatch.chosen.accumulate(ids, found.Z, found.V, Y, weights, sign, degree, counts, sums)
+
+
+@dispatch.kernel
+def _accumulate(
+    ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, sign: int, degree: int, counts: Counts, sums: Array
+) -> None:
     signed = sign * weights
     for t in range(ids.shape[1]):
         known = (ids[:, t] >= 0) & (ids[:, t] < len(sums))
@@ -50,13 +68,21 @@ def _contributions(Z: Array, phi: Array, Y: Array, weights: Array) -> Array:
     return np.concatenate([weights[:, None] * Z, weighted[:, a] * phi[:, b], cross, (weights[:, None] * Y) * Y], axis=1)
 
 
-def solve(
+def solve(sums: Array, p: int, degree: int, n_targets: int, alpha: float, *, n_threads: int = 1) -> tuple[Array, Array]:
+    """Ridge coefficients (B, D, targets) of each bucket's polynomial, and residual sums of squares (B, targets).
+
+    The constant is not penalised. A pivot that is lost to rounding is left out: its coefficient is 0.
+    """
+    coefficients = np.empty((len(sums), n_features(p, degree), n_targets))
+    residual = np.empty((len(sums), n_targets))
+    dispatch.chosen.solve(sums, p, degree, alpha, coefficients, residual, n_threads)
+    return coefficients, residual
+
+
+@dispatch.kernel
+def _solve(
     sums: Array, p: int, degree: int, alpha: float, coefficients: Array, residual: Array, n_threads: int = 1
 ) -> None:
-    """Fill ridge coefficients (B, D, targets) and residual sums of squares (B, targets) of buckets.
-
-    The constant is not penalised. A pivot that rounding has eaten is left out: its coefficient is 0.
-    """
     D, n_targets = coefficients.shape[1:]
     G = np.zeros((len(sums), D, D))
     a, b = np.triu_indices(D)
@@ -78,9 +104,6 @@ def solve(
         coefficients[:, 0] -= mean[:, i + 1, None] * slopes[:, i]
         residual -= slopes[:, i] * (cross[:, i] + alpha * slopes[:, i])
     np.maximum(residual, 0.0, out=residual)
-
-
-ROUNDING = 1e-9  # far above epsilon: a pivot that is kept has digits to spare
 
 
 def _cholesky(gram: Array, alpha: float, diagonal: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -125,21 +148,33 @@ def _solved(L: Array, kept: NDArray[np.bool_], right: Array) -> Array:
 
 
 def leave_one_out(
-    ids: NDArray[np.int32],
-    Z: Array,
-    V: Array,
+    found: BucketPlaces,
+    ids: Ids,
     Y: Array,
     weights: Array,
     degree: int,
     alpha: float,
     least: int,
-    counts: NDArray[np.int64],
+    counts: Counts,
     sums: Array,
-    values: Array,
-    total: Array,
+    *,
     n_threads: int = 1,
-) -> None:
-    """Fill the averages over tables (m, targets), as weights of buckets weigh them, with each row itself taken away."""
+) -> tuple[Array, Array]:
+    """Leave-one-out predictions of each row: values (m, targets), and the weight (m,) behind each.
+
+    Exact: the row is removed from its buckets, and they are solved again. Buckets left with fewer than ``least`` rows
+    are empty.
+    """
+    values, total = np.empty(Y.shape), np.empty(len(Y))
+    dispatch.chosen.leave_one_out(
+        ids, found.Z, found.V, Y, weights, degree, alpha, least, counts, sums, values, total, n_threads
+    )
+    return values, total
+
+
+@dispatch.kernel
+def _leave_one_out(ids: Ids, Z: Array, V: Array, Y: Array, weights: Array, *arguments: Any) -> None:
+    degree, alpha, least, counts, sums, values, total, _ = arguments
     values[:], total[:] = 0.0, 0.0
     held, rows = np.concatenate([sums, np.zeros((1, sums.shape[1]))]), np.append(counts[: len(sums)], 0)
     for t in range(ids.shape[1]):
@@ -148,7 +183,7 @@ def leave_one_out(
         at = np.where(known, ids[:, t], len(sums))
         left = held[at] - _contributions(Z, phi, Y, weights)
         coefficients, residual = np.empty((len(Y), phi.shape[1], Y.shape[1])), np.empty(Y.shape)
-        solve(left, Z.shape[1], degree, alpha, coefficients, residual)
+        _solve(left, Z.shape[1], degree, alpha, coefficients, residual)
         weight = np.where(known & (rows[at] > least), left[:, Z.shape[1]], 0.0)
         add_weighted(values, total, phi, coefficients, weight)
     average_over_weights(values, total)
