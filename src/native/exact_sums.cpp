@@ -1,4 +1,24 @@
-#include "exact.hpp"
+// Sums of products of doubles that never round, on a fixed grid of exponents.
+#include <cstddef>
+#include <cstdint>
+
+namespace sparsact {
+
+struct Exponents {
+    int low;   // every non-zero value is a multiple of 2^low
+    int high;  // and smaller than 2^high in magnitude
+};
+
+Exponents exponent_range(const double* values, std::size_t count);
+// limbs[l * cells + index[i]] += digit l, in base 2^32 and from 2^(32 base) on, of a[i] * b[i] * c[i].
+// index == nullptr means index[i] = i; b == nullptr means b[i] = 1; c == nullptr means c[i] = 1.
+void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, int base,
+                  const std::uint64_t* index, const double* a, const double* b, const double* c,
+                  std::size_t count);
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA_portable
 
 #include <algorithm>
 #include <cstring>
@@ -95,3 +115,42 @@ void add_products(std::int64_t* limbs, std::size_t places, std::size_t cells, in
 }
 
 }  // namespace sparsact
+
+#elif !defined(SPARSACT_ISA)
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <optional>
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+using Values = Array<const double, 1>;
+using Index = Array<const std::uint64_t, 1>;
+using Limbs = Array<std::int64_t, 2>;
+
+SPARSACT_BINDINGS(module) {
+    module.def("exponent_range", [](Values values) {
+        const Exponents range = exponent_range(values.data(), values.shape(0));
+        return std::pair<int, int>(range.low, range.high);
+    });
+    module.def(
+        "add_products",
+        [](Limbs limbs, int base, std::optional<Index> index, Values a, std::optional<Values> b,
+           std::optional<Values> c) {
+            const std::uint64_t* at = index ? index->data() : nullptr;
+            const double* times = b ? b->data() : nullptr;
+            const double* again = c ? c->data() : nullptr;
+            nb::gil_scoped_release unlocked;
+            add_products(limbs.data(), limbs.shape(0), limbs.shape(1), base, at, a.data(), times, again,
+                         a.shape(0));
+        },
+        nb::arg("limbs").noconvert(), nb::arg("base"), nb::arg("index").none(), nb::arg("a"),
+        nb::arg("b").none(), nb::arg("c").none());
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,4 +1,23 @@
-#include "subset_rank.hpp"
+// All subsets of at most `size` of n coordinates in numeric order, and the rank of each among them.
+// No vectors in it: compiled once.
+#include <cstddef>
+#include <cstdint>
+
+#include "family.hpp"
+
+namespace sparsact {
+
+// masks (subsets, words), in the order of the numbers they spell; the last word is the most significant.
+void subsets_in_order(std::size_t n, std::size_t size, std::size_t words, std::uint64_t* masks);
+
+// gram (family.size, family.size): gram[a, b] = moments[rank of masks[a] ^ masks[b]], which has at most
+// `size` members. n_threads <= 0: as many as OpenMP would take.
+void ranked_gram(Family family, const double* moments, std::size_t n, std::size_t size, double* gram,
+                 int n_threads);
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA_portable
 
 #include <algorithm>
 #include <array>
@@ -92,7 +111,7 @@ void fill_gram(Family family, const double* moments, std::size_t n, std::size_t 
     };
     const std::size_t tiles = (D + TILE - 1) / TILE;
     // A long band of tiles goes with a short one, so that all threads have as much to do.
-    plain::in_parallel(plain::available_threads(n_threads), (tiles + 1) / 2, [&](std::size_t band) {
+    portable::in_parallel(portable::available_threads(n_threads), (tiles + 1) / 2, [&](std::size_t band) {
         fill_band(band);
         if (tiles - 1 - band != band) fill_band(tiles - 1 - band);
     });
@@ -111,3 +130,40 @@ void ranked_gram(Family family, const double* moments, std::size_t n, std::size_
 }
 
 }  // namespace sparsact
+
+#elif !defined(SPARSACT_ISA)
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    using Words = Array<const std::uint64_t, 2>;
+    using Masks = Array<std::uint64_t, 2>;
+    using Moments = Array<const double, 1>;
+    using Gram = Array<double, 2>;
+    module.def(
+        "subsets_in_order",
+        [](std::size_t n, std::size_t size, Masks masks) {
+            std::uint64_t* out = masks.data();
+            const std::size_t words = masks.shape(1);
+            nb::gil_scoped_release unlocked;
+            subsets_in_order(n, size, words, out);
+        },
+        nb::arg("n"), nb::arg("size"), nb::arg("masks").noconvert());
+    module.def(
+        "ranked_gram",
+        [](Words masks, Moments moments, std::size_t n, std::size_t size, Gram gram, int n_threads) {
+            const Family family{masks.data(), masks.shape(0), masks.shape(1)};
+            const double* values = moments.data();
+            double* out = gram.data();
+            nb::gil_scoped_release unlocked;
+            ranked_gram(family, values, n, size, out, n_threads);
+        },
+        nb::arg("masks").noconvert(), nb::arg("moments").noconvert(), nb::arg("n"), nb::arg("size"),
+        nb::arg("gram").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif
