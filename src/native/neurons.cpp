@@ -327,24 +327,18 @@ std::pair<std::size_t, std::size_t> counts_of(Address h, std::size_t m, std::siz
 SPARSACT_BINDINGS(module) {
     nb::class_<SparseProduct>(module, "SparseProduct")
         .def(nb::init<Weights, Bias, bool>(), nb::arg("V"), nb::arg("bias").none(), nb::arg("wide"))
-        .def("at", &SparseProduct::operator(), nb::arg("h"), nb::arg("m"), nb::arg("out"),
-             nb::arg("n_threads"), nb::arg("most"));
+        .def("at", &SparseProduct::operator());
     nb::class_<ActiveDot>(module, "ActiveDot")
         .def(nb::init<Weights, Bias, bool>(), nb::arg("W"), nb::arg("bias").none(), nb::arg("wide"))
-        .def("at", &ActiveDot::where_nonzero, nb::arg("x"), nb::arg("on"), nb::arg("m"), nb::arg("out"),
-             nb::arg("n_threads"), nb::arg("most"))
-        .def("at_mask", &ActiveDot::where_masked, nb::arg("x"), nb::arg("on"), nb::arg("m"), nb::arg("out"),
-             nb::arg("n_threads"), nb::arg("most"));
-    module.def(
-        "active_counts",
-        [](Address h, std::size_t m, std::size_t s, int bytes) {
-            nb::gil_scoped_release unlocked;
-            return bytes == 8   ? counts_of<double>(h, m, s)
-                   : bytes == 4 ? counts_of<float>(h, m, s)
-                   : bytes == 2 ? counts_of<Bfloat16>(h, m, s)
-                                : counts_of<std::uint8_t>(h, m, s);
-        },
-        nb::arg("h"), nb::arg("m"), nb::arg("s"), nb::arg("bytes"));
+        .def("at", &ActiveDot::where_nonzero)
+        .def("at_mask", &ActiveDot::where_masked);
+    module.def("active_counts", [](Address h, std::size_t m, std::size_t s, int bytes) {
+        nb::gil_scoped_release unlocked;
+        return bytes == 8   ? counts_of<double>(h, m, s)
+               : bytes == 4 ? counts_of<float>(h, m, s)
+               : bytes == 2 ? counts_of<Bfloat16>(h, m, s)
+                            : counts_of<std::uint8_t>(h, m, s);
+    });
 }
 
 }  // namespace sparsact

@@ -93,17 +93,6 @@ def test_neighbours_of_the_table_are_untouched(backend):
     assert memory[0] == memory[-1] == 7.0
 
 
-def test_threads_means_what_joblib_means():
-    from joblib import effective_n_jobs
-
-    assert threads(2) == 2
-    assert threads(-1) == effective_n_jobs(-1)
-    with pytest.raises(ValueError, match="-1 for every core"):
-        threads(0)
-    with pytest.raises(TypeError):
-        threads(1.5)
-
-
 def test_none_obeys_threadpoolctl(backend):
     with threadpool_limits(1, user_api="openmp"):
         agree(1, 17, np.float64, threads(None))

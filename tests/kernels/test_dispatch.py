@@ -1,9 +1,23 @@
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 import scipy.linalg  # noqa: F401 # its BLAS is there before any limit is set
+from joblib import effective_n_jobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsact import kernels
+from sparsact.kernels import dispatch
 from sparsact.kernels.dispatch import blas_threads, threads
+
+
+@pytest.mark.skipif(dispatch.native is None, reason="built without a compiler")
+def test_every_native_kernel_has_a_reference_of_its_name():
+    for module in iter_modules(kernels.__path__, "sparsact.kernels."):
+        import_module(module.name)
+    settings = {"isa", "widest_isa", "use_isa", "max_threads", "read_past_the_end"}
+    native = {name for name in dir(dispatch.native) if not name.startswith("_")} - settings
+    assert set(vars(dispatch.reference)) == native
 
 
 def test_kernels_obey_threadpoolctl():
@@ -21,9 +35,11 @@ def test_the_reference_has_one_thread():
 def test_what_n_jobs_means():
     assert threads(None) == 0
     assert threads(3) == 3
-    assert threads(-1) >= 1
-    with pytest.raises(ValueError, match="n_jobs"):
+    assert threads(-1) == effective_n_jobs(-1)
+    with pytest.raises(ValueError, match="-1 for every core"):
         threads(0)
+    with pytest.raises(TypeError):
+        threads(1.5)
 
 
 def blas():
