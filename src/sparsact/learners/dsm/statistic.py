@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import Factor
 
 Array = NDArray[np.float64]

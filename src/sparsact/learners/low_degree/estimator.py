@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import check_row_weights
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree

@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.checks import aligned, check_row_weights
-from sparsact.kernels import buckets
-from sparsact.kernels.threads import blas_threads, threads
+from sparsact.kernels import hashing
+from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.door import row_weights, validated
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
@@ -273,7 +273,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         """
         rows = self._queries(X)
         with lock_of(self):
-            found = buckets.places(rows, self.table_.layout.hashes)
+            found = hashing.places(rows, self.table_.layout.hashes)
             return self.table_.index.find(found.keys).astype(np.int64)
 
     def predictor(self) -> TablePredictor:

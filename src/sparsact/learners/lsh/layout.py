@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.buckets import Hashes, n_features, n_sums
+from sparsact.kernels.bucket_statistics import n_features, n_sums
+from sparsact.kernels.hashing import Hashes
 
 Array = NDArray[np.float64]
 MOST_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparsact import bounds
 from sparsact.bounds.parameters import check
-from sparsact.kernels.buckets import n_sums
+from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.layout import MOST_LOCAL, MOST_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from sparsact import storage
-from sparsact.kernels.buckets import BucketIndex, n_sums
+from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
