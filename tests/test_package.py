@@ -25,7 +25,7 @@ OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every ma
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
-GROUND = {"hypercube", "checks", "lift", "kernels", "files", "memory", "storage", "_version"}
+GROUND = {"hypercube", "validation", "lift", "kernels", "files", "memory", "storage", "_version"}
 NETWORKS = GROUND | {"exact_sign", "network", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
@@ -35,9 +35,9 @@ MAY_IMPORT = {
     "files": set(),
     "transaction": set(),
     "memory": set(),
-    "checks": {"hypercube"},
+    "validation": {"hypercube"},
     "kernels": {"hypercube"},
-    "lift": {"hypercube", "checks"},
+    "lift": {"hypercube", "validation"},
     "storage": {"_version", "files", "registry"},
     "network": GROUND | {"exact_sign", "registry"},
     "fourier": GROUND | {"network"},

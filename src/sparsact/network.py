@@ -21,8 +21,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels, registry, storage
-from sparsact.checks import check_exact, check_overflow, checked_columns, checked_points, checked_reals, checked_weights
 from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
+from sparsact.validation.arrays import (
+    check_exact,
+    check_overflow,
+    checked_columns,
+    checked_points,
+    checked_reals,
+    checked_weights,
+)
 
 if TYPE_CHECKING:
     import torch

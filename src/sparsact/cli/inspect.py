@@ -59,8 +59,6 @@ def inspect_model(
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
     network = network_in(learned)
     if network is not None:
-        from sparsact.cli.inspect import inspect_network
-
         words = context.obj or ["inspect"]
         return inspect_network(
             network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json

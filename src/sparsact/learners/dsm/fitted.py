@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.door import validated
 from sparsact.learners.dsm.features import Bottom, SparseLayer
 from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.learners.dsm.storage import save_dsm
 from sparsact.learners.dsm.training import TopLayer
 from sparsact.transaction import lock_of
+from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
 LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
@@ -117,7 +117,7 @@ class FittedDSM:
             return self._solution
 
     def _rows(self, X: ArrayLike) -> Array:
-        rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")
+        rows: Array = checked_rows(self, X, reset=False, dtype=np.float64, order="C")
         check_size(rows, self.layer_.bottom)
         return rows
 

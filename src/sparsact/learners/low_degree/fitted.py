@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.threads import threads
-from sparsact.learners.door import validated
 from sparsact.learners.low_degree.aliases import agreeing, aliases
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.normal_equations import normal_equations
@@ -24,6 +23,7 @@ from sparsact.learners.low_degree.storage import save_learner
 from sparsact.learners.low_degree.stream import Request, Stream
 from sparsact.learners.points import Encoding, kernel_dtype, pack
 from sparsact.transaction import lock_of
+from sparsact.validation.estimators import checked_rows
 
 
 class FittedLowDegree(ABC):
@@ -202,7 +202,7 @@ class FittedLowDegree(ABC):
         solution = self._fitted  # asked for once: another thread may add rows meanwhile
         encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
-        rows = kernel_dtype(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
         if encoding is None:
             return polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sparsact import storage
-from sparsact.checks import checked_positive
 from sparsact.hypercube import WORD, n_words
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.family import Family
@@ -33,6 +32,7 @@ from sparsact.learners.stored import (
     text,
     whole,
 )
+from sparsact.validation.parameters import checked_positive
 
 
 def _degree_and_reason(value: Any, name: str) -> tuple[int, str]:

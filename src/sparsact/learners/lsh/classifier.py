@@ -10,11 +10,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.door import check_classes
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.stored import classes_in
 from sparsact.transaction import transaction
+from sparsact.validation.estimators import check_classes
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types

@@ -15,10 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.checks import aligned, check_row_weights
 from sparsact.kernels import buckets
 from sparsact.kernels.threads import blas_threads, threads
-from sparsact.learners.door import row_weights, validated
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.joint import joint_solution
@@ -28,6 +26,8 @@ from sparsact.learners.lsh.storage import save_learner
 from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
 from sparsact.transaction import lock_of, locked
+from sparsact.validation.arrays import aligned, check_row_weights
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 
 class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -147,8 +147,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
-        X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
-        weights = row_weights(sample_weight, X)
+        X, y = checked_rows(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
+        weights = checked_sample_weight(sample_weight, X)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         _check_sizes(X, weights)
@@ -251,7 +251,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             numbers = aligned(np.ascontiguousarray(X, dtype=np.float64))
             if np.isfinite(numbers.sum()):
                 return numbers
-        rows: Array = aligned(validated(self, X, reset=False, dtype=np.float64, order="C"))
+        rows: Array = aligned(checked_rows(self, X, reset=False, dtype=np.float64, order="C"))
         return rows
 
     def _values(self, X: Any) -> Array:

@@ -15,6 +15,7 @@ from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.stored import flag
 from sparsact.transaction import transaction
+from sparsact.validation.parameters import checked_probability
 
 
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -157,8 +158,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         that noise may differ from place to place; NaN where every bucket is empty. The error of the polynomial itself
         is in it only as far as its own rows show it.
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"`confidence` must lie in (0, 1); got {confidence}.")
+        checked_probability(confidence, "`confidence`")
         check_is_fitted(self)
         rows = self._queries(X)
         values = self._predictor.values(rows, threads(self.n_jobs))

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.threads import blas_threads
-from sparsact.learners.door import row_weights, validated
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.storage import save_regressor
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
@@ -152,9 +152,11 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         rng = _generator(self.random_state)
-        rows, targets = validated(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube")
+        rows, targets = checked_rows(
+            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
+        )
         _check_targets(targets)
-        weights = _counts(row_weights(sample_weight, rows))
+        weights = _counts(checked_sample_weight(sample_weight, rows))
         self.encoding_ = self._encoding(rows)
         inputs = self._inputs(rows)[weights > 0]
         sample = TrainingSample.of(
@@ -183,7 +185,9 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Predicted targets, (m,)."""
         check_is_fitted(self)
         finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
-        return self.network_(self._inputs(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite)))
+        return self.network_(
+            self._inputs(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        )
 
     @property
     def domain_(self) -> str:
