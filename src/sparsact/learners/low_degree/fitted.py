@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,14 @@ from sparsact.learners.low_degree.inference import confidence_intervals, standar
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
 from sparsact.learners.low_degree.solve import Solution
-from sparsact.learners.low_degree.storage import save_learner
+from sparsact.learners.low_degree.storage import SavedLowDegree
 from sparsact.learners.low_degree.stream import Request, Stream
 from sparsact.learners.points import Encoding, kernel_dtype, pack
 from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
 
 
-class FittedLowDegree(ABC):
+class FittedLowDegree(SavedLowDegree, ABC):
     """Reading side of the low-degree estimators."""
 
     n_features_in_: int
@@ -178,19 +177,6 @@ class FittedLowDegree(ABC):
         NaN where the rows do not determine the coefficient; see :meth:`identified`.
         """
         return np.asarray(self._squeezed(confidence_intervals(self._fitted, self._places(subsets), confidence)))
-
-    def save(self, path: str | Path, *, statistic: bool = False) -> None:
-        """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; it is replaced whole or not at all.
-        statistic : bool, default=False
-            Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
-        """
-        with lock_of(self):
-            save_learner(self, path, statistic=statistic)
 
     @property
     def _polynomial(self) -> FittedPolynomial:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
-from sparsact.learners.lsh.storage import save_learner
+from sparsact.learners.lsh.storage import SavedLSH
 from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
 from sparsact.transaction import lock_of, locked
@@ -30,7 +29,7 @@ from sparsact.validation.arrays import aligned, check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 
-class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
     table_: BucketTable
@@ -309,20 +308,6 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
     def miss_rate_(self) -> float:
         """Share of new inputs whose bucket in a table is empty, as Good and Turing estimate it from the counts."""
         return unseen_mass(self.table_.counts)
-
-    @locked
-    def save(self, path: str | Path, *, statistic: bool = True) -> None:
-        """Write the model to one file: safetensors with a JSON header and a digest of everything.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; it is replaced whole or not at all.
-        statistic : bool, default=True
-            Also keep what ``remove`` needs, a key and a count for each row; without it the file is smaller.
-        """
-        check_is_fitted(self)
-        save_learner(self, path, statistic=statistic)
 
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels.threads import threads
 from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.stored import flag
+from sparsact.saving.schema import as_bool
 from sparsact.transaction import transaction
 from sparsact.validation.parameters import checked_probability
 
@@ -200,6 +200,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         return {}
 
     def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self._one_target = flag(state["single"], "single")
+        self._one_target = as_bool(state["single"], "single")
         if self._one_target and self.table_.layout.n_targets != 1:
             raise ValueError(f"{self.table_.layout.n_targets} targets where there is one")
