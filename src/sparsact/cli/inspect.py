@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact.cli.outputs import check_report
-from sparsact.cli.terminal import command_line, shown, stages, terminal, versions
+from sparsact.cli.progress import stages
+from sparsact.cli.terminal import command_line, shown, terminal, versions
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets

@@ -11,7 +11,7 @@ from logging import ERROR
 from typing import Any
 
 from sparsact.cli.fitting.resumption import Divisible
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
 from sparsact.distributed.engine import Engine, PassTask, of_partition, tree

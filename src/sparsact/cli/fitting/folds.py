@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.learners.low_degree.choose import dealt

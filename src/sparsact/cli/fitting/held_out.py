@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from sparsact.cli.fitting.choose import FitOptions, as_numbers
 from sparsact.cli.fitting.folds import MAX_HELD_OUT, Prediction, RowSample, see, values
 from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.learners.lsh.bucket_table import BucketTable

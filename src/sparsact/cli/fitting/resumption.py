@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from sparsact import __version__
 from sparsact.cli.outputs import naming
-from sparsact.cli.terminal import Bar, OnRows, Stopped
+from sparsact.cli.progress import Bar, OnRows
+from sparsact.cli.terminal import Stopped
 from sparsact.datasets.parts import Parts
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix

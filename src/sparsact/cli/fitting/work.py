@@ -26,7 +26,8 @@ from sparsact.cli.fitting.explain import (
 from sparsact.cli.fitting.folds import Prediction, RowSample, learn, merged, predictions
 from sparsact.cli.fitting.held_out import laid_out, learned, measured, rows_of_fold
 from sparsact.cli.fitting.resumption import Resumption, identity
-from sparsact.cli.terminal import OnRows, Stages, command_line, versions
+from sparsact.cli.progress import OnRows, Stages
+from sparsact.cli.terminal import command_line, versions
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.parts import Parts
