@@ -93,18 +93,23 @@ class ArrayField(NamedTuple):
         Its type.
     finite, nonnegative : bool
         Whether its entries must be.
+    optional : bool
+        Whether a file may lack it.
     """
 
     shape: str
     dtype: Any = np.float64
     finite: bool = False
     nonnegative: bool = False
+    optional: bool = False
 
 
 def read_arrays(fields: Mapping[str, ArrayField], arrays: Arrays, prefix: str = "", **lengths: int) -> Arrays:
     """The declared arrays of a file under their names without the prefix; ``lengths`` are those of letters known."""
     read: Arrays = {}
     for name, field in fields.items():
+        if field.optional and prefix + name not in arrays:
+            continue
         axes = field.shape.split()
         due = tuple(int(axis) if axis.isdigit() else lengths.get(axis) for axis in axes)
         array = read[name] = check_array(arrays, prefix + name, field.dtype, due)

@@ -21,6 +21,7 @@ from sparsact.saving.schema import (
     Arrays,
     Checks,
     State,
+    add_prefix,
     as_bool,
     as_count,
     as_encoding,
@@ -34,6 +35,7 @@ from sparsact.saving.schema import (
     read_classes,
     rebuild,
     restore_learned,
+    strip_prefix,
     write_classes,
 )
 from sparsact.transaction import lock_of
@@ -54,7 +56,17 @@ _LEARNED: Checks = {
     "table_encoding_": as_str,  # how the command encoded the columns of a table
 }
 
-_OF_TERMS = {"variances": ArrayField("terms"), "identified": ArrayField("terms", np.bool_)}
+_TARGETS = {"intercept": ArrayField("T"), "squared_error": ArrayField("T"), "target_squares": ArrayField("T")}
+_DUAL = {
+    "columns": ArrayField("n words", np.uint64),
+    "weights": ArrayField("rows T"),
+    "kernel": ArrayField("sizes"),
+}
+_COEF = {"coef": ArrayField("D T")}
+_TERMS = {
+    "variances": ArrayField("terms", optional=True),
+    "identified": ArrayField("terms", np.bool_, optional=True),
+}
 
 
 class SavedLowDegree:
@@ -123,7 +135,9 @@ class SavedLowDegree:
     def _known(self, arrays: Arrays) -> State:
         """What the model knows besides its parameters, its statistic and its solution."""
         state = learned_state(self, _LEARNED)
-        return state | {"classes": write_classes(self.classes_, arrays)} if hasattr(self, "classes_") else state
+        if hasattr(self, "classes_") and (labels := write_classes(self.classes_, arrays)) is not None:
+            state["classes"] = labels
+        return state
 
     def _restore_known(self: Any, state: State, arrays: Arrays, n_targets: int) -> None:
         """Take over the classes and the statistic."""
@@ -160,7 +174,7 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
     }
     if solution.choice is not None:
         state["choice"] = [solution.choice.degree, solution.choice.alpha, solution.choice.score]
-        arrays |= {f"cv.{name}": values for name, values in solution.choice.results.items()}
+        arrays |= add_prefix("cv", solution.choice.results)
     if family.span is None:
         arrays["masks"] = family.masks
     if polynomial.dual is not None:
@@ -178,30 +192,28 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
 
 def _solution_in(state: State, arrays: Arrays) -> Solution:
     n, span = int(state["n"]), state["span"]
-    intercept = check_array(arrays, "intercept", np.float64, (None,))
-    shape = intercept.shape
+    found = read_arrays(_TARGETS, arrays)
+    T = len(found["intercept"])
     dual, coef = None, None
     if "dual_rows" in state:
         rows = int(state["dual_rows"])
-        columns = check_array(arrays, "dual.columns", np.uint64, (n, -(-rows // WORD)))
-        weights = check_array(arrays, "dual.weights", np.float64, (rows, *shape))
-        dual = Dual(Points(columns, rows), weights, check_array(arrays, "dual.kernel", np.float64, (n + 1,)))
+        parts = read_arrays(_DUAL, arrays, "dual.", n=n, words=-(-rows // WORD), rows=rows, T=T, sizes=n + 1)
+        dual = Dual(Points(parts["columns"], rows), parts["weights"], parts["kernel"])
     else:
-        coef = check_array(arrays, "coef", np.float64, (None, *shape))
+        coef = read_arrays(_COEF, arrays, T=T)["coef"]
     if span is None:
         family = listed(n, check_array(arrays, "masks", np.uint64, (None, n_words(n))))
     else:
         family = spanned(n, span, None if coef is None else len(coef))
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
-    known = {name: field for name, field in _OF_TERMS.items() if name in arrays}
-    found = read_arrays(known, arrays, terms=len(family) + 1)
+    found |= read_arrays(_TERMS, arrays, terms=len(family) + 1)
     return Solution(
-        FittedPolynomial(family, coef, intercept, dual),
+        FittedPolynomial(family, coef, found["intercept"], dual),
         str(state["solver"]),
         str(state["reason"]),
-        check_array(arrays, "squared_error", np.float64, shape),
-        check_array(arrays, "target_squares", np.float64, shape),
+        found["squared_error"],
+        found["target_squares"],
         as_n_rows(state["n_rows"], "n_rows"),
         as_nonnegative(state["total_weight"], "total_weight"),
         _penalty(*state["penalty"]),
@@ -222,5 +234,4 @@ def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
 
 def _choice(state: list[Any], arrays: Arrays) -> CVSelection:
     degree, alpha, score = state
-    results = {name.removeprefix("cv."): values for name, values in arrays.items() if name.startswith("cv.")}
-    return CVSelection(int(degree), float(alpha), float(score), results)
+    return CVSelection(int(degree), float(alpha), float(score), strip_prefix("cv", arrays))

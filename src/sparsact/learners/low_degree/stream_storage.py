@@ -17,9 +17,32 @@ from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.low_degree.real import NO_TARGET, RealStatistic
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.stream import Batch, Stream
-from sparsact.saving.schema import Arrays, State, as_count, as_encoding, as_n_rows, as_nonnegative, check_array
+from sparsact.saving.schema import (
+    ArrayField,
+    Arrays,
+    State,
+    as_count,
+    as_encoding,
+    as_n_rows,
+    as_nonnegative,
+    check_array,
+    read_arrays,
+)
 
-MOST_EXPONENT = LIMB_BITS * MOST_PLACES
+MAX_EXPONENT = LIMB_BITS * MOST_PLACES
+_BATCH = {
+    "y": ArrayField("m T", finite=True),
+    "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
+    "folds": ArrayField("m", np.intp, optional=True),
+}
+_REAL = {
+    "feature_mean": ArrayField("D"),
+    "target_mean": ArrayField("T"),
+    "gram": ArrayField("D D"),
+    "rhs": ArrayField("D T"),
+    "target_squares": ArrayField("T"),
+    "exponents": ArrayField("T", np.int64),
+}
 
 
 def stream_out(stream: Stream, arrays: Arrays) -> State:
@@ -64,20 +87,12 @@ def _batch_out(batch: Batch, name: str, arrays: Arrays) -> int:
 
 
 def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
-    y = check_array(arrays, f"{name}.y", np.float64, (None, stream.n_targets))
-    weights, folds = (
-        check_array(arrays, f"{name}.{part}", dtype, (len(y),)) if f"{name}.{part}" in arrays else None
-        for part, dtype in (("weights", np.float64), ("folds", np.intp))
-    )
+    found = read_arrays(_BATCH, arrays, f"{name}.", T=stream.n_targets)
+    folds = found.get("folds")
     outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
     if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
         raise ValueError("rows of no known kind")
-    if not np.isfinite(y).all() or (weights is not None and not (np.isfinite(weights) & (weights >= 0)).all()):
-        raise ValueError("a target or a weight of waiting rows is not finite, or a weight negative")
-    return Batch(y, weights, folds, sign)
-
-
-_REAL = ("feature_mean", "target_mean", "gram", "rhs", "target_squares")
+    return Batch(found["y"], found.get("weights"), folds, sign)
 
 
 def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
@@ -85,7 +100,6 @@ def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
     if isinstance(statistic, RealStatistic):
         arrays |= {f"{name}.{part}": getattr(statistic, part) for part in _REAL}
         arrays[f"{name}.masks"] = statistic.family.masks
-        arrays[f"{name}.exponents"] = statistic.exponents
         return {"kind": "real", "weight": statistic.weight, "n_rows": statistic.n_rows}
     state: State = {"n_rows": statistic.totals.n_rows, "base": {}}
     statistic.digest()
@@ -151,10 +165,8 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
 def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> RealStatistic:
     family = listed(n, check_array(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
     real = RealStatistic(family, n_targets)
-    for part in _REAL:
-        setattr(real, part, check_array(arrays, f"{name}.{part}", np.float64, getattr(real, part).shape))
-    real.exponents = check_array(arrays, f"{name}.exponents", np.int64, (n_targets,))
-    outside = (real.exponents > MOST_EXPONENT) | (real.exponents < -MOST_EXPONENT)
+    vars(real).update(read_arrays(_REAL, arrays, f"{name}.", D=len(family), T=n_targets))
+    outside = (real.exponents > MAX_EXPONENT) | (real.exponents < -MAX_EXPONENT)
     if (outside & (real.exponents != NO_TARGET)).any():
         raise ValueError("targets beyond any double")
     real.weight, real.n_rows = as_nonnegative(state["weight"], "weight"), as_n_rows(state["n_rows"], "n_rows")
