@@ -15,7 +15,7 @@ from sparsact.certificate.milp import bounded
 from sparsact.certificate.sampling import Distribution, sample, sampled
 from sparsact.certificate.sweep import MOST_INPUTS, enumerated, sweep
 from sparsact.certificate.symmetry import Characters, Orbits, Reduction
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
 
@@ -120,7 +120,7 @@ def certify(
     rng : numpy.random.Generator, optional
         Draws the sample, and steers the local search of ``"milp"`` (which no proof rests on; seed 0 by default).
     n_jobs : int, optional
-        Threads of the enumeration kernel, see :func:`sparsact.kernels.threads.threads`.
+        Threads of the enumeration kernel, see :func:`sparsact.kernels.dispatch.threads`.
 
     Returns
     -------

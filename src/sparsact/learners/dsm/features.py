@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.dsm.seeds import stream
 from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
 from sparsact.saving.schema import Arrays, check_array

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import Factor
 from sparsact.saving.schema import ArrayField, Arrays, add_prefix, as_n_rows, read_arrays
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.aliases import agreeing, aliases
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.normal_equations import normal_equations

@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.kernels import buckets
-from sparsact.kernels.threads import blas_threads, threads
+from sparsact.kernels import hashing
+from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.joint import joint_solution
@@ -272,7 +272,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         """
         rows = self._queries(X)
         with lock_of(self):
-            found = buckets.places(rows, self.table_.layout.hashes)
+            found = hashing.places(rows, self.table_.layout.hashes)
             return self.table_.index.find(found.keys).astype(np.int64)
 
     def predictor(self) -> TablePredictor:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.buckets import Hashes, n_features, n_sums
+from sparsact.kernels.bucket_statistics import n_features, n_sums
+from sparsact.kernels.hashing import Hashes
 from sparsact.saving.schema import ArrayField, check_array, read_arrays
 
 Array = NDArray[np.float64]

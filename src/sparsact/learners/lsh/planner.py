@@ -7,7 +7,7 @@ from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
 
 from sparsact import bounds
-from sparsact.kernels.buckets import n_sums
+from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.layout import MOST_LOCAL, MOST_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
 from sparsact.validation.parameters import check_named, checked_positive

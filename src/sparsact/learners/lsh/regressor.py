@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import as_bool
@@ -58,7 +58,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     min_count : int, default=1
         Buckets of fewer rows count as empty (Theorem C.1 keeps those of a least volume only).
     n_jobs : int or None, default=None
-        Threads of prediction; see :func:`sparsact.kernels.threads.threads`.
+        Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
