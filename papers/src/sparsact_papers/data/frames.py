@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_size
+from sparsact.validation.parameters import checked_generator, checked_size
 
 
 def random_frame(ambient: int, dimension: int, *, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsact.checks import checked_reals
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.routing import EMPTY, BlockTop1, Interpolation, Nearest, Selection, Switch
+from sparsact.validation.arrays import checked_reals
 from sparsact_papers.dsm.model import DSM, Array, Units
 
 

@@ -33,9 +33,9 @@ from sparsact.datasets.columns import Classes
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
 from sparsact.datasets.table_survey import TableSurvey, TargetSurvey
-from sparsact.learners.stored import Arrays, State
 from sparsact.memory import peak_memory
 from sparsact.reports import FitSummary, LowDegreeInfo, LSHSummary, Resources, Spread, TargetSummary
+from sparsact.saving.schema import Arrays, State
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.room import KEY_BYTES, check_room
+from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 
 class Undo:
@@ -53,6 +54,14 @@ MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places 
 MOST_COUNT = 2**62  # of rows, over all tables
 LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
+_ARRAYS = {
+    "keys": ArrayField("B", np.uint64),
+    "counts": ArrayField("B", np.int64, nonnegative=True),
+    "sums": ArrayField("B n_sums", finite=True),
+    "totals": ArrayField("totals", finite=True),
+}
+_ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
+
 
 @dataclass(frozen=True)
 class BucketSolution:
@@ -83,6 +92,25 @@ class BucketTable:
         self._counts = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((0, layout.n_sums))
         self._undo: Undo | None = None
+
+    def arrays(self, *, rows: bool) -> Arrays:
+        """Every part as an array; with the keys of its ``rows``, if it remembers them and they may be taken away."""
+        kept = {"keys": self.index.keys, "counts": self.counts, "sums": self.sums, "totals": self.totals}
+        if rows and not self.forgets_rows:
+            kept |= {"rows.keys": self.rows.keys, "rows.copies": self.copies}
+        return kept
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, arrays: Arrays) -> BucketTable:
+        """The table of that layout that :meth:`arrays` took apart."""
+        table = cls(layout, forgets_rows="rows.keys" not in arrays)
+        read = read_arrays(_ARRAYS, arrays, n_sums=layout.n_sums, totals=1 + layout.n_targets)
+        table.index = _index(read["keys"], "two buckets have one key")
+        table._counts, table._sums, table.totals = read["counts"], read["sums"], read["totals"]
+        if not table.forgets_rows:
+            read = read_arrays(_ROWS, arrays, "rows.")
+            table.rows, table.copies = _index(read["keys"], "two rows have one key"), read["copies"]
+        return table
 
     @property
     def n_rows(self) -> int:
@@ -302,6 +330,12 @@ class BucketTable:
 def _row_keys(X: Array, Y: Array, weights: Array) -> NDArray[np.uint64]:
     rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
     return hashing.row_keys(np.ascontiguousarray(rows))
+
+
+def _index(keys: NDArray[np.uint64], complaint: str) -> BucketIndex:
+    if len(np.unique(keys)) != len(keys):
+        raise ValueError(complaint)
+    return BucketIndex(keys)
 
 
 def _padded(array: NDArray[np.int64], length: int) -> NDArray[np.int64]:

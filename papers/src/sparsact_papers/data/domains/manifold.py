@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_frame, checked_size
+from sparsact.validation.arrays import checked_frame
+from sparsact.validation.parameters import checked_size
 from sparsact_papers.data.domains.domain import Domain, in_cube
 from sparsact_papers.data.frames import random_frame
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_columns, checked_size
+from sparsact.validation.arrays import checked_columns
+from sparsact.validation.parameters import checked_size
 from sparsact_papers.data.domains.manifold import Manifold
 
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from sparsact.checks import checked_columns, checked_frame, checked_generator
+from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.parameters import checked_generator
 from sparsact_papers.data.domains.domain import Domain, in_cube
 from sparsact_papers.data.domains.hit_and_run import hit_and_run
 from sparsact_papers.data.frames import checked_dimensions, random_frame

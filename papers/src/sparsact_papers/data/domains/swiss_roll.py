@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_columns
+from sparsact.validation.arrays import checked_columns
 from sparsact_papers.data.domains.manifold import Manifold, uniform_parameters
 
 FIRST, LAST, WIDTH = 1.5 * np.pi, 4.5 * np.pi, 21.0  # of scikit-learn's make_swiss_roll

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_frame
+from sparsact.validation.arrays import checked_frame
 from sparsact_papers.data.frames import random_frame
 from sparsact_papers.data.targets.target import Target
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_size, checked_table
 from sparsact.fourier import walsh_hadamard
+from sparsact.validation.arrays import checked_table
+from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.targets.separable import separable_sum
 from sparsact_papers.data.targets.target import Target
 

@@ -11,7 +11,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_reals, checked_size
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.targets.target import Target, row_blocks
 
 MOST_MONOMIALS = 10**7

@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import save as to_bytes
 
 import sparsact
-from sparsact import storage
-from sparsact.storage import ModelFileError
+from sparsact.saving import modelfile
+from sparsact.saving.modelfile import ModelFileError
 
 STATE = {"name": "Größe", "list": [1, 2.5, None, True], "nested": {"x": 1e-300}}
 ARRAYS = {
@@ -26,19 +26,19 @@ ARRAYS = {
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "model.sparsact"
-    storage.write(path, "Kind", STATE, ARRAYS)
+    modelfile.write(path, "Kind", STATE, ARRAYS)
     return path
 
 
-def forged(path, state, arrays, kind, schema=storage.SCHEMA):
+def forged(path, state, arrays, kind, schema=modelfile.SCHEMA):
     """A file whose digest is right, whatever it holds."""
     header = {"schema": schema, "kind": kind, "version": "0", "state": state}
-    header["digest"] = storage._digest(header, arrays)
+    header["digest"] = modelfile._digest(header, arrays)
     path.write_bytes(to_bytes(arrays, metadata={"sparsact": json.dumps(header)}))
 
 
 def test_round_trip(file):
-    kind, state, arrays = storage.read(file)
+    kind, state, arrays = modelfile.read(file)
     assert (kind, state) == ("Kind", STATE)
     assert arrays.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
@@ -48,14 +48,14 @@ def test_round_trip(file):
 
 def test_the_same_model_is_the_same_file(file, tmp_path):
     again = tmp_path / "again"
-    storage.write(again, "Kind", STATE, dict(reversed(ARRAYS.items())))
+    modelfile.write(again, "Kind", STATE, dict(reversed(ARRAYS.items())))
     assert again.read_bytes() == file.read_bytes()
 
 
 def test_arrays_of_any_layout(tmp_path):
     arrays = {"t": np.arange(12.0).reshape(3, 4).T, "strided": np.arange(10)[::3]}
-    storage.write(tmp_path / "x", "Kind", {}, arrays)
-    for name, array in storage.read(tmp_path / "x")[2].items():
+    modelfile.write(tmp_path / "x", "Kind", {}, arrays)
+    for name, array in modelfile.read(tmp_path / "x")[2].items():
         np.testing.assert_array_equal(array, arrays[name])
 
 
@@ -64,10 +64,10 @@ def test_every_truncation_is_refused(file):
     for length in sorted({0, 1, 7, 8, 9, 64, len(content) // 2, *range(len(content) - 70, len(content))}):
         file.write_bytes(content[:length])
         with pytest.raises(ModelFileError, match=r"model.sparsact"):
-            storage.read(file)
+            modelfile.read(file)
     file.write_bytes(content + b"\0")
     with pytest.raises(ModelFileError, match=r"model.sparsact"):
-        storage.read(file)
+        modelfile.read(file)
 
 
 def test_every_flipped_bit_is_refused(file):
@@ -77,7 +77,7 @@ def test_every_flipped_bit_is_refused(file):
         changed[place] ^= 1 << place % 8
         file.write_bytes(changed)
         try:
-            kind, state, arrays = storage.read(file)
+            kind, state, arrays = modelfile.read(file)
         except ModelFileError as error:
             assert "model.sparsact" in str(error)  # noqa: PT017 - a flip may also hit what means nothing, as below
         else:  # white space or the spelling of the header: nothing that was written has changed
@@ -109,7 +109,7 @@ def test_every_flipped_bit_is_refused(file):
 def test_what_is_no_model(tmp_path, content):
     path = tmp_path / "thing.bin"
     path.write_bytes(content)
-    for open_it in (storage.read, sparsact.load):
+    for open_it in (modelfile.read, sparsact.load):
         with pytest.raises(ModelFileError, match=r"thing.bin"):
             open_it(path)
 
@@ -120,7 +120,7 @@ def test_a_header_that_claims_more_than_there_is(tmp_path):
         header = json.dumps({"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, end]}}).encode()
         path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
         with pytest.raises(ModelFileError, match=r"huge.bin"):
-            storage.read(path)
+            modelfile.read(path)
 
 
 def test_another_schema_or_kind(tmp_path):
@@ -137,7 +137,7 @@ def test_missing_files_and_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         sparsact.load(tmp_path / "nowhere")
     with pytest.raises(OSError, match="model"):
-        storage.write(tmp_path / "no folder" / "model", "Kind", {}, {})
+        modelfile.write(tmp_path / "no folder" / "model", "Kind", {}, {})
     with pytest.raises(OSError, match=tmp_path.name):
         sparsact.load(tmp_path)
 
@@ -151,11 +151,11 @@ def test_a_failed_write_leaves_the_old_file(file, monkeypatch, step):
     with monkeypatch.context() as patch:
         patch.setattr(step, fail)
         with pytest.raises(OSError, match="no space"):
-            storage.write(file, "Kind", {"new": 1}, {})
+            modelfile.write(file, "Kind", {"new": 1}, {})
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     with pytest.raises(ValueError, match=r"JSON|float"):
-        storage.write(file, "Kind", {"x": float("nan")}, {})
+        modelfile.write(file, "Kind", {"x": float("nan")}, {})
     assert file.read_bytes() == before
 
 
@@ -166,8 +166,8 @@ def test_permissions_are_those_of_any_new_file(file):
 
 
 def test_an_existing_file_is_replaced(file):
-    storage.write(str(file), "Kind", {"new": 1}, {})
-    assert storage.read(str(file))[1] == {"new": 1}
+    modelfile.write(str(file), "Kind", {"new": 1}, {})
+    assert modelfile.read(str(file))[1] == {"new": 1}
     assert os.listdir(file.parent) == [file.name]  # noqa: PTH208 - no temporary file is left
 
 
@@ -177,4 +177,4 @@ def test_loading_runs_no_pickle(file, monkeypatch):
 
     for name in ("load", "loads", "Unpickler"):
         monkeypatch.setattr(pickle, name, fail)
-    assert storage.read(file)[0] == "Kind"
+    assert modelfile.read(file)[0] == "Kind"

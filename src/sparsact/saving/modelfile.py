@@ -137,8 +137,7 @@ def load(path: str | Path) -> Any:
         )
     if kind not in registry.MODELS:
         raise ModelFileError(f"{path} holds a {kind!r}, which this version does not know; install a matching sparsact.")
-    make, loader = map(registry.find, registry.MODELS[kind])
     try:
-        return loader(make, state, arrays)
+        return registry.find(registry.MODELS[kind])._from_file(state, arrays)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError, RecursionError) as error:
         raise ModelFileError(f"{path} lacks something that a {kind} needs ({error}); save it again.") from error

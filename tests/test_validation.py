@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsact.checks import checked_columns, checked_points, checked_reals, checked_signs, checked_size
+from sparsact.validation.arrays import checked_columns, checked_points, checked_reals, checked_signs
+from sparsact.validation.parameters import checked_size
 
 STRANGE = {
     "strings": (np.array([["1", "2"]]), "must hold"),
@@ -49,11 +50,14 @@ def test_numbers_of_any_kind_are_taken(dtype):
         checked_signs(np.array([[1, 1], [1, 1], [1, 0]], dtype=dtype), 2)
 
 
-def test_sizes_are_integers_from_the_least_on():
+def test_sizes_are_integers_in_a_range():
     assert checked_size(np.int8(3), "`s`") == 3
     assert type(checked_size(np.int8(3), "`s`")) is int
-    assert checked_size(0, "`b`", least=0) == 0
+    assert checked_size(0, "`b`", minimum=0) == 0
     with pytest.raises(ValueError, match="`s` must be 1 or more; got 0"):
         checked_size(0, "`s`")
-    with pytest.raises(TypeError):
-        checked_size(1.0, "`s`")
+    with pytest.raises(ValueError, match="`d` must lie between 1 and 3; got 4"):
+        checked_size(4, "`d`", maximum=3)
+    for strange in (1.0, True, None):
+        with pytest.raises(TypeError, match="`s` must be an integer; got"):
+            checked_size(strange, "`s`")

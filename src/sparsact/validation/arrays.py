@@ -1,4 +1,4 @@
-"""What the public doors ask of tables, points, subsets and numbers: each check stands here once."""
+"""Checks of arrays, tensors, points, subsets and tables of values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.hypercube import Masks, Subset, masks_of, n_words
 
-MOST_WEIGHT = 1e100  # of a row
+MAX_WEIGHT = 1e100  # of a row
 
 
 def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:
@@ -104,31 +104,15 @@ def check_overflow(W: Any, b: NDArray[np.float64]) -> None:
         )
 
 
-def checked_size(value: int, what: str, least: int = 1) -> int:
-    """An integer of any kind as an int, ``least`` or more."""
-    number = index(value)
-    if number < least:
-        raise ValueError(f"{what} must be {least} or more; got {number}.")
-    return number
-
-
 def check_row_weights(weights: NDArray[np.float64]) -> None:
     """Refuse weights of rows so small or large, zeros apart, that inverses and products with squares may be none."""
-    strange = (weights != 0) & ~((weights >= 1 / MOST_WEIGHT) & (weights <= MOST_WEIGHT))
+    strange = (weights != 0) & ~((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))
     if strange.any():
         row = int(np.argmax(strange))
         raise ValueError(
-            f"the weight of row {row} is {weights[row]:g}; weights must be 0 or lie between {1 / MOST_WEIGHT:g} and "
-            f"{MOST_WEIGHT:g}: scale them all, or set it to 0."
+            f"the weight of row {row} is {weights[row]:g}; weights must be 0 or lie between {1 / MAX_WEIGHT:g} and "
+            f"{MAX_WEIGHT:g}: scale them all, or set it to 0."
         )
-
-
-def checked_positive(value: Any, what: str) -> float:
-    """A finite number above 0 as a float."""
-    number = float(value)
-    if not 0 < number < float("inf"):
-        raise ValueError(f"{what} must be a finite number above 0; got {value!r}.")
-    return number
 
 
 def checked_frame(frame: ArrayLike, what: str) -> NDArray[np.float64]:
@@ -252,13 +236,6 @@ def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Ma
     return subsets
 
 
-def checked_correlation(rho: float) -> float:
-    """``rho`` in [-1, 1]: a coordinate is flipped with probability (1 - rho) / 2."""
-    if not -1 <= rho <= 1:
-        raise ValueError(f"`rho` must lie in [-1, 1], as (1 - rho) / 2 is a probability; got {rho}.")
-    return float(rho)
-
-
 def checked_restriction(signs: dict[int, int], n: int) -> dict[int, int]:
     """Coordinates in ``range(n)`` with the sign each is fixed to."""
     for i, sign in signs.items():
@@ -269,8 +246,63 @@ def checked_restriction(signs: dict[int, int], n: int) -> dict[int, int]:
     return {index(i): int(sign) for i, sign in signs.items()}
 
 
-def checked_generator(rng: Any) -> np.random.Generator:
-    """``rng`` itself; a seed or None is refused, as a generator is made once and then passed on."""
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"`rng` must be a numpy.random.Generator; got {rng!r}: pass numpy.random.default_rng(seed).")
-    return rng
+Shape = tuple[int | None, ...]  # None: any length
+
+
+def has_shape(array: Any, shape: Shape) -> bool:
+    """Whether the array has these axes."""
+    return len(array.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+
+
+def is_tensor(thing: Any) -> bool:
+    """Whether it is a torch tensor, found without importing torch."""
+    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
+
+
+def checked_tensor(x: Any, what: str) -> Any:
+    """A dense tensor of finite floats as it is; of integers, as float64."""
+    import torch
+
+    if x.layout != torch.strided:
+        raise ValueError(f"{what} must be a dense tensor; got layout {x.layout}: pass its to_dense().")
+    if x.dtype == torch.bool:
+        raise ValueError(f"{what} hold bits; pass numbers, such as 1 - 2 * bits.long().")
+    if x.is_complex() or x.is_quantized:
+        raise ValueError(f"{what} must hold real numbers; got {x.dtype}: convert them first.")
+    if not x.is_floating_point():
+        x = x.to(torch.float64)
+    check_finite_tensor(x, what)
+    return x
+
+
+def check_finite_tensor(x: Any, what: str, remedy: str = "") -> None:
+    """Refuse a tensor with a NaN or an infinity, and say where it stands."""
+    finite = x.isfinite()
+    if not bool(finite.all()):
+        place = tuple((~finite).nonzero()[0].tolist())
+        raise ValueError(f"{what} must be finite; the one at {place} is {float(x[place])}{remedy}.")
+
+
+def checked_router_inputs(x: Any) -> Any:
+    """``x`` (m, d), an array or a tensor, as finite floats; half precision and float32 as they are."""
+    rows = checked_tensor(x, "router inputs") if is_tensor(x) else checked_floats(x, "router inputs")
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(
+            f"router inputs must have one row an input, (m, d); got shape {tuple(rows.shape)}: reshape to (-1, d)."
+        )
+    return rows
+
+
+def checked_layer_inputs(x: Any, in_features: int, dtype: Any) -> Any:
+    """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
+    import torch
+
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"`x` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor(x).")
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"`x` must hold real numbers; got {x.dtype}: pass x.to({dtype}).")
+    if x.ndim == 0 or x.shape[-1] != in_features:
+        raise ValueError(f"`x` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}.")
+    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
+    return x.to(dtype).reshape(-1, in_features)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
-def validated(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
     """X, or X and y, as :func:`sklearn.utils.validation.validate_data` returns them.
 
     Raises
@@ -22,14 +22,14 @@ def validated(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> 
     """
     _check_kinds(X, "`X`", bit_strings=checks.get("reset", True))
     _check_kinds(y, "`y`", texts=not checks.get("y_numeric", False))
-    with _telling_where(X=X, y=y):
+    with _errors_name_place(X=X, y=y):
         return validate_data(learner, X, y, **checks)
 
 
-def row_weights(weights: Any, X: NDArray[Any], **checks: Any) -> NDArray[np.float64]:
+def checked_sample_weight(weights: Any, X: NDArray[Any], **checks: Any) -> NDArray[np.float64]:
     """Weights (m,) of the rows of X, none negative; ones if they are None."""
     _check_kinds(weights, "`sample_weight`")
-    with _telling_where(sample_weight=weights):
+    with _errors_name_place(sample_weight=weights):
         return np.asarray(_check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True, **checks))
 
 
@@ -101,7 +101,7 @@ def _lost_zeros(column: NDArray[Any]) -> bool:
 
 
 @contextmanager
-def _telling_where(**tables: Any) -> Iterator[None]:
+def _errors_name_place(**tables: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
