@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
+from sparsact_papers.reports.chart import Chart
 
 from sparsact.reports.figure import n_rows, rows, to_svg
 from sparsact_papers.experiments import Outcome, Rows, Scale, measure
-from sparsact_papers.reports.chart import Chart
 
 MODULES = (
     "low_degree_curves",

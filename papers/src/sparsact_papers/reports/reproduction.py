@@ -10,10 +10,9 @@ from importlib import import_module
 from pathlib import Path
 
 from sparsact import files
-from sparsact.reports.figure import Display, n_rows
+from sparsact.reports.figure import Chart, Display, n_rows
 from sparsact.reports.page import template
-from sparsact_papers.experiments import Findings, MissingRowsError, Outcome
-from sparsact_papers.reports.chart import Chart
+from sparsact_papers.experiments import Findings, MissingRowsError, Outcome, Rows
 
 PAPERS = {  # and what goes beyond both
     "A": "Learning Neural Networks with Sparse Activations",
@@ -38,7 +37,7 @@ class PagePart:
             except MissingRowsError:
                 continue
             if frame and n_rows(frame):
-                found.append(Display.of(chart, f"{name}-{chart.name}", chart.title, chart.caption, frame))
+                found.append(chart.drawn(frame, prefix=f"{name}-"))
         return found
 
     @property
@@ -53,10 +52,10 @@ class PagePart:
         return f"{when}; {'; '.join(machines)}" + (f"; commit {shown}" if commits else "")
 
 
-def charts(findings: Findings) -> tuple[Chart, ...]:
+def charts(findings: Findings) -> tuple[Chart[Rows], ...]:
     """Figures of an experiment: ``CHARTS`` of the module that has the name of the one its ``parameters`` stand in."""
     _, paper, module = findings.experiment.parameters.__module__.rsplit(".", 2)
-    found: tuple[Chart, ...] = import_module(f"sparsact_papers.reports.{paper}.{module}").CHARTS
+    found: tuple[Chart[Rows], ...] = import_module(f"sparsact_papers.reports.{paper}.{module}").CHARTS
     return found
 
 

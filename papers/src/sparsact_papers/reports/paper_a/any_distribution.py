@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.any_distribution import DISTRIBUTIONS
 from sparsact_papers.experiments.paper_a.uniform_and_general import ENOUGH
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Frame, figure, list_axis, styled
+from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Chart, Frame, figure, list_axis, styled
 from sparsact_papers.experiments import Rows, mean_of
 from sparsact_papers.experiments.paper_a.circuits import ERRORS, most_rows
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import MARKERS, curves, joined
 
 COLUMNS = 4  # panels side by side

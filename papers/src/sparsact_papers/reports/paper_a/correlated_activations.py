@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.correlated_activations import DEGREE, INDEPENDENT, OPPOSED, SAME
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 CORRELATION = "correlation rho of the linear functions of a pair"

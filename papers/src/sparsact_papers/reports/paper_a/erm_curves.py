@@ -9,13 +9,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparsact.bounds import sparse_complexity_bound
-from sparsact.reports.figure import Frame, figure, scale, styled
+from sparsact.reports.figure import Chart, Frame, figure, scale, styled
 from sparsact_papers.experiments import Row, Rows, mean_of, median_of
 from sparsact_papers.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
 from sparsact_papers.experiments.paper_a.erm_curves import FLOOR, NOISE, RANDOM, Cell
 from sparsact_papers.experiments.paper_a.learning_targets import GATED
 from sparsact_papers.experiments.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIFORM, samples_needed
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, draw_curves, joined, plot_curves
 
 PANELS: dict[str, Cell] = {

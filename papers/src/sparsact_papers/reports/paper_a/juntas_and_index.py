@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame, figure, scale, styled
+from sparsact.reports.figure import Chart, Frame, figure, scale, styled
 from sparsact_papers.experiments import Rows
 from sparsact_papers.experiments.paper_a.juntas_and_index import INDEX, SOLVERS
 from sparsact_papers.experiments.paper_a.learning_targets import share_of
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, draw_curves, joined
 
 

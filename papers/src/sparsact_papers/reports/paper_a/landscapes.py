@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import COLOURS, Frame, figure, scale, styled
+from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
 from sparsact_papers.experiments import Rows, mean_of
 from sparsact_papers.experiments.paper_a.landscapes import BITS, one_row_each
 from sparsact_papers.experiments.paper_a.predicted import AMPLE
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import MARKERS, curves, joined, plot_curves
 
 LEAST_WEIGHT = 1e-6  # below, rounding and noise of the measurement

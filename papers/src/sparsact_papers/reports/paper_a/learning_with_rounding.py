@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Rows, mean_of, median_of
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import COLOURS, GREY, Frame, figure, scale, styled
+from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
 from sparsact.reports.figure import rows as rows_of
 from sparsact_papers.experiments import Rows, median_of
 from sparsact_papers.experiments.paper_a.low_degree_curves import ALIGNED, CLEAN, GAUSSIAN, OBLIVIOUS
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import MARKERS, curves, joined, plot_curves
 
 NOISY = "noise of a quarter of the variance"

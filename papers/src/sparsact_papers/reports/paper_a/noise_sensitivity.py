@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 LEMMA, OURS = "Lemma 10, k = 1, constant 1", "2(1−ρ)k²W², k = 1"

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.parity_defeats import LIFTED
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 
 

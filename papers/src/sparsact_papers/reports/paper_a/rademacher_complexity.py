@@ -7,11 +7,10 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Interval, Rows, mean_of, range_of
 from sparsact_papers.experiments.paper_a.rademacher_complexity import CUBE, DENSE, ORTHOGONAL, USUAL
 from sparsact_papers.experiments.paper_a.rademacher_verdicts import cases, complexities, maxima_of, shares
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import plot_curves
 
 SPARSE, PAIR, TOGETHER = "1-sparse class", "2-sparse class", "dense class"

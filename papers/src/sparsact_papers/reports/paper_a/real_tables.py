@@ -6,10 +6,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import COLOURS, INK, Frame, figure, list_axis, scale, styled
+from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
 from sparsact_papers.experiments import Rows, mean_of
 from sparsact_papers.experiments.paper_a.real_tables import LEAST_ERROR, MODELS, SPARSE
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import MARKERS, curves, joined
 
 PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform points"}

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 
 NAMES = {1: "one layer", 2: "two layers", 3: "three layers"}

@@ -6,7 +6,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame, figure, styled
+from sparsact.reports.figure import Chart, Frame, figure, styled
 from sparsact_papers.experiments import Row, Rows, mean_of
 from sparsact_papers.experiments.paper_a.statistical_queries_claims import (
     ANY,
@@ -18,7 +18,6 @@ from sparsact_papers.experiments.paper_a.statistical_queries_claims import (
     LOWER,
     MEMBERSHIP,
 )
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, draw_curves, joined, plot_curves
 
 BOUND = "lower bound"

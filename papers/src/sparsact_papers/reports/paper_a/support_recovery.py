@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import COLOURS, Frame, figure, scale, styled
+from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
 from sparsact_papers.experiments import Rows
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import MARKERS, curves, joined, plot_curves
 
 CHANCE = "an unrelated network"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame, figure, scale, styled
+from sparsact.reports.figure import Chart, Frame, figure, scale, styled
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_a.uniform_and_general import DISTRIBUTIONS, ENOUGH
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, draw_curves, joined
 
 LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits

@@ -7,9 +7,8 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 LABELS = {"s": "units s, at fixed k", "k": "active units k, at fixed s"}

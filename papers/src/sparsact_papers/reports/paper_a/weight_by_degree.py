@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 
 LEAST_SHARE = 1e-8  # below it a share is rounding

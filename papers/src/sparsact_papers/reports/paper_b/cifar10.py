@@ -7,10 +7,9 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import COLOURS, INK, Frame, figure, rows, styled
+from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
 from sparsact_papers.experiments import Row, Rows, range_of
 from sparsact_papers.experiments.paper_b.cifar10_verdicts import PRINTED, TABLE
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import MARKERS, curves, draw_curves, joined, plot_curves
 
 ACCURACY, LAST = "accuracy", "here, last epoch"

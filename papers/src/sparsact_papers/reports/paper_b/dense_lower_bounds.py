@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows, median_of
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 DEVIATION, LINEAR = "standard deviation of the target", "best linear function, root mean square"

@@ -7,11 +7,10 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows, mean_of
 from sparsact_papers.experiments.paper_b.frozen_claims import PRINTED
 from sparsact_papers.experiments.paper_b.frozen_models import MODELS, TARGETS
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 LINE, VARIANCE = "best linear function", "variance of the target"
@@ -143,11 +142,11 @@ def plot_routing(frame: Frame) -> Figure:
     return plot_curves(frame, x_label="active units", y_label="% of the operations", log_x=2)
 
 
-def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame], x_label: str) -> Chart:
+def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame], x_label: str) -> Chart[Rows]:
     return Chart(name, title, f"{caption} {MEDIANS}", frame, partial(plot_errors, x_label=x_label))
 
 
-def _against_active(target: str, optimiser: str) -> Chart:
+def _against_active(target: str, optimiser: str) -> Chart[Rows]:
     return _errors(
         f"{target}-{optimiser}",
         f"{FIGURES[target]}: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
@@ -157,7 +156,7 @@ def _against_active(target: str, optimiser: str) -> Chart:
     )
 
 
-def _hashed(target: str, optimiser: str) -> Chart:
+def _hashed(target: str, optimiser: str) -> Chart[Rows]:
     return _errors(
         f"{target}-hash-{optimiser}",
         f"Figure 4: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
@@ -167,7 +166,7 @@ def _hashed(target: str, optimiser: str) -> Chart:
     )
 
 
-def _against_width(target: str) -> Chart:
+def _against_width(target: str) -> Chart[Rows]:
     return _errors(
         f"{target}-width",
         f"Closed form at equal total width: {TARGETS[target]}",
@@ -177,7 +176,7 @@ def _against_width(target: str) -> Chart:
     )
 
 
-def _table(target: str) -> Chart:
+def _table(target: str) -> Chart[Rows]:
     return Chart(f"{target}-table", f"Table 1: {TARGETS[target]}", MEANS, partial(table, target=target), plot_table)
 
 

@@ -7,10 +7,9 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_b.hyperplane_claims import TARGETS, hashed
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 LINEAR = "best linear predictor"

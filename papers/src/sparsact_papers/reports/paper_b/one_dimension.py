@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows
 from sparsact_papers.experiments.paper_b.one_dimension_claims import CONSTANTS, DENSE, LINES, of
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 LINE, FOURFOLD = "best linear function", "fourfold per doubling"

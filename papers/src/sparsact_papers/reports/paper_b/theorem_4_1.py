@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows, median_of
 from sparsact_papers.experiments.paper_b.theorem_4_1_claims import dense, tables
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 
 LISTS = ("buckets", "sup_errors", "mean_errors", "misses")

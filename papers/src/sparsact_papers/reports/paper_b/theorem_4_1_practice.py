@@ -6,11 +6,10 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Rows
 from sparsact_papers.experiments.paper_b.theorem_4_1_practice import AMBIENTS
 from sparsact_papers.experiments.paper_b.theorem_4_1_practice_claims import RIVALS, finest
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, joined, plot_curves
 from sparsact_papers.reports.paper_b.theorem_4_1 import by_width
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows, median_of
 from sparsact_papers.experiments.paper_b.theorem_c_1_claims import FEW
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import joined, plot_curves
 from sparsact_papers.reports.paper_b.theorem_4_1 import by_width
 

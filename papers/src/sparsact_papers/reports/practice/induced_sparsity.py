@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from sparsact.reports.figure import Frame
+from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.experiments import Row, Rows, range_of
 from sparsact_papers.experiments.practice.induced_sparsity_claims import MODELS
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 from sparsact_papers.reports.practice.panels import panelled, plot_panels
 

@@ -7,10 +7,9 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparsact.reports.figure import COLOURS, Frame, figure, list_axis, rows, styled
+from sparsact.reports.figure import COLOURS, Chart, Frame, figure, list_axis, rows, styled
 from sparsact_papers.experiments import Rows, range_of
 from sparsact_papers.experiments.practice.routed_transformer_claims import MODELS
-from sparsact_papers.reports.chart import Chart
 from sparsact_papers.reports.curves import curves, plot_curves
 
 SEEDS = "Median over seeds; bars: least and greatest."
