@@ -6,7 +6,7 @@ import time
 import pytest
 from reproduced import rows_of
 
-from sparsact.reports.figure import Display, n_rows
+from sparsact.reports.figure import n_rows
 from sparsact_papers.experiments import Findings, Outcome, Rows, Scale, Store, collect, experiments, measure
 from sparsact_papers.page import PAPERS
 
@@ -73,7 +73,7 @@ def test_every_figure_is_drawn(findings):
             strange = [v for v in column if v is None or (isinstance(v, float) and math.isnan(v))]
             assert not strange, f"{chart.name}: {name}"
         if n_rows(frame):
-            drawn = Display.of(chart, chart.name, chart.title, chart.caption, frame)
+            drawn = chart.drawn(frame)
             assert drawn.svg.startswith("<svg")
             assert "mathdefault" not in drawn.svg
 

@@ -243,7 +243,8 @@ def error_frame(rows: Rows) -> Frame:
     for (table,), group in rows.groups("table").items():
         found = curves(group, series="model", x="n_train", y=lambda row: max(row["mse"], LEAST_ERROR), y_name="error")
         frames.append({"table": [table] * len(found["error"])} | found)
-    return joined(*frames) if frames else {}
+    names = ("table", "series", "n_train", "error", "low", "high", "repetitions")
+    return joined(*frames) if frames else {name: [] for name in names}
 
 
 @styled
@@ -302,15 +303,9 @@ def plot_firing(frame: Frame) -> Figure:
     for i, place in enumerate(PLACES.values()):
         at = [j for j, each in enumerate(frame["points"]) if each == place]
         lines = [networks.index(frame["network"][j]) + 0.2 * (i - 1) for j in at]
-        for name, face, says in (("most", COLOURS[i], "most"), ("mean", "white", "mean")):
-            style: dict[str, Any] = {
-                "lw": 0,
-                "marker": MARKERS[i],
-                "ms": 5.5,
-                "color": COLOURS[i],
-                "markerfacecolor": face,
-            }
-            axes.plot([frame[name][j] for j in at], lines, label=f"{says}, {place}", **style)
+        style: dict[str, Any] = {"lw": 0, "marker": MARKERS[i], "ms": 5.5, "color": COLOURS[i]}
+        for name, face in (("most", COLOURS[i]), ("mean", "white")):
+            axes.plot([frame[name][j] for j in at], lines, mfc=face, label=f"{name}, {place}", **style)
     list_axis(axes, networks)
     axes.set_xlim(left=0)
     axes.set_xlabel("active units")
