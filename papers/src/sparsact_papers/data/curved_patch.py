@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.checks import checked_columns, checked_positive, checked_size
-from sparsact_papers.data.domains.manifold import Manifold, uniform_parameters
+from sparsact_papers.data.manifolds import Manifold, uniform_parameters
 
 
 @dataclass(frozen=True, eq=False)
