@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.training import unit_counts
-from sparsact_papers.training.train import Recipe
+from sparsact_papers.training.recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False)
