@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.figures import Figure, options, report
 from sparsact import LSHRegressor
 from sparsact_papers.data import load_tabular
-from sparsact_papers.data.tabular import TABLES, TabularData
+from sparsact_papers.data.files import TABLES, TabularData
 
 OURS = "LSHRegressor"
 MAKERS: dict[str, Callable[[int], Any]] = {

@@ -20,8 +20,8 @@ from sparsact_papers.data import (
     diagonal_subspace,
     random_subspace,
 )
-from sparsact_papers.data.domains.hit_and_run import hit_and_run
-from sparsact_papers.data.frames import random_frame
+from sparsact_papers.data.domains import hit_and_run
+from sparsact_papers.data.subspaces import random_frame
 
 LEAST_P = 1e-6
 MANIFOLDS = [

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from sparsact.reports.figure import COLOURS, GREY, INK, Frame, figure, rows, scale, styled
 from sparsact_papers.intervals import Interval, median_of
 from sparsact_papers.results import Row, Rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -123,6 +124,8 @@ def plot_curves(
     draw_curves(axes, frame, lines=lines, levels=levels or {})
     scale(axes, log_x=log_x, log_y=log_y)
     if not log_x and all(isinstance(at, int) for at in list(frame.values())[1]):
+        from matplotlib.ticker import MaxNLocator
+
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)

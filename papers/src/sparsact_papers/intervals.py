@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy import special  # scipy.stats takes a second to import, in each worker
 
 from sparsact_papers.results import MissingRowsError
 

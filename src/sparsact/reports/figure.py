@@ -9,15 +9,12 @@ import warnings
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Frame = dict[str, Sequence[Any]]
 
@@ -50,7 +47,7 @@ BLUE, VERMILION, GREEN, SKY = "#0072B2", "#D55E00", "#009E73", "#56B4E9"
 ORANGE, PURPLE = "#E69F00", "#CC79A7"
 INK, GREY, PALE = "#1F2328", "#6E7781", "#D0D7DE"
 COLOURS = (BLUE, VERMILION, GREEN, INK, ORANGE, PURPLE, SKY, GREY)
-PAPER_BLUES = LinearSegmentedColormap.from_list("paper blues", ["#B5D3E7", BLUE, "#002B45"])  # no white: one row shows
+PAPER_BLUES = ["#B5D3E7", BLUE, "#002B45"]  # no white: one row shows
 LONGEST_LABEL = 60
 FEW, SOME = 3.0, 60.0  # logarithmic axes that span less than this are labelled at each tick; at 2 and 5
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what no XML may hold, names in data may
@@ -76,11 +73,27 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "sparsact",
 }
 
-styled = rc_context(STYLE)  # a decorator of every function that draws
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """A decorator of every function that draws. Matplotlib is loaded when it draws: experiments also run without it."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
+        from matplotlib import rc_context
+
+        with rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
 
 
 def figure(width: float, height: float) -> Figure:
     """An empty figure, in inches. It belongs to no global state of matplotlib."""
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
@@ -105,6 +118,8 @@ def list_axis(axes: Axes, labels: list[str]) -> None:
 
 def scale(axes: Axes, *, log_x: float, log_y: float) -> None:
     """Make axes logarithmic, in the given bases, with labels that people read."""
+    from matplotlib.ticker import FuncFormatter
+
     for axis, base, limits in ((axes.xaxis, log_x, axes.get_xlim), (axes.yaxis, log_y, axes.get_ylim)):
         if not base:
             continue
@@ -123,6 +138,8 @@ def _if_it_begins_with(digits: str, value: float, _: int | None) -> str:
 @styled
 def to_svg(drawing: Figure) -> str:
     """A figure as one SVG element, the same bytes every time."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     text = io.StringIO()
     with warnings.catch_warnings():
         # The table beside the figure shows names whose script the figure's font lacks.

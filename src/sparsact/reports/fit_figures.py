@@ -8,6 +8,7 @@ from itertools import cycle
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
@@ -147,7 +148,8 @@ def _against(axes: Axes, actual: NDArray[np.float64], predicted: NDArray[np.floa
     if len(actual) < FEW_ROWS:
         axes.scatter(predicted, actual, s=14, color=BLUE, alpha=0.5, lw=0)
     else:
-        cells = axes.hexbin(predicted, actual, gridsize=38, mincnt=1, cmap=PAPER_BLUES, linewidths=0.2, norm="log")
+        blues = LinearSegmentedColormap.from_list("paper blues", PAPER_BLUES)
+        cells = axes.hexbin(predicted, actual, gridsize=38, mincnt=1, cmap=blues, linewidths=0.2, norm="log")
         bar = axes.figure.colorbar(cells, ax=axes, pad=0.02, format="%g")
         bar.set_label("rows in cell")
     ends = [min(actual.min(), predicted.min()), max(actual.max(), predicted.max())]

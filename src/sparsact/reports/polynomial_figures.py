@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import accumulate
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from sparsact.reports.figure import BLUE, GREY, VERMILION, Chart, Frame, figure, list_axis, rows, styled, width_for
 from sparsact.reports.summary import FitSummary, TargetSummary, gains
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def weights_frame(target: TargetSummary) -> Frame:

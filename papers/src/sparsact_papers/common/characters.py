@@ -32,7 +32,7 @@ SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
 @cache
 def text() -> CharacterText:
     """The text, read once a process; the last tenth of it is for validation."""
-    from sparsact_papers.data.texts import load_tinyshakespeare
+    from sparsact_papers.data.files import load_tinyshakespeare
     from sparsact_papers.training import CharacterText
 
     return CharacterText.of(load_tinyshakespeare().text)
@@ -84,7 +84,7 @@ def other_flops(*, width: int, n_layers: int, context: int) -> int:
 
 def unmet() -> str | None:
     """Torch or the text, where it is absent."""
-    from sparsact_papers.data.texts import TINYSHAKESPEARE
+    from sparsact_papers.data.files import TINYSHAKESPEARE
 
     if find_spec("torch") is None:
         return 'it trains with PyTorch, which is not installed: pip install "sparsact[torch]".'

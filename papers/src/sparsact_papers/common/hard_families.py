@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact_papers.data import diagonal_subspace, random_cones
-from sparsact_papers.data.targets.analytic import FINENESS, random_analytic
+from sparsact_papers.data.analytic import FINENESS, random_analytic
 
 Array = NDArray[np.float64]
 WIDEST, RIDGE = 4096, 1e-10

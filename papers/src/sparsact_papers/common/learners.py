@@ -6,13 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from numpy.typing import NDArray
 
 from sparsact.constructions import gated, random_network
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact_papers.intervals import CONFIDENCE, Interval
 
 GATED, SPARSE_1, SPARSE_2 = "gated, k = 1", "random, k = 1", "random, k = 2"
 TARGETS = (GATED, SPARSE_1, SPARSE_2)
@@ -39,20 +37,6 @@ def squared_error(model: Any, values: NDArray[np.float64]) -> float:
     """Exact mean squared error of a fitted model over the cube, against a table of values."""
     cube = points(int(np.log2(len(values))))
     return float(np.mean((model.predict(cube) - values) ** 2))
-
-
-def share_of(successes: ArrayLike) -> Interval:
-    """Share of successes among independent repetitions, with the exact (Clopper-Pearson) 95 % interval.
-
-    >>> print(share_of([True] * 9 + [False]))
-    0.9 [0.555, 0.997]
-    """
-    found = np.asarray(successes, dtype=bool)
-    if not len(found):
-        raise ValueError("a share needs at least one repetition; there is none.")
-    share = stats.binomtest(int(found.sum()), len(found))
-    limits = share.proportion_ci(CONFIDENCE)
-    return Interval(float(found.mean()), float(limits.low), float(limits.high), len(found), "95 % interval of a share")
 
 
 SPARSE, DENSE, WIDE, LOW_DEGREE = "sparse, s units", "dense, s units", "dense, 64 units", "polynomial"

@@ -10,40 +10,17 @@ A synthetic data set is a *target*, a function with a Lipschitz bound, on a *dom
 >>> y = target(X)
 """
 
+from sparsact_papers.data.analytic import CosineSeries, random_analytic
+from sparsact_papers.data.cones import Cones, LowerEnvelope, cones, lower_envelope, random_cones
+from sparsact_papers.data.curved_patch import CurvedPatch
 from sparsact_papers.data.description import Description, describe
-from sparsact_papers.data.domains import (
-    Circle,
-    Cube,
-    CurvedPatch,
-    Domain,
-    Manifold,
-    Sphere,
-    Subspace,
-    SwissRoll,
-    Torus,
-    diagonal_subspace,
-    random_subspace,
-)
+from sparsact_papers.data.domains import Cube, Domain
+from sparsact_papers.data.files import TabularData, WrittenText, load_tabular, load_tinyshakespeare
 from sparsact_papers.data.images import Images, load_cifar10
-from sparsact_papers.data.tabular import TabularData, load_tabular
-from sparsact_papers.data.targets import (
-    Composed,
-    Cones,
-    CosineSeries,
-    LowerEnvelope,
-    Multilinear,
-    Polynomial,
-    Target,
-    composed,
-    cones,
-    lower_envelope,
-    random_analytic,
-    random_composed,
-    random_cones,
-    random_hypercube,
-    random_polynomial,
-)
-from sparsact_papers.data.texts import WrittenText, load_tinyshakespeare
+from sparsact_papers.data.manifolds import Circle, Manifold, Sphere, SwissRoll, Torus
+from sparsact_papers.data.polynomials import Multilinear, Polynomial, random_hypercube, random_polynomial
+from sparsact_papers.data.subspaces import Subspace, diagonal_subspace, random_subspace
+from sparsact_papers.data.targets import Composed, Target, composed, random_composed
 
 __all__ = [
     "Circle",

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.validation.parameters import checked_generator, checked_size
-from sparsact_papers.data.domains.domain import Domain
-from sparsact_papers.data.targets.target import Target
+from sparsact_papers.data.domains import Domain
+from sparsact_papers.data.targets import Target
 
 
 @dataclass(frozen=True)

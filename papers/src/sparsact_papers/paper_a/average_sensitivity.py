@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound_paper
 from sparsact.fourier import average_sensitivity
@@ -18,6 +17,9 @@ from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, n
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, range_of, slope_of
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CENTRE = {"n": 14, "s": 128, "k": 2}
 SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {

@@ -9,10 +9,9 @@ function of Theorem 3: all of its weight is at degree n, so no lower degree does
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.hypercube import bits_to_signs, n_subsets
 from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Chart, Frame, figure, list_axis, styled
@@ -22,6 +21,9 @@ from sparsact_papers.common.real_data import absent, near_one, ratios
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of
 from sparsact_papers.results import Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FILE = "iwls2020/iwls2020.npz"
 # The first of each kind (the contest numbers ten of a kind in a row), parity, the first symmetric function, and the

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.bounds import sparse_complexity_bound
 from sparsact.constructions import random_network
@@ -24,6 +24,9 @@ from sparsact_papers.intervals import mean_of, median_of
 from sparsact_papers.paper_a.erm_claims import CLAIMS, FLOOR, NOISE, RANDOM
 from sparsact_papers.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIFORM, probabilities, samples_needed
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Cell = tuple[str, int, int, float, str]  # target, units, active units, noise, distribution
 CELLS: tuple[Cell, ...] = (

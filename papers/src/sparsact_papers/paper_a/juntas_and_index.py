@@ -8,11 +8,11 @@ that step recovers the function exactly, by rounding. By Hoeffding's inequality 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil, log
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.constructions import indexing, junta
 from sparsact.fourier import Spectrum
@@ -21,10 +21,13 @@ from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import Chart, Frame, figure, scale, styled
 from sparsact_papers.charts import curves, draw_curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
-from sparsact_papers.common.learners import drawn, share_of
+from sparsact_papers.common.learners import drawn
 from sparsact_papers.experiment import Experiment
-from sparsact_papers.intervals import range_of
+from sparsact_papers.intervals import Interval, range_of, share_of
 from sparsact_papers.results import Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEAST_SQUARES, AVERAGES = "least squares", "averages"
 SOLVERS = {LEAST_SQUARES: "auto", AVERAGES: "correlation"}
@@ -124,17 +127,22 @@ def judge_activated(rows: Rows) -> Verdict:
     return within(range_of(found.array("none_active")), most=0, what="share of points without an active unit")
 
 
+def share_true(exact: Sequence[bool]) -> Interval:
+    """Share of successes among repetitions, with its exact interval."""
+    return share_of(int(np.sum(exact)), len(exact))
+
+
 def judge_averages(rows: Rows) -> Verdict:
     """Share of exact recoveries by averages from the full number of samples."""
     found = needed(rows.where(learner=AVERAGES, share=1.0), "averages from the full number of samples")
-    return within(share_of(found.column("exact")), least=1 - FAILURE, what="recovered")
+    return within(share_true(found.column("exact")), least=1 - FAILURE, what="recovered")
 
 
 def judge_least_squares(rows: Rows) -> Verdict:
     """Share of exact recoveries by least squares from twice as many samples as monomials."""
     found = [row for row in rows.where(learner=LEAST_SQUARES) if row["m"] >= 2 * row["n_monomials"]]
     exact = [row["exact"] for row in needed(Rows(found), "least squares with m >= 2 N")]
-    return within(share_of(exact), least=1 - FAILURE, what="recovered")
+    return within(share_true(exact), least=1 - FAILURE, what="recovered")
 
 
 def frame(rows: Rows) -> Frame:
@@ -144,7 +152,7 @@ def frame(rows: Rows) -> Frame:
 
 
 def _of(rows: Rows, name: str, N: int) -> Frame:
-    one = curves(rows, series="learner", x="m", y="exact", y_name="recovered", interval=share_of)
+    one = curves(rows, series="learner", x="m", y="exact", y_name="recovered", interval=share_true)
     named: Frame = {"target": [name] * len(one["m"]), "N": [N] * len(one["m"])}
     return named | one
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.fourier import Spectrum
@@ -25,6 +25,9 @@ from sparsact_papers.common.real_data import AMPLE, absent, near_one, ratios
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FILES = {
     "GFP brightness": "landscapes/poelwijk2019_eqfp611_2e13.csv.gz",

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.fourier import Spectrum
@@ -26,6 +25,9 @@ from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of
 from sparsact_papers.paper_a.low_degree_claims import ALIGNED, CLAIMS, CLEAN, GAUSSIAN, OBLIVIOUS
 from sparsact_papers.results import Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOISE = 0.25  # variance of the Gaussian noise, in variances of the target
 CORRUPTED, SHIFT = 0.1, 1.0  # share of labels that are moved, and by how many standard deviations of the target

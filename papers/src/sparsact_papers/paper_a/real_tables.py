@@ -11,10 +11,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.hypercube import bits_to_signs
@@ -25,6 +24,9 @@ from sparsact_papers.common.real_data import absent
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of
 from sparsact_papers.results import Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLES = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 LOW_DEGREE, DENSE, FOREST = "low degree", "dense network", "forest"

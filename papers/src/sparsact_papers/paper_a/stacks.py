@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
@@ -22,6 +21,9 @@ from sparsact_papers.common.sparse_stacks import random_stack
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of, range_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEPTHS = (1, 2, 3)
 SIZES = {

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.constructions import parity
 from sparsact.hardness import statistical_queries_needed
@@ -38,6 +37,9 @@ from sparsact_papers.paper_a.statistical_queries_claims import (
     NETWORK,
 )
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOISE = 0.1
 SHARED = 9  # parities that one hypothesis can be right about, within error 1/3

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.bounds import sufficient_degree, uniform_degree
 from sparsact.network import SparselyActivatedNetwork
@@ -18,6 +17,9 @@ from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, n
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
 INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
@@ -24,6 +24,9 @@ from sparsact_papers.common.learners import drawn, squared_error
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of
 from sparsact_papers.results import Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SIZES = {Scale.SMOKE: (6, 2), Scale.QUICK: (8, 4), Scale.FULL: (10, 6)}  # n and s
 SAMPLES = {

@@ -8,10 +8,9 @@ its probabilities. Theorem 17, on any distribution, is tested on points not seen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
@@ -22,6 +21,9 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, only_if, withi
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNIFORM, BIASED, CORRELATED, SUBSET = "uniform", "biased signs", "correlated signs", "an eighth of the cube"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, SUBSET)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.hypercube import points
 from sparsact.reports.figure import Chart, Frame
@@ -19,6 +19,9 @@ from sparsact_papers.common.networks import network_of, spectrum_of
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of, slope_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CENTRE = {"n": 14, "s": 64, "k": 2}
 SMALL = {"n": 8, "s": 16, "k": 2}

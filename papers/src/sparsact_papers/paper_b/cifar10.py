@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
 from sparsact_papers.charts import MARKERS, curves, draw_curves, joined, plot_curves
@@ -33,6 +32,9 @@ from sparsact_papers.paper_b.cifar10_claims import (
     judge_total_width,
 )
 from sparsact_papers.results import Parameter, Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FIGURE = (*TABLE, (DENSE, 1024))
 SIZES: dict[Scale, dict[str, Parameter]] = {

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curves, joined, plot_curves
@@ -26,6 +24,9 @@ from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 AMBIENT = 8
 SMALL = 3  # dimensions up to which (10) is looked for

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curves, joined, plot_curves
@@ -15,6 +14,9 @@ from sparsact_papers.paper_b.frozen_claims import CLAIMS, PRINTED
 from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
 from sparsact_papers.paper_b.frozen_solved_claims import BARS
 from sparsact_papers.results import Parameter, Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Parameters = dict[str, Parameter]
 

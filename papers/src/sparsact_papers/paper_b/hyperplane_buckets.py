@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.learners.dsm.training import RMSProp
@@ -24,6 +23,9 @@ from sparsact_papers.data import random_hypercube, random_polynomial
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, TARGETS, hashed
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on

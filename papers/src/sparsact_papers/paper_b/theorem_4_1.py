@@ -11,10 +11,9 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.reports.figure import Chart, Frame
@@ -24,6 +23,9 @@ from sparsact_papers.common.rates import HALF, RATE_REFUTED, RATE_RULE, error_cu
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, range_of, slope_of
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 

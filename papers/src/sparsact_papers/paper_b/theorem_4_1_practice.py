@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
@@ -23,6 +22,9 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.results import Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import ceil, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sparsact.bounds import manifold_table_size, manifold_table_size_proof
@@ -23,6 +22,9 @@ from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of
 from sparsact_papers.paper_b.theorem_c_1_claims import AMBIENTS, CLAIMS, DIMENSIONS, FEW
 from sparsact_papers.results import Row, Rows, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 

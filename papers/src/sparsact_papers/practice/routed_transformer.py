@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, list_axis, rows, styled
 from sparsact_papers.charts import curves, plot_curves
@@ -18,6 +17,7 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import Parameter, Rows, Scale
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from torch import nn
 
     from sparsact.layers import Flops

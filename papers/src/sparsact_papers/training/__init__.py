@@ -10,11 +10,9 @@
 ([0, 3], 32)
 """
 
-from sparsact_papers.training.evaluate import Evaluation, evaluation
-from sparsact_papers.training.progress import training_progress
 from sparsact_papers.training.recipe import Recipe
-from sparsact_papers.training.text import CharacterText
-from sparsact_papers.training.train import train
+from sparsact_papers.training.text import CharacterText, Evaluation, evaluation
+from sparsact_papers.training.train import train, training_progress
 from sparsact_papers.training.transformer import FeedForward, Transformer, generate
 
 __all__ = [

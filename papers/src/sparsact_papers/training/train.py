@@ -1,9 +1,10 @@
-"""Train a model on characters, and tell how sparse its activations become."""
+"""Train a model on characters, with progress, and report how sparse its activations become."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,38 @@ from torch import nn
 from sparsact.inference.block import Block
 from sparsact.inference.training import Inducement
 from sparsact_papers.training import checkpoint as checkpoints
-from sparsact_papers.training.evaluate import Evaluation, cross_entropy, evaluation
 from sparsact_papers.training.recipe import Recipe
-from sparsact_papers.training.text import CharacterText
+from sparsact_papers.training.text import CharacterText, Evaluation, cross_entropy, evaluation
+
+
+@contextmanager
+def training_progress(steps: int, what: str = "training") -> Iterator[Callable[[int], None]]:
+    """A bar of so many steps; the value is told of steps that were done, as ``progress`` of :func:`train`.
+
+    Parameters
+    ----------
+    steps : int
+        Steps of the whole bar.
+    what : str
+        Its label.
+
+    Yields
+    ------
+    done : callable
+        Takes the number of steps that were done.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
+        bar = bars.add_task(what, total=steps)
+        yield lambda done: bars.advance(bar, done)
 
 
 def train(

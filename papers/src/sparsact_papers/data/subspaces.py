@@ -1,4 +1,4 @@
-"""Linear subspaces within the cube, the inputs of Theorems 4.1 and 4.2."""
+"""Random orthonormal frames, and random subspaces that they span."""
 
 from __future__ import annotations
 
@@ -11,10 +11,39 @@ from scipy.linalg import qr
 from scipy.optimize import linprog
 
 from sparsact.validation.arrays import checked_columns, checked_frame
-from sparsact.validation.parameters import checked_generator
-from sparsact_papers.data.domains.domain import Domain, in_cube
-from sparsact_papers.data.domains.hit_and_run import hit_and_run
-from sparsact_papers.data.frames import checked_dimensions, random_frame
+from sparsact.validation.parameters import checked_generator, checked_size
+from sparsact_papers.data.domains import Domain, hit_and_run, in_cube
+
+
+def random_frame(ambient: int, dimension: int, *, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Orthonormal columns, uniform over all such frames (Haar measure): shape (ambient, dimension).
+
+    Q of the QR decomposition of a normal matrix, with the signs that make R's diagonal positive.
+
+    Raises
+    ------
+    ValueError
+        Unless ``1 <= dimension <= ambient``.
+
+    Examples
+    --------
+    >>> frame = random_frame(5, 2, rng=np.random.default_rng(0))
+    >>> np.allclose(frame.T @ frame, np.eye(2))
+    True
+    """
+    ambient, dimension = checked_dimensions(ambient, dimension)
+    Q, R = np.linalg.qr(checked_generator(rng).normal(size=(ambient, dimension)))
+    return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
+
+
+def checked_dimensions(ambient: int, dimension: int) -> tuple[int, int]:
+    """Both as integers with ``1 <= dimension <= ambient``."""
+    dimension = checked_size(dimension, "the dimension")
+    ambient = checked_size(ambient, "the ambient dimension")
+    if dimension > ambient:
+        raise ValueError(f"{dimension} dimensions do not fit into an ambient dimension of {ambient}; raise the latter.")
+    return ambient, dimension
+
 
 LEAST_ACCEPTANCE = 0.002  # rejection is about as fast as the walk at 0.005; being exact is worth a factor
 PILOT = 1 << 14

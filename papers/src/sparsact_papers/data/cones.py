@@ -12,9 +12,8 @@ from scipy.spatial.distance import cdist
 
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_generator, checked_positive
-from sparsact_papers.data.domains.subspace import Subspace
-from sparsact_papers.data.targets.composition import Composed
-from sparsact_papers.data.targets.target import Target, row_blocks
+from sparsact_papers.data.subspaces import Subspace
+from sparsact_papers.data.targets import Composed, Target, row_blocks
 
 MOST_CUBES = 10**7
 

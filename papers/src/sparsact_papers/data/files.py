@@ -1,4 +1,4 @@
-"""Three real tables for regression, with ten test folds each."""
+"""Tables of numbers and texts that lie in the data folder."""
 
 from __future__ import annotations
 
@@ -70,3 +70,45 @@ def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
 def _numbers(path: Path) -> NDArray[np.float64]:
     table = pyarrow.csv.read_csv(path, read_options=pyarrow.csv.ReadOptions(autogenerate_column_names=True))
     return np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
+
+
+TINYSHAKESPEARE = "text/tinyshakespeare.txt"
+
+
+@dataclass(frozen=True)
+class WrittenText:
+    """A text, and where it comes from."""
+
+    text: str
+    source: str
+    licence: str
+
+
+def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
+    """A million characters of Shakespeare's plays, of 65 kinds.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Folder that holds ``text/tinyshakespeare.txt``; default :func:`~sparsact.datasets.data_folder`.
+
+    Returns
+    -------
+    text : WrittenText
+        The characters, and where they come from.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is not there.
+    ValueError
+        If it holds nothing, or no UTF-8 text.
+    """
+    path = data_file(TINYSHAKESPEARE, folder)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}); fetch it anew.") from error
+    if not text:
+        raise ValueError(f"{path} is empty; fetch it anew.")
+    return WrittenText(text, "Karpathy, char-rnn (2015): tinyshakespeare", "public domain")

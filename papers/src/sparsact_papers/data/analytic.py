@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact.validation.arrays import checked_reals
 from sparsact.validation.parameters import checked_generator, checked_positive, checked_size
-from sparsact_papers.data.targets.separable import separable_sum
-from sparsact_papers.data.targets.target import Target
+from sparsact_papers.data.targets import Target, separable_sum
 
 MOST_TERMS = 1 << 22
 MOST_GRID_POINTS = 1 << 21

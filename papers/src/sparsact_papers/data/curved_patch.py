@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_positive, checked_size
-from sparsact_papers.data.domains.manifold import Manifold, uniform_parameters
+from sparsact_papers.data.manifolds import Manifold, uniform_parameters
 
 
 @dataclass(frozen=True, eq=False)
