@@ -50,6 +50,8 @@ class RealStatistic:
         self.target_squares = np.zeros(n_targets)
         self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
         self._read_over = 0  # place of the unit that a view gives targets in
+        self._n_summed = 0  # rows ever added or taken away
+        self._largest = np.zeros(2)  # the `_sizes` of the sums that rows were taken from: their rounding remains
 
     @property
     def nbytes(self) -> int:
@@ -112,7 +114,7 @@ class RealStatistic:
 
     def _block(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> RealStatistic:
         block = RealStatistic(self.family, self.n_targets)
-        block.n_rows, block.weight = len(y), float(weights.sum())
+        block.n_rows, block._n_summed, block.weight = len(y), len(y), float(weights.sum())
         features = monomials(X, self.family)
         check_products(features, self.family)
         block.exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
@@ -139,6 +141,8 @@ class RealStatistic:
         gram += self.gram  # a new array: a fork shares the old one
         rhs = mine.rhs + sign * theirs.rhs + between * np.outer(features, targets)
         squares = mine.target_squares + sign * theirs.target_squares + between * targets**2
+        largest = np.maximum(*((one._largest if sign > 0 else one._sizes()) for one in (self, other)))
+        self._largest, self._n_summed = largest, self._n_summed + other._n_summed
         self.feature_mean, self.target_mean = self.feature_mean + share * features, mine.target_mean + share * targets
         self.gram, self.rhs, self.target_squares, self.exponents = gram, rhs, squares, exponents
         self.weight, self.n_rows = weight, self.n_rows + sign * other.n_rows
@@ -155,18 +159,24 @@ class RealStatistic:
             squares = its.target_squares + self.weight * its.target_mean**2
             feature_mean, target_mean = np.zeros(len(self.family)), np.zeros(self.n_targets)
         return NormalEquations(
-            gram, rhs, feature_mean, target_mean, squares, self.weight, self.n_rows, noise=self._noise(gram)
+            gram, rhs, feature_mean, target_mean, squares, self.weight, self.n_rows, noise=self._noise(fit_intercept)
         )
 
-    def _noise(self, gram: NDArray[np.float64]) -> float:
+    def _noise(self, fit_intercept: bool) -> float:
         """What rounding may have done to eigenvalues of the Gram matrix: a generous multiple of what is expected.
 
         Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features less their mean by ``eps`` of
-        the mean.
+        the mean. Rows that are taken away leave what rounding did to the sums that they were part of.
         """
-        own = (len(self.family) + self.n_rows**0.5) * float(gram.trace())
-        of_means = self.weight * float(self.feature_mean @ self.feature_mean)
+        trace, of_means = self._sizes().tolist()
+        own = (len(self.family) + max(self.n_rows, self._n_summed) ** 0.5) * (trace + (not fit_intercept) * of_means)
         return float(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + self.weight * _EPS**2 * of_means)
+
+    def _sizes(self) -> NDArray[np.float64]:
+        """Trace of the Gram matrix, and squared length of the mean times the weight: the largest there ever were."""
+        return np.maximum(
+            self._largest, (self.gram.trace(), self.weight * float(self.feature_mean @ self.feature_mean))
+        )
 
 
 class _Targets(NamedTuple):
