@@ -7,11 +7,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import ExactSum
 
 MAX_N = 26
 _ROWS_AT_ONCE = 256

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
 from sparsact.learners.low_degree.moments import Moments
@@ -24,6 +23,7 @@ from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
 from sparsact.learners.points import kernel_dtype
+from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight

@@ -8,14 +8,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.low_degree.symmetric_differences import Differences
-from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import ExactSum
+from sparsact.statistics.totals import Totals
 
 _ROWS_AT_ONCE = 1 << 16
 

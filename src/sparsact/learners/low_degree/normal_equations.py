@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, norm
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.identification import RowSpace
 from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.statistics.exact_sum import ExactSum
 
 _ROWS_AT_ONCE = 64
 _FEW_DIGITS = 1e-6

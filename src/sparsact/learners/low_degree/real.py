@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.totals import MOST_PLACE, check_alike
+from sparsact.statistics.exact_sum import LIMB_BITS
+from sparsact.statistics.totals import MOST_PLACE, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
 _EPS = float(np.finfo(float).eps)

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_words
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.statistic import Reading, Statistic, row_sums
 from sparsact.learners.low_degree.symmetric_differences import Differences
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import ExactSum
 
 _MOST_APPENDED = 4096  # batches, since each fork copies their list
 

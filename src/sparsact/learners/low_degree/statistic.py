@@ -18,10 +18,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import ExactSum
+from sparsact.statistics.totals import Totals
 
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import WORD, n_words
-from sparsact.learners.exact_sum import LIMB_BITS, MOST_DIGIT, MOST_PLACES, ExactSum
 from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
@@ -28,6 +27,7 @@ from sparsact.saving.schema import (
     check_array,
     read_arrays,
 )
+from sparsact.statistics.exact_sum import LIMB_BITS, MOST_DIGIT, MOST_PLACES, ExactSum
 
 MAX_EXPONENT = LIMB_BITS * MOST_PLACES
 _BATCH = {
