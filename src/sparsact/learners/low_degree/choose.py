@@ -66,7 +66,7 @@ def _scores(
             family = training.family.leading(wanted.family(training.family.n))
             squared[i] = _by_equations(*written, family, alphas)
             continue
-        size = wanted.size(training.n, training.totals.n_rows, training.n_targets)
+        size = wanted.size(training.n, training.n_rows, training.n_targets)
         route = plan(size, request.solver, request.max_memory, rows_kept=not isinstance(training, Moments))
         family = wanted.family(training.n)
         if route.solver != "kernel" and not route.iterative:
@@ -80,7 +80,7 @@ def _scores(
         for j, alpha in enumerate(alphas):
             penalty = Penalty("ridge", alpha, fit_intercept)
             polynomial = solve(training, family, route, penalty, n_threads=request.n_threads).polynomial
-            squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / _weight(held_out)
+            squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / held_out.weight
     return squared, _variance(held_out)
 
 
@@ -97,14 +97,10 @@ def _by_equations(
     return np.stack(errors)
 
 
-def _weight(statistic: Any) -> float:
-    return float(statistic.weight if isinstance(statistic, RealStatistic) else statistic.totals.total_weight())
-
-
 def _variance(statistic: Any) -> NDArray[np.float64]:
     if isinstance(statistic, RealStatistic):
         return np.asarray(statistic.normal_equations(fit_intercept=True).target_squares / statistic.weight)
-    totals, weight = statistic.totals, statistic.totals.total_weight()
+    totals, weight = statistic.totals, statistic.weight
     return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)
 
 

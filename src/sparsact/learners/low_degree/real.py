@@ -11,14 +11,24 @@ from numpy.typing import NDArray
 from sparsact.hypercube import sizes
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.saving.schema import ArrayField, Arrays, State, as_n_rows, as_nonnegative, read_arrays
 from sparsact.statistics.centred import CentredSums
-from sparsact.statistics.exact_sum import LIMB_BITS
+from sparsact.statistics.exact_sum import LIMB_BITS, MOST_PLACES
 from sparsact.statistics.totals import MOST_PLACE, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
 _EPS = float(np.finfo(float).eps)
 NO_TARGET = -(1 << 20)
 MOST_PRODUCT = 1e100
+_MAX_EXPONENT = LIMB_BITS * MOST_PLACES
+_SUMS = {
+    "feature_mean": ArrayField("D"),
+    "target_mean": ArrayField("T"),
+    "gram": ArrayField("D D"),
+    "rhs": ArrayField("D T"),
+    "target_squares": ArrayField("T"),
+    "exponents": ArrayField("T", np.int64),
+}
 
 
 class RealStatistic(CentredSums):
@@ -32,6 +42,8 @@ class RealStatistic(CentredSums):
         Of the largest number among the targets seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
         is kept over ``2**(32 * place())``, so that squares neither overflow nor vanish.
     """
+
+    kind = "real"
 
     def __init__(self, family: Family, n_targets: int) -> None:
         super().__init__(len(family), n_targets)
@@ -80,6 +92,23 @@ class RealStatistic(CentredSums):
     def fork(self) -> RealStatistic:
         """A copy that shares arrays with this one; changes make new arrays."""
         return copy(self)
+
+    def state(self, name: str, arrays: Arrays) -> State:
+        """The statistic as state; its arrays are put among the others, under its name."""
+        arrays |= {f"{name}.{part}": getattr(self, part) for part in _SUMS}
+        arrays[f"{name}.masks"] = self.family.masks
+        return {"kind": self.kind, "weight": self.weight, "n_rows": self.n_rows}
+
+    @classmethod
+    def from_state(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> RealStatistic:
+        """The statistic that :meth:`state` wrote."""
+        real = cls(Family.of_masks(n, arrays, f"{name}.masks"), n_targets)
+        vars(real).update(read_arrays(_SUMS, arrays, f"{name}.", D=len(real.family), T=n_targets))
+        outside = (real.exponents > _MAX_EXPONENT) | (real.exponents < -_MAX_EXPONENT)
+        if (outside & (real.exponents != NO_TARGET)).any():
+            raise ValueError("targets beyond any double")
+        real.weight, real.n_rows = as_nonnegative(state["weight"], "weight"), as_n_rows(state["n_rows"], "n_rows")
+        return real
 
     def place(self) -> int:
         """Place on the grid of limbs of the unit of the targets: near the largest of them.
