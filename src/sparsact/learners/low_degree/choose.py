@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sparsact.bounds import UnexplainedVariance, unexplained_variance
 from sparsact.hypercube import bits_to_signs
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import NormalEquations, normal_equations
 from sparsact.learners.low_degree.plan import MAX_CELLS_N, plan
 from sparsact.learners.low_degree.real import RealStatistic
@@ -67,7 +66,7 @@ def _scores(
             squared[i] = _by_equations(*written, family, alphas)
             continue
         size = wanted.size(training.n, training.n_rows, training.n_targets)
-        route = plan(size, request.solver, request.max_memory, rows_kept=not isinstance(training, Moments))
+        route = plan(size, request.solver, request.max_memory, rows_kept=training.holds_points)
         family = wanted.family(training.n)
         if route.solver != "kernel" and not route.iterative:
             if written is None:
@@ -81,7 +80,7 @@ def _scores(
             penalty = Penalty("ridge", alpha, fit_intercept)
             polynomial = solve(training, family, route, penalty, n_threads=request.n_threads).polynomial
             squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / held_out.weight
-    return squared, _variance(held_out)
+    return squared, held_out.variances()
 
 
 def _by_equations(
@@ -95,13 +94,6 @@ def _by_equations(
         coef = train.factor(alpha).solve(train.rhs)
         errors.append(test.squared_error(coef, train.feature_mean, train.target_mean) / test.weight)
     return np.stack(errors)
-
-
-def _variance(statistic: Any) -> NDArray[np.float64]:
-    if isinstance(statistic, RealStatistic):
-        return np.asarray(statistic.normal_equations(fit_intercept=True).target_squares / statistic.weight)
-    totals, weight = statistic.totals, statistic.weight
-    return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)
 
 
 def summary(

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.real import RealStatistic
@@ -248,8 +247,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
                 n_rows = statistic.n_points  # distinct ones: the statistic is joined, as it is in a unit
             size = request.size(statistic.n, n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"
-            kept = not isinstance(statistic, Moments)
-            route = plan(size, request.solver, request.max_memory, written=written, rows_kept=kept)
+            route = plan(size, request.solver, request.max_memory, written=written, rows_kept=statistic.holds_points)
             family = request.family(statistic.n)
             if self.heredity is None:
                 return solve(statistic, family, route, penalty, n_threads=request.n_threads)

@@ -35,7 +35,7 @@ class Moments(Statistic):
         The moments, and the correlations of the targets.
     """
 
-    kind = "moments"
+    kind, holds_points = "moments", False
 
     def __init__(self, family: Family, n_targets: int, *, n_threads: int = 1) -> None:
         super().__init__(family.n, n_targets)

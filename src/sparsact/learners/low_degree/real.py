@@ -159,6 +159,10 @@ class RealStatistic(CentredSums):
             view.target_squares = np.ldexp(self.target_squares, 2 * shift)
         return view
 
+    def variances(self) -> NDArray[np.float64]:
+        """Weighted variance of each target, (T,)."""
+        return self._over(0).target_squares / self.weight
+
     def normal_equations(self, *, fit_intercept: bool) -> NormalEquations:
         """The equations of the family."""
         its, noise = self._over(0).about(mean=fit_intercept), self._noise(fit_intercept)

@@ -43,6 +43,7 @@ class Statistic(ABC):
     """
 
     kind: ClassVar[str]  # what files call the form
+    holds_points: ClassVar[bool] = True  # so that any function of them can be summed
     weights: ExactSum
     sums: ExactSum
 
@@ -105,6 +106,10 @@ class Statistic(ABC):
     def weight(self) -> float:
         """Total weight."""
         return self.totals.total_weight()
+
+    def variances(self) -> NDArray[np.float64]:
+        """Weighted variance of each target, (T,)."""
+        return np.asarray(self.totals.squares_about(self.totals.sums.to_float() / self.weight) / self.weight)
 
     def state(self, name: str, arrays: Arrays) -> State:
         """The statistic as state; its arrays are put among the others, under its name."""
