@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from sparsact.memory import peak_memory
-from sparsact_papers.experiments import provenance
-from sparsact_papers.experiments.lines import append_line
+from sparsact_papers import provenance
+from sparsact_papers.lines import append_line
 
 Result = TypeVar("Result")
 

@@ -67,6 +67,7 @@ def experiment(measure, numbers=range(5), *, version=1, **constant):
             {"number": number, "seed": 7, **constant} for number in numbers if scale is Scale.FULL or number < 3
         ],
         measure=measure,
+        charts=(),
         claims=(
             Claim(
                 "any",

@@ -15,7 +15,7 @@ from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
 from benchmarks.table import BEGIN, END, lines, newest, write_into
-from sparsact_papers.experiments.provenance import commit
+from sparsact_papers.provenance import commit
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "benchmarks.jsonl"

@@ -194,7 +194,7 @@ def test_certificates():
 
 
 def test_rows_of_results(tmp_path):
-    from sparsact_papers.experiments.store import Store
+    from sparsact_papers.results import Store
 
     lines = shutil.copy(FILES / "juntas-and-index.jsonl", tmp_path)
     store = Store(tmp_path)

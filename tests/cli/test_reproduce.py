@@ -4,9 +4,9 @@ from types import SimpleNamespace
 import pytest
 from commands import run
 
+from sparsact_papers.collect import remaining_seconds
 from sparsact_papers.command import _work
 from sparsact_papers.experiments import Scale, Store, experiments
-from sparsact_papers.task_progress import remaining_seconds
 
 LINE = ("--only", "one-dimension")
 

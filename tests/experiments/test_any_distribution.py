@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsact_papers.experiments.paper_a import any_distribution as experiment
+from sparsact_papers.paper_a import any_distribution as experiment
 
 M = 20_000  # means of signs are within 6 / sqrt(M) of their expectations: failure probability below 1e-6 for all
 

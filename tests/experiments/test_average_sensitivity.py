@@ -4,14 +4,13 @@ import pytest
 from sparsact.bounds import average_sensitivity_bound_paper
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
+from sparsact_papers.common.networks import network_of, worst_network
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.experiments.paper_a.average_sensitivity import (
+from sparsact_papers.paper_a.average_sensitivity import (
     EXPERIMENT,
     growth,
     measure,
 )
-from sparsact_papers.experiments.paper_a.spectral_networks import network_of
-from sparsact_papers.experiments.paper_a.worst_networks import worst_network
 
 
 def row(model, varied, sensitivity, seed=0, lemma_9=50.0, sharper=4.0, **sizes):

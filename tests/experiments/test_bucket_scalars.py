@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sparsact.learners.dsm.training import RMSProp
-from sparsact_papers.experiments import bucket_scalars
-from sparsact_papers.experiments.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
+from sparsact_papers.common import bucket_scalars
+from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 
 N_ROWS, N_BUCKETS, BATCH, EPOCHS = 53, 11, 8, 4  # buckets 9 and 10 stay empty; the last batch has 5 rows
 

@@ -6,9 +6,8 @@ from importlib import import_module
 
 import pytest
 
-from sparsact.reports.figure import n_rows, rows, to_svg
+from sparsact.reports.figure import Chart, n_rows, rows, to_svg
 from sparsact_papers.experiments import Outcome, Rows, Scale, measure
-from sparsact_papers.reports.chart import Chart
 
 MODULES = (
     "low_degree_curves",
@@ -21,7 +20,7 @@ MODULES = (
 
 
 def charts(module: str) -> tuple[Chart, ...]:
-    return tuple(import_module(f"sparsact_papers.reports.paper_a.{module}").CHARTS)
+    return tuple(import_module(f"sparsact_papers.paper_a.{module}").CHARTS)
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -32,7 +31,7 @@ def test_no_rows_no_numbers(module: str) -> None:
 
 @pytest.mark.parametrize("module", ["low_degree_curves", "juntas_and_index", "parity_defeats", "support_recovery"])
 def test_smoke_rows_are_judged_and_drawn(module: str) -> None:
-    experiment = import_module(f"sparsact_papers.experiments.paper_a.{module}").EXPERIMENT
+    experiment = import_module(f"sparsact_papers.paper_a.{module}").EXPERIMENT
     found = Rows(measure(experiment.measure, task) for task in experiment.tasks(Scale.SMOKE))
     outcomes = {claim.name: claim.verdict(found).outcome for claim in experiment.claims}
     assert len(outcomes) == len(experiment.claims)

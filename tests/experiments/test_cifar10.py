@@ -5,11 +5,10 @@ import pytest
 
 from sparsact_papers.data import Images
 from sparsact_papers.experiments import Rows, Scale
-from sparsact_papers.experiments.paper_b import cifar10
-from sparsact_papers.experiments.paper_b.cifar10 import EXPERIMENT, FIGURE
-from sparsact_papers.experiments.paper_b.cifar10_verdicts import HALF, TABLE, TIMES
-from sparsact_papers.experiments.rows import Row
-from sparsact_papers.reports.paper_b.cifar10 import CHARTS
+from sparsact_papers.paper_b import cifar10
+from sparsact_papers.paper_b.cifar10 import CHARTS, EXPERIMENT, FIGURE
+from sparsact_papers.paper_b.cifar10_claims import HALF, TABLE, TIMES
+from sparsact_papers.results import Row
 
 
 def rows(gains, *, n_seeds=3, cells=FIGURE, base=70.0, noise=0.05):

@@ -9,8 +9,8 @@ from sparsact.bounds.unexplained import krawtchouk
 from sparsact.datasets import iwls2020
 from sparsact.hypercube import bits_to_signs, characters, subset_masks, subsets_of
 from sparsact_papers.experiments import Rows, Scale
-from sparsact_papers.experiments.paper_a import circuits
-from sparsact_papers.reports.paper_a.circuits import CHARTS
+from sparsact_papers.paper_a import circuits
+from sparsact_papers.paper_a.circuits import CHARTS
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"

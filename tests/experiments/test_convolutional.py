@@ -3,7 +3,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sparsact_papers.experiments.convolutional import accuracy, network, trained  # noqa: E402
+from sparsact_papers.common.convolutional import accuracy, network, trained  # noqa: E402
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_training_learns_what_can_be_learned_in_either_precision(images):
 
 
 def test_accuracy_counts_the_images_past_the_last_whole_batch(images, monkeypatch):
-    monkeypatch.setattr("sparsact_papers.experiments.convolutional.AT_ONCE", 7)
+    monkeypatch.setattr("sparsact_papers.common.convolutional.AT_ONCE", 7)
     model = network(width=12, n_active=12, activation="relu", seed=0)
     with torch.no_grad():
         labels = model(torch.tensor(images[0]) / 255).argmax(dim=1).numpy()

@@ -8,7 +8,7 @@ import pytest
 from sparsact.fourier import Spectrum, average_sensitivity
 from sparsact.hypercube import points
 from sparsact_papers.experiments import Row
-from sparsact_papers.experiments.paper_a import correlated_activations as experiment
+from sparsact_papers.paper_a import correlated_activations as experiment
 
 TASK = {"kind": experiment.SAME, "rho": 0.0, "n": 5, "b": 1, "m": 60, "restarts": 0, "seed": 1}
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from sparsact_papers.common.hard_families import dense_error, largest_on_grid, needed_bits, needed_width, pair
 from sparsact_papers.data import diagonal_subspace, random_cones
 from sparsact_papers.data.targets.analytic import CosineSeries
-from sparsact_papers.experiments.hard_families import dense_error, largest_on_grid, needed_bits, needed_width, pair
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 3), (2, 2, 2)])

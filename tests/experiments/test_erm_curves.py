@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sparsact_papers.common import learners
+from sparsact_papers.common.learners import DENSE, LEARNERS, SPARSE
 from sparsact_papers.experiments import Row, Rows, Scale
-from sparsact_papers.experiments.paper_a import class_learners
-from sparsact_papers.experiments.paper_a import erm_curves as experiment
-from sparsact_papers.experiments.paper_a.class_learners import DENSE, LEARNERS, SPARSE
-from sparsact_papers.experiments.paper_a.erm_curves import NOISE, RANDOM, UNIFORM
+from sparsact_papers.paper_a import erm_curves as experiment
+from sparsact_papers.paper_a.erm_claims import FLOOR, growth
+from sparsact_papers.paper_a.erm_curves import NOISE, RANDOM, UNIFORM
 
 TASK: dict[str, Any] = {
     "target": RANDOM,
@@ -35,7 +36,7 @@ def made(share: float, **other: Any) -> Row:
 def test_the_sparse_learner_recovers_a_tiny_network() -> None:
     found = experiment.measure(**TASK)
     assert found["error"] < 1e-3 * found["variance"]
-    assert found["share"] == experiment.FLOOR
+    assert found["share"] == FLOOR
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -50,8 +51,8 @@ def test_the_gap_is_the_error_on_new_labels_less_that_on_those_seen(learner: str
 def test_the_dense_start_kept_fits_best() -> None:
     X = np.random.default_rng(0).choice([-1.0, 1.0], size=(40, 5))
     y = X[:, 0] * X[:, 1] + X[:, 2]
-    best = class_learners.fitted(DENSE, 3, 1, X, y, 7)
-    one = class_learners._dense(3, [7, 0], alpha=0.0).fit(X, y)
+    best = learners.fitted(DENSE, 3, 1, X, y, 7)
+    one = learners._dense(3, [7, 0], alpha=0.0).fit(X, y)
     assert np.mean((best.predict(X) - y) ** 2) <= np.mean((one.predict(X) - y) ** 2)
 
 
@@ -65,5 +66,5 @@ def test_learners_are_paired_in_every_task() -> None:
 
 
 def test_networks_never_learned_count_as_twice_the_most_samples() -> None:
-    curves, n_unknown = experiment.growth(Rows([made(0.01, s=2), made(0.5, s=4)]), SPARSE)
+    curves, n_unknown = growth(Rows([made(0.01, s=2), made(0.5, s=4)]), SPARSE)
     assert (curves, n_unknown) == ([([2.0, 4.0], [150.0, 300.0])], 1)

@@ -6,9 +6,9 @@ import time
 import pytest
 from reproduced import rows_of
 
-from sparsact.reports.figure import Display, n_rows
+from sparsact.reports.figure import n_rows
 from sparsact_papers.experiments import Findings, Outcome, Rows, Scale, Store, collect, experiments, measure
-from sparsact_papers.reports.reproduction import PAPERS, charts
+from sparsact_papers.page import PAPERS
 
 EXPERIMENTS = list(experiments().values())
 NAMES = [experiment.name for experiment in EXPERIMENTS]
@@ -65,15 +65,15 @@ def test_every_claim_is_judged(findings):
 
 
 def test_every_figure_is_drawn(findings):
-    assert charts(findings)
-    for chart in charts(findings):
+    assert findings.experiment.charts
+    for chart in findings.experiment.charts:
         frame = chart.frame(findings.rows)
         assert len({len(column) for column in frame.values()}) == 1
         for name, column in frame.items():
             strange = [v for v in column if v is None or (isinstance(v, float) and math.isnan(v))]
             assert not strange, f"{chart.name}: {name}"
         if n_rows(frame):
-            drawn = Display.of(chart, chart.name, chart.title, chart.caption, frame)
+            drawn = chart.drawn(frame)
             assert drawn.svg.startswith("<svg")
             assert "mathdefault" not in drawn.svg
 
@@ -98,5 +98,5 @@ def test_the_quick_run_takes_under_ten_minutes(tmp_path):
     for experiment in {experiment.name: experiment for experiment, _ in work}.values():
         found = Findings.of(experiment, store, Scale.QUICK)
         assert len(found.rows) == found.n_tasks
-        for chart in charts(found):
+        for chart in found.experiment.charts:
             chart.plot(chart.frame(found.rows))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sparsact_papers.experiments import Rows, Scale, measure
-from sparsact_papers.experiments.paper_b import frozen_models
-from sparsact_papers.experiments.paper_b.frozen_layers import EXPERIMENT
-from sparsact_papers.experiments.paper_b.frozen_models import drawn_target, layer_of
+from sparsact_papers.paper_b import frozen_models
+from sparsact_papers.paper_b.frozen_layers import EXPERIMENT
+from sparsact_papers.paper_b.frozen_models import drawn_target, layer_of
 
 SMALL = {"n_train": 300, "n_test": 200, "intercept": True}
 RMSPROP = {"optimiser": "rmsprop", "epochs": 3, "batch_size": 16, "learning_rate": 1e-3, "rho": 0.9, "epsilon": 1e-7}

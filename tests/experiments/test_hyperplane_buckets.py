@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsact_papers.experiments.paper_b.hyperplane_buckets import DIMENSION, cells, measure, patterns
+from sparsact_papers.paper_b.hyperplane_buckets import DIMENSION, cells, measure, patterns
 
 SIZES = {"n_train": 700, "n_test": 90, "seed": 4}
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from reproduced import made_up
 
-from sparsact_papers.experiments import Rows, Scale, characters
-from sparsact_papers.experiments.practice.induced_sparsity import EXPERIMENT
-from sparsact_papers.experiments.practice.induced_sparsity_claims import MODELS, PLAIN, STRONG, TOP_K, WEAK
-from sparsact_papers.reports.practice.induced_sparsity import CHARTS
+from sparsact_papers.common import characters
+from sparsact_papers.experiments import Rows, Scale
+from sparsact_papers.practice.induced_sparsity import CHARTS, EXPERIMENT, MODELS, PLAIN, STRONG, TOP_K, WEAK
 
 SIZES = {"n_layers": 2, "hidden": 100}
 DENSITIES = {PLAIN: 0.4, WEAK: 0.1, STRONG: 0.05, TOP_K: 0.0625}

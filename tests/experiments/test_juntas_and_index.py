@@ -8,7 +8,7 @@ import pytest
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact_papers.experiments import Row
-from sparsact_papers.experiments.paper_a import juntas_and_index as experiment
+from sparsact_papers.paper_a import juntas_and_index as experiment
 
 JUNTA = {"kind": "junta", "size": 3, "n": 7, "share": 1.0, "learner": experiment.AVERAGES, "seed": 1}
 INDEX = JUNTA | {"kind": "index", "size": 2, "n": 6}

@@ -7,8 +7,8 @@ from reproduced import made_up
 
 from sparsact.hypercube import bits_to_signs, characters, n_subsets, subset_masks, subsets_of
 from sparsact_papers.experiments import Rows, Scale
-from sparsact_papers.experiments.paper_a import landscapes
-from sparsact_papers.reports.paper_a.landscapes import CHARTS
+from sparsact_papers.paper_a import landscapes
+from sparsact_papers.paper_a.landscapes import CHARTS
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"

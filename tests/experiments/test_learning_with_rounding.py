@@ -3,7 +3,7 @@
 import pytest
 
 from sparsact_papers.experiments import Outcome, Row, Rows
-from sparsact_papers.experiments.paper_a import learning_with_rounding as experiment
+from sparsact_papers.paper_a import learning_with_rounding as experiment
 
 PRIME, SQUARE = {"p": 2, "q": 5}, {"p": 3, "q": 9}
 

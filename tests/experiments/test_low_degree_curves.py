@@ -7,9 +7,9 @@ import pytest
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import characters, points, subset_masks, subsets_of
+from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted
 from sparsact_papers.experiments import Row, Scale
-from sparsact_papers.experiments.paper_a import low_degree_curves as curves
-from sparsact_papers.experiments.paper_a.learning_targets import GATED, TARGETS, drawn, planted
+from sparsact_papers.paper_a import low_degree_curves as curves
 
 
 def task(**other: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsact.hypercube import points
-from sparsact_papers.experiments.paper_a.noise_sensitivity import (
+from sparsact_papers.paper_a.noise_sensitivity import (
     mean_square_change,
     measure,
 )

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sparsact_papers.experiments.bucket_scalars import bucket_lines
-from sparsact_papers.experiments.paper_b.one_dimension import measure
+from sparsact_papers.common.bucket_scalars import bucket_lines
+from sparsact_papers.paper_b.one_dimension import measure
 
 SIZES = {"n_train": 3000, "n_test": 500, "seed": 2}
 

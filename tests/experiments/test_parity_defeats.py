@@ -8,7 +8,7 @@ import pytest
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact_papers.experiments import Row
-from sparsact_papers.experiments.paper_a import parity_defeats as experiment
+from sparsact_papers.paper_a import parity_defeats as experiment
 
 TASK = {"kind": experiment.DENSE, "size": 3, "n": 5, "degree": 2, "seed": 1}
 

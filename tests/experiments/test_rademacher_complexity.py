@@ -7,14 +7,14 @@ from sparsact.hypercube import points
 from sparsact.rademacher import exact_complexity
 from sparsact.rademacher.exact import Units
 from sparsact_papers.experiments import Outcome, Row, Rows, Scale
-from sparsact_papers.experiments.paper_a.rademacher_complexity import EXPERIMENT, measure
-from sparsact_papers.experiments.paper_a.rademacher_verdicts import (
+from sparsact_papers.paper_a.rademacher_claims import (
     judge_conjecture,
     judge_dense,
     judge_orthogonal,
     ratio_of,
     shares,
 )
+from sparsact_papers.paper_a.rademacher_complexity import EXPERIMENT, measure
 
 SQUARE = {"sample": "cube", "n": 2, "s": 3, "k": 1, "bias": 0.7, "draws": 5, "seed": 3}
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reproduced import LINE, made_up
 
+from sparsact_papers.common.rates import SIDE, judge_rate, window
 from sparsact_papers.experiments import MissingRowsError, Outcome, Rows
-from sparsact_papers.experiments.rates import SIDE, judge_rate, window
 
 
 def curves(k, power, coarse=1.0):

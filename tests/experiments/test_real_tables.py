@@ -7,9 +7,8 @@ from scipy import stats
 
 from sparsact.datasets import config_performance
 from sparsact_papers.experiments import Rows, Scale
-from sparsact_papers.experiments.paper_a import real_tables
-from sparsact_papers.experiments.paper_a.real_tables import DENSE, LOW_DEGREE, MODELS, SPARSE
-from sparsact_papers.reports.paper_a.real_tables import CHARTS
+from sparsact_papers.paper_a import real_tables
+from sparsact_papers.paper_a.real_tables import CHARTS, DENSE, LOW_DEGREE, MODELS, SPARSE
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"

@@ -3,10 +3,12 @@
 import pytest
 from reproduced import made_up
 
-from sparsact_papers.experiments import Rows, Scale, characters
-from sparsact_papers.experiments.practice.routed_transformer import EXPERIMENT, feed_forward, flops
-from sparsact_papers.experiments.practice.routed_transformer_claims import (
+from sparsact_papers.common import characters
+from sparsact_papers.experiments import Rows, Scale
+from sparsact_papers.practice.routed_transformer import (
+    CHARTS,
     DENSE,
+    EXPERIMENT,
     LSH,
     LSH_4,
     MODELS,
@@ -14,8 +16,9 @@ from sparsact_papers.experiments.practice.routed_transformer_claims import (
     TABLES,
     TOP_K,
     TREE,
+    feed_forward,
+    flops,
 )
-from sparsact_papers.reports.practice.routed_transformer import CHARTS
 
 COSTS = {DENSE: 100, NARROW: 12, LSH: 13, LSH_4: 15, TREE: 14, TOP_K: 60}
 LOSSES = {DENSE: 2.0, NARROW: 2.2, LSH: 2.02, LSH_4: 2.01, TREE: 2.1, TOP_K: 2.0}

@@ -4,9 +4,9 @@ import pytest
 from sparsact.fourier import average_sensitivity
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact_papers.common.sparse_stacks import Stack, StackLayer, random_stack
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.experiments.paper_a.sparse_stacks import Stack, StackLayer, random_stack
-from sparsact_papers.experiments.paper_a.stacks import (
+from sparsact_papers.paper_a.stacks import (
     EXPERIMENT,
     change,
     measure,

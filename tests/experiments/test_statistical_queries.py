@@ -10,10 +10,10 @@ import pytest
 
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points
+from sparsact_papers.common import parities as learners
 from sparsact_papers.experiments import Row
-from sparsact_papers.experiments.paper_a import hidden_parities as learners
-from sparsact_papers.experiments.paper_a import statistical_queries as experiment
-from sparsact_papers.experiments.paper_a import statistical_queries_claims as claims
+from sparsact_papers.paper_a import statistical_queries as experiment
+from sparsact_papers.paper_a import statistical_queries_claims as claims
 
 RIGHT = {"queries": 900, "examples": 12, "error": 0.0, "bound": 60.0}
 

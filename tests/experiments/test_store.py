@@ -13,7 +13,7 @@ from disks import small_disk, small_files
 from measurements import experiment, square
 
 from sparsact_papers.experiments import Scale, Store, Task, measure
-from sparsact_papers.experiments.locks import locked
+from sparsact_papers.lines import locked
 
 ROWS = [measure(square, task) for task in experiment(square, range(5)).tasks(Scale.FULL)]
 
@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from measurements import experiment, square
 from sparsact_papers.experiments import Scale, Store, Task, measure
-from sparsact_papers.experiments.locks import locked
+from sparsact_papers.lines import locked
 store, first, count, cut = Store(sys.argv[1]), *map(int, sys.argv[2:])
 row = measure(square, experiment(square, range(1)).tasks(Scale.FULL)[0])
 path = Path(sys.argv[1]) / "square.jsonl"

@@ -1,8 +1,8 @@
 import numpy as np
 
 from sparsact.bounds import degree_for
-from sparsact_papers.experiments.paper_a.spectral_networks import network_of
-from sparsact_papers.experiments.paper_a.sufficient_degree import (
+from sparsact_papers.common.networks import network_of
+from sparsact_papers.paper_a.sufficient_degree import (
     SHARES,
     measure,
 )

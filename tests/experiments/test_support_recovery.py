@@ -11,7 +11,7 @@ from sparsact.constructions import random_network
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.experiments import Row
-from sparsact_papers.experiments.paper_a import support_recovery as experiment
+from sparsact_papers.paper_a import support_recovery as experiment
 
 TASK = {"n": 6, "s": 2, "noise": 0.0, "m": 150, "seed": 3}
 

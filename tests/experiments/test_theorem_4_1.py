@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from sparsact_papers.common.hard_families import dense_error
 from sparsact_papers.data import lower_envelope, random_subspace
-from sparsact_papers.experiments.hard_families import dense_error
-from sparsact_papers.experiments.paper_b.theorem_4_1 import WIDTHS, measure
+from sparsact_papers.paper_b.theorem_4_1 import WIDTHS, measure
 
 POINTS = {"k": 2, "ambient": 5, "centres": 3, "rows": 700, "n_test": 300, "seed": 1}
 SMALL = POINTS | {"n_directions": 8}

@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sparsact_papers.experiments.paper_b.theorem_4_1_practice import measure, misses, plug_in, rivals, unbiased
-from sparsact_papers.experiments.paper_b.theorem_4_1_practice_claims import MISSES, RIVALS
+from sparsact_papers.paper_b.theorem_4_1_practice import MISSES, RIVALS, measure, misses, plug_in, rivals, unbiased
 
 PLANE = {"k": 2, "ambient": 5, "n_directions": 6, "width": 0.5, "fewest": 16, "most": 256, "large": 4096, "seed": 1}
 SIZES = {"k": 3, "ambient": 7, "centres": 5, "rows": 400, "n_test": 90, "seed": 1}

@@ -8,7 +8,7 @@ import pytest
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.experiments.paper_a import uniform_and_general as experiment
+from sparsact_papers.paper_a import uniform_and_general as experiment
 
 TASK = {"distribution": experiment.UNIFORM, "learner": experiment.ERM, "n": 6, "s": 2, "m": 150, "seed": 3}
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from sparsact.hypercube import points
+from sparsact_papers.common.networks import network_of
 from sparsact_papers.experiments import Row, Rows
-from sparsact_papers.experiments.paper_a.spectral_networks import network_of
-from sparsact_papers.experiments.paper_a.units_and_sparsity import (
+from sparsact_papers.paper_a.units_and_sparsity import (
     EXPERIMENT,
     measure,
     power,

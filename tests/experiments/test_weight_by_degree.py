@@ -3,8 +3,8 @@ import pytest
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact_papers.experiments.paper_a.spectral_networks import network_of, pairs, parity_of_all, spectrum_of
-from sparsact_papers.experiments.paper_a.weight_by_degree import (
+from sparsact_papers.common.networks import network_of, pairs, parity_of_all, spectrum_of
+from sparsact_papers.paper_a.weight_by_degree import (
     measure,
 )
 

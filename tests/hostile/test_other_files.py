@@ -10,8 +10,7 @@ import pytest
 from sparsact.cli.model_files import batches_in
 from sparsact.saving import modelfile
 from sparsact_papers.experiments import Row
-from sparsact_papers.experiments.store import Store
-from sparsact_papers.experiments.task import Task
+from sparsact_papers.results import Store, Task
 
 TASK = Task("e", 1, {"seed": 0})
 ROW = Row(TASK.name, "e", 1, {"seed": 0}, {"error": 1.0}, 0.5, "", {}, {}, "").as_dict()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from reproduced import PAGE_PARTS
 
-from sparsact_papers.reports.reproduction import write
+from sparsact_papers.page import write
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

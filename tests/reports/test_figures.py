@@ -3,41 +3,32 @@ from summaries import classes, summary, tables
 
 from sparsact.reports import Spread
 from sparsact.reports.figure import n_rows
-from sparsact.reports.figures import (
-    bucket_load,
-    columns,
-    confusion,
-    coverage,
-    degrees,
-    influences,
-    interactions,
-    layouts,
-    residuals,
-    scores,
-    weights,
-)
+from sparsact.reports.fit_figures import CONFUSION, ERROR, RESIDUALS, SCORES
+from sparsact.reports.lsh_figures import COLUMNS, COVERAGE, LAYOUTS, LOAD
+from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
 
-FRAMES = [
-    (scores, lambda: scores.frame({"chosen": Spread((0.8, 0.9)), "linear": Spread((0.1, 0.2))})),
-    (degrees, lambda: degrees.frame(summary().candidates)),
-    (weights, lambda: weights.frame(summary().targets[0])),
-    (interactions, lambda: interactions.frame(summary().targets[0])),
-    (influences, lambda: influences.frame(summary().targets[0])),
-    (residuals, lambda: residuals.frame(summary().targets[0])),
-    (confusion, lambda: confusion.frame(classes().confusion)),
-    (bucket_load, lambda: bucket_load.frame(tables())),
-    (layouts, lambda: layouts.frame(tables())),
-    (coverage, lambda: coverage.frame(tables())),
-    (columns, lambda: columns.frame(tables())),
+CHARTS = [
+    (SCORES, lambda: {"chosen": Spread((0.8, 0.9)), "linear": Spread((0.1, 0.2))}),
+    (ERROR, lambda: summary().candidates),
+    (WEIGHTS, lambda: summary().targets[0]),
+    (GAINS, summary),
+    (INTERACTIONS, lambda: summary().targets[0]),
+    (INFLUENCES, lambda: summary().targets[0]),
+    (RESIDUALS, lambda: summary().targets[0]),
+    (CONFUSION, lambda: classes().confusion),
+    (LOAD, tables),
+    (LAYOUTS, tables),
+    (COVERAGE, tables),
+    (COLUMNS, tables),
 ]
 
 
-@pytest.mark.parametrize(("figure", "frame"), FRAMES, ids=lambda part: getattr(part, "__name__", ""))
-def test_every_figure_labels_its_axes(figure, frame):
-    numbers = frame()
+@pytest.mark.parametrize(("chart", "source"), CHARTS, ids=lambda part: getattr(part, "name", ""))
+def test_every_figure_labels_its_axes(chart, source):
+    numbers = chart.frame(source())
     assert len({len(values) for values in numbers.values()}) == 1
     assert n_rows(numbers) > 0
-    for axes in figure.plot(numbers).axes:
+    for axes in chart.plot(numbers).axes:
         lists_names = any(label.get_text().isidentifier() for label in axes.get_yticklabels())
         colour_bar = axes.get_label() == "<colorbar>"
         shares_axis = axes.get_xlabel() == "" and len(axes.get_shared_x_axes().get_siblings(axes)) > 1
@@ -48,26 +39,26 @@ def test_every_figure_labels_its_axes(figure, frame):
 
 def test_interactions_go_from_the_largest_down_and_weights_add_up():
     target = summary().targets[0]
-    sizes = [abs(c) for c in interactions.frame(target)["coefficient"]]
+    sizes = [abs(c) for c in INTERACTIONS.frame(target)["coefficient"]]
     assert sizes == sorted(sizes, reverse=True)
-    columns = weights.frame(target)
+    columns = WEIGHTS.frame(target)
     assert columns["cumulative share"][-1] == pytest.approx(sum(columns["weight"]) / target.variance)
 
 
 def test_each_degree_has_one_best_penalty():
-    columns = degrees.frame(summary().candidates)
+    columns = ERROR.frame(summary().candidates)
     best = [degree for degree, is_best in zip(columns["degree"], columns["best"], strict=True) if is_best]
     assert best == [1, 2, 3]
 
 
 def test_confusion_of_shares():
-    columns = confusion.frame(classes().confusion)
+    columns = CONFUSION.frame(classes().confusion)
     assert columns["predicted dog"] == [3, 61, 5]
     assert columns["share right"][0] == pytest.approx(50 / 54)
 
 
 def test_bucket_load_counts_every_bucket_and_row_in_classes_that_double():
-    frame = bucket_load.frame(tables())
+    frame = LOAD.frame(tables())
     assert frame["rows from"] == [1, 2, 4, 8, 16, 32, 64]
     assert frame["buckets"] == [400, 0, 800, 0, 0, 200, 40]
     assert sum(frame["share of rows"]) == pytest.approx(1)
@@ -80,15 +71,15 @@ def test_half_of_the_rows_lie_in_buckets_of_no_more_than_the_median_load():
 
 
 def test_each_layout_is_drawn_with_its_best_penalty_and_one_is_chosen():
-    frame = layouts.frame(tables())
+    frame = LAYOUTS.frame(tables())
     assert frame["ridge penalty"] == [0.01] * 4
     assert frame["chosen"].count(True) == 1
-    lines = {line.get_label() for line in layouts.plot(frame).axes[0].lines}
+    lines = {line.get_label() for line in LAYOUTS.plot(frame).axes[0].lines}
     assert {"gradients, 8,192 rows", "gradients, 4,096 rows", "principal, 4,096 rows", "chosen"} <= lines
 
 
 def test_scores_draw_any_number_of_models():
     for n in (1, 2, 5):
-        frame = scores.frame({f"model {i}": Spread((0.1 * i, 0.2)) for i in range(n)})
+        frame = SCORES.frame({f"model {i}": Spread((0.1 * i, 0.2)) for i in range(n)})
         assert frame["model"][-1] == "mean"
-        scores.plot(frame)
+        SCORES.plot(frame)

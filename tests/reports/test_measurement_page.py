@@ -9,8 +9,10 @@ from torch import nn
 
 import sparsact as sa
 from sparsact.inference.block import Activation, Block
-from sparsact.reports.figures import density_by_layer, density_over_rows, speedup_bounds, union_density, unit_frequency
-from sparsact.reports.measurement_page import FIGURES, figures, render, write
+from sparsact.reports.measurement_figures import CHARTS, measurement_figures
+from sparsact.reports.page import measurement_page
+
+FRAMES = {chart.name: chart.frame for chart in CHARTS}
 
 
 def measured(n_layers=3, n_rows=70):
@@ -26,7 +28,7 @@ def measured(n_layers=3, n_rows=70):
 
 
 def page_of(measurement, name="a <b>model</b>"):
-    return render(measurement, name, (("sparsact", "0"),), "sparsact measure m:f --inputs x.npy")
+    return measurement_page(measurement, name, (("sparsact", "0"),), "sparsact measure m:f --inputs x.npy")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_the_page_stands_alone_and_escapes_names(page):
     assert not re.search(r'(?:src|href)="(?!data:|#)', page)
     assert "a &lt;b&gt;model&lt;/b&gt;" in page
     assert "<b>model" not in page
-    assert page.count("<figure") == len(FIGURES)
+    assert page.count("<figure") == len(CHARTS)
 
 
 def test_the_page_tells_what_was_measured(page):
@@ -54,17 +56,17 @@ def test_the_page_tells_what_was_measured(page):
 def test_frames_hold_the_numbers_of_the_layers():
     measurement = measured()
     first, _, dead = measurement.blocks
-    by_layer = density_by_layer.frame(measurement)
+    by_layer = FRAMES["density-by-layer"](measurement)
     assert by_layer["mean density"] == [block.density for block in measurement.blocks]
-    over = density_over_rows.frame(measurement)
+    over = FRAMES["density-over-rows"](measurement)
     ends = [share for name, share in zip(over["layer"], over["share of rows"], strict=True) if name == first.name]
     assert ends[-1] == 1
-    ranked = unit_frequency.frame(measurement)
+    ranked = FRAMES["unit-frequency"](measurement)
     alive = [block for block in measurement.blocks if block is not dead]
     assert len(ranked["layer"]) == sum(block.n_units - block.n_dead for block in alive) + 1
     assert ranked["share of rows"][-1] is None
-    assert union_density.frame(measurement)["consecutive rows"] == (1, 4, 16, 64) * 3
-    bounds = speedup_bounds.frame(measurement)
+    assert FRAMES["union-density"](measurement)["consecutive rows"] == (1, 4, 16, 64) * 3
+    bounds = FRAMES["speedup-bounds"](measurement)
     assert bounds["exact"] == [
         None,
         *(b.roofline().speedup("exact") for b in measurement.blocks[1:]),
@@ -73,25 +75,24 @@ def test_frames_hold_the_numbers_of_the_layers():
     assert bounds["layer"][-1] == "whole model"
 
 
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.__name__.rpartition(".")[2])
-def test_every_figure_labels_its_axes(figure):
-    for axes in figure.plot(figure.frame(measured())).axes:
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+def test_every_figure_labels_its_axes(chart):
+    for axes in chart.plot(chart.frame(measured())).axes:
         assert axes.get_xlabel()
         assert axes.get_ylabel() or axes.get_yticklabels()[0].get_text() == "0"  # a list of layers
 
 
 def test_many_layers_are_drawn_in_part_and_the_page_says_so():
-    drawn = {figure.name: figure for figure in figures(measured(n_layers=8, n_rows=5))}
+    drawn = {figure.name: figure for figure in measurement_figures(measured(n_layers=8, n_rows=5))}
     assert len(set(drawn["union-density"].frame["layer"])) == 6
     assert drawn["union-density"].caption.endswith("6 of 8 layers.")
     assert len(drawn["density-by-layer"].frame["layer"]) == 8
     assert "layers." not in drawn["density-by-layer"].caption
 
 
-def test_one_dead_layer_and_one_row_make_a_page(tmp_path):
+def test_one_dead_layer_and_one_row_make_a_page():
     model, block = passing(4)
-    write(sa.measure(model, -torch.ones(1, 4), [block]), "dead", (), "sparsact measure", tmp_path / "page.html")
-    assert "(the model)" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "(the model)" in page_of(sa.measure(model, -torch.ones(1, 4), [block]))
 
 
 def test_the_page_is_the_same_every_time(page):

@@ -7,7 +7,7 @@ from reproduced import HOSTILE, MEASURED, PAGE_PARTS
 
 from sparsact.reports.figure import rows
 from sparsact_papers.experiments import Outcome
-from sparsact_papers.reports.reproduction import charts, render, write
+from sparsact_papers.page import render, write
 
 COMMAND = "sparsact reproduce --quick"
 
@@ -65,7 +65,7 @@ def test_the_same_rows_give_the_same_page(tmp_path):
 
 
 def test_a_frame_holds_the_medians_of_the_rows():
-    frame = charts(MEASURED)[0].frame(MEASURED.rows)
+    frame = MEASURED.experiment.charts[0].frame(MEASURED.rows)
     means = [row for row in rows(frame) if row[0] == "bucket means"]
     for _, n_buckets, share, low, high, n in means:
         group = MEASURED.rows.where(n_buckets=n_buckets)

@@ -10,7 +10,9 @@ import typer
 from sparsact.cli.terminal import terminal
 
 if TYPE_CHECKING:
-    from sparsact_papers.experiments import Experiment, Failure, Findings, Scale, Store, Task
+    from sparsact_papers.collect import Failure
+    from sparsact_papers.experiment import Experiment, Findings
+    from sparsact_papers.results import Scale, Store, Task
 
 STORE = Path("results/reproduction")
 Work = list[tuple["Experiment", "Task"]]
@@ -46,7 +48,9 @@ def reproduce(
     from joblib import cpu_count
 
     from sparsact.cli.outputs import check_report
-    from sparsact_papers.experiments import Findings, Scale, Store, chosen
+    from sparsact_papers.experiment import Findings
+    from sparsact_papers.experiments import chosen
+    from sparsact_papers.results import Scale, Store
 
     if smoke + quick + full > 1:
         raise ValueError("--smoke, --quick and --full exclude each other; pass one of them.")
@@ -70,8 +74,8 @@ def reproduce(
 
 def _work(experiments: list[Experiment], rows: Store, scale: Scale | None) -> tuple[Work, dict[str, str]]:
     """Tasks without a row, and experiments that cannot be measured here with what they lack."""
-    from sparsact_papers.experiments import Findings
-    from sparsact_papers.experiments import Scale as Scales
+    from sparsact_papers.experiment import Findings
+    from sparsact_papers.results import Scale as Scales
 
     work: Work = []
     unmet: dict[str, str] = {}
@@ -99,8 +103,7 @@ def _check_store(folder: Path) -> None:
 
 def _collect(work: Work, rows: Store, jobs: int, folder: Path) -> list[Failure]:
     """Measure, with a bar and the time that is left."""
-    from sparsact_papers.experiments import collect
-    from sparsact_papers.task_progress import task_progress
+    from sparsact_papers.collect import collect, task_progress
 
     if not work:
         return []
@@ -115,7 +118,7 @@ def _collect(work: Work, rows: Store, jobs: int, folder: Path) -> list[Failure]:
 def _write(found: list[Findings], report: Path, only: list[str] | None, scale: Scale | None, store: Path) -> None:
     from shlex import join
 
-    from sparsact_papers.reports.reproduction import write
+    from sparsact_papers.page import write
 
     words = ["sparsact", "reproduce", *(word for name in only or () for word in ("--only", name))]
     words += [f"--{scale.value}"] if scale else []
@@ -127,7 +130,7 @@ def _list(experiments: list[Experiment], rows: Store, as_json: bool) -> None:
 
     from rich.table import Table as Grid
 
-    from sparsact_papers.experiments import Scale
+    from sparsact_papers.results import Scale
 
     told = [
         {

@@ -189,10 +189,11 @@ def fit(
             with naming(out):
                 fitted.model.save(out)
         if report is not None:
-            from sparsact.reports.page import write
+            from sparsact.files import write
+            from sparsact.reports.page import fit_page
 
             with naming(report):
-                write(fitted.summary, report)
+                write(report, fit_page(fitted.summary))
     kept.remove()
     if as_json:
         typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparsact import files
 from sparsact.cli.outputs import check_report
 from sparsact.cli.progress import stages
 from sparsact.cli.terminal import command_line, shown, terminal, versions
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.fourier import Estimate
     from sparsact.network import SparselyActivatedNetwork
-    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
+    from sparsact.reports.model_summary import Activity, DegreeWeights, NetworkSummary
 
 
 def inspect_model(
@@ -188,9 +189,9 @@ def inspect_network(
     check_report(report)
     summary = summarised(network, name, words, time_limit, seed)
     if report is not None:
-        from sparsact.reports import network_page
+        from sparsact.reports.page import network_page
 
-        network_page.write(summary, report)
+        files.write(report, network_page(summary))
     if as_json:
         typer.echo(json.dumps(_network_as_json(summary), allow_nan=False))
     else:
@@ -204,7 +205,7 @@ def summarised(
     import numpy as np
     import scipy.sparse as sp
 
-    from sparsact.reports.network_summary import NetworkSummary
+    from sparsact.reports.model_summary import NetworkSummary
 
     rng = np.random.default_rng(seed)
     with stages() as progress:
@@ -242,7 +243,7 @@ def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: 
     import numpy as np
 
     from sparsact.constructions import uniform
-    from sparsact.reports.network_summary import Activity
+    from sparsact.reports.model_summary import Activity
 
     if certificate.distribution is not None:
         counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
@@ -258,7 +259,7 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     import scipy.sparse as sp
 
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
-    from sparsact.reports.network_summary import DegreeWeights
+    from sparsact.reports.model_summary import DegreeWeights
 
     read = np.diff(sp.csr_array(network.W).indptr)
     if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sparsact import files
 from sparsact.cli.model_files import INPUTS_HELP
 from sparsact.cli.terminal import say
 from sparsact.cli.torch_model import MODEL_HELP
@@ -64,9 +65,9 @@ def measure(
         found = _measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
         from sparsact.cli.terminal import command_line, versions
-        from sparsact.reports import measurement_page
+        from sparsact.reports.page import measurement_page
 
-        measurement_page.write(found, model, versions(), command_line(context.obj or ["measure"]), report)
+        files.write(report, measurement_page(found, model, versions(), command_line(context.obj or ["measure"])))
     say(found.to_json() if as_json else found)
     if report is not None and not as_json:
         say(f"report: {report}")

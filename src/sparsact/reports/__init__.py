@@ -1,6 +1,6 @@
 """Reports: a frozen summary of a fit, figures with their numbers, and one HTML page that holds them."""
 
-from sparsact.reports.lsh_summary import ColumnWeight, LSHSummary, TriedLayout
+from sparsact.reports.model_summary import ColumnWeight, LSHSummary, TriedLayout
 from sparsact.reports.summary import (
     Confusion,
     Contender,

@@ -10,10 +10,11 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -126,7 +127,9 @@ def to_svg(drawing: Figure) -> str:
     with warnings.catch_warnings():
         # The table beside the figure shows names whose script the figure's font lacks.
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
-        drawing.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        # Figure.savefig would draw it once more, for its layout, which drawing computes anyway.
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        FigureCanvasSVG(drawing).print_svg(text, metadata=metadata)  # type: ignore[no-untyped-call]
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue()[text.getvalue().index("<svg") :]).strip()
 
 
@@ -138,14 +141,6 @@ def with_own_names(svg: str, prefix: str) -> str:
 ROWS_SHOWN = 25
 
 
-class Drawing(Protocol):
-    """A figure's module, or anything else that draws a frame."""
-
-    @property
-    def plot(self) -> Callable[[Frame], Figure]:
-        """Draw the numbers."""
-
-
 @dataclass(frozen=True)
 class Display:
     """A figure on the page. ``name`` is unique there, and becomes the name of saved files."""
@@ -155,11 +150,6 @@ class Display:
     caption: str
     frame: Frame
     svg: str
-
-    @classmethod
-    def of(cls, figure: Drawing, name: str, title: str, caption: str, frame: Frame) -> Display:
-        """Draw a frame with the ``plot`` of its figure's module."""
-        return cls(name, title, caption, frame, to_svg(figure.plot(frame)))
 
     @property
     def inline_svg(self) -> str:
@@ -190,3 +180,38 @@ class Display:
 
 def _data_uri(kind: str, text: str) -> str:
     return f"data:{kind};base64,{b64encode(text.encode()).decode()}"
+
+
+Source = TypeVar("Source")
+
+
+@dataclass(frozen=True)
+class Chart(Generic[Source]):
+    """A kind of figure.
+
+    Attributes
+    ----------
+    name : str
+        Unique on its page; becomes part of the names of saved files.
+    title, caption : str
+        What is shown; what the marks and bars mean.
+    frame : callable
+        What is summarised, or an experiment's rows, to the figure's numbers.
+    plot : callable
+        Draws the numbers.
+    """
+
+    name: str
+    title: str
+    caption: str
+    frame: Callable[[Source], Frame]
+    plot: Callable[[Frame], Figure]
+
+    def display(self, source: Source, *, prefix: str = "", note: str = "") -> Display:
+        """The figure of a source; ``prefix`` is put before its name and ``note`` after its caption."""
+        return self.drawn(self.frame(source), prefix=prefix, note=note)
+
+    def drawn(self, frame: Frame, *, prefix: str = "", note: str = "") -> Display:
+        """The figure of numbers that are known already."""
+        caption = f"{self.caption} {note}".strip()
+        return Display(prefix + self.name, self.title, caption, frame, to_svg(self.plot(frame)))

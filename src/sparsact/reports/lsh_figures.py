@@ -1,28 +1,255 @@
-"""The figures of an LSH model, with their captions."""
+"""Figures of an LSH model: bucket load, error against cost, columns that matter, coverage of intervals."""
 
 from __future__ import annotations
 
-from sparsact.reports.figure import Display
-from sparsact.reports.figures import bucket_load, columns, coverage, layouts
-from sparsact.reports.lsh_summary import LSHSummary
+from itertools import pairwise
 
-LOAD = (
-    "Above: how many buckets hold so many rows, in classes that double. Below: where the rows are. Buckets of one row "
-    "know little; rows in full buckets are averaged over larger cells."
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
+
+from sparsact.reports.figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    PALE,
+    SKY,
+    VERMILION,
+    Chart,
+    Display,
+    Frame,
+    figure,
+    list_axis,
+    rows,
+    styled,
+    width_for,
 )
-TRIED = (
+from sparsact.reports.model_summary import LSHSummary
+
+MOST_TICKS = 7
+
+
+def load_frame(tables: LSHSummary) -> Frame:
+    """Buckets by load, in classes 1, 2-3, 4-7, 8-15, ... rows, and the share of all rows that lie in each class."""
+    most = max((rows for rows, _ in tables.load), default=1)
+    edges = [2**i for i in range(most.bit_length() + 1)]
+    total = sum(rows * buckets for rows, buckets in tables.load)
+    classes = [[(r, b) for r, b in tables.load if low <= r < high] for low, high in pairwise(edges)]
+    return {
+        "rows from": edges[:-1],
+        "rows to": [edge - 1 for edge in edges[1:]],
+        "buckets": [sum(b for _, b in held) for held in classes],
+        "share of rows": [sum(r * b for r, b in held) / total for held in classes],
+    }
+
+
+def short(count: float) -> str:
+    """A number of rows or buckets, short enough for an axis.
+
+    >>> short(512), short(4096), short(2**20)
+    ('512', '4.1k', '1M')
+    """
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.2g}{unit}"
+    return f"{count:.0f}"
+
+
+@styled
+def plot_load(frame: Frame) -> Figure:
+    """Above, buckets of each load; below, the rows in them."""
+    drawing = figure(4.6, 4.2)
+    upper, lower = drawing.subplots(2, 1, sharex=True)
+    left = list(frame["rows from"])
+    width = [high + 1 - low for low, high in zip(left, frame["rows to"], strict=True)]
+    style = {"align": "edge", "edgecolor": "white", "linewidth": 0.8}
+    upper.bar(left, frame["buckets"], width, color=BLUE, **style)
+    lower.bar(left, frame["share of rows"], width, color=VERMILION, **style)
+    upper.set_yscale("log")
+    upper.set_ylim(bottom=0.7)
+    upper.set_ylabel("buckets")
+    lower.set_ylabel("share of all rows")
+    lower.set_xscale("log", base=2)
+    lower.xaxis.set_major_locator(LogLocator(base=2, numticks=MOST_TICKS))
+    for axis in (lower.xaxis, upper.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    upper.yaxis.set_minor_formatter(NullFormatter())
+    lower.xaxis.set_minor_formatter(NullFormatter())
+    lower.set_xlim(1, left[-1] + width[-1])
+    lower.set_xlabel("rows in a bucket")
+    for axes in (upper, lower):
+        axes.grid(visible=True, axis="y")
+    return drawing
+
+
+KIND_COLOURS = {"gradients": BLUE, "standard": VERMILION, "principal": GREEN}
+NEAR_TREND = 0.7  # errors from which on the trend's own is worth a line
+WIDE = 8.0  # range of costs with fewer labels
+KIND_MARKERS = {"gradients": "o", "standard": "s", "principal": "^"}
+
+
+def layouts_frame(tables: LSHSummary) -> Frame:
+    """One row a layout, the best penalty of each; errors are over that of the linear trend."""
+    best = {}
+    for trial in sorted(tables.trials, key=lambda trial: -trial.error):
+        best[trial.directions, trial.n_rows, trial.width] = trial
+    shown = sorted(best.values(), key=lambda trial: (trial.directions, trial.n_rows, trial.n_bytes))
+    names = ("directions", "n_rows", "width", "alpha", "n_buckets", "n_bytes", "error", "chosen")
+    heads = ("directions", "rows", "width", "ridge penalty", "buckets", "bytes", "error", "chosen")
+    return {head: [getattr(trial, name) for trial in shown] for head, name in zip(heads, names, strict=True)}
+
+
+@styled
+def plot_layouts(frame: Frame) -> Figure:
+    """A line for each kind of directions and number of rows; a ring about the chosen layout."""
+    drawing = figure(4.6, 4.2)
+    axes = drawing.subplots()
+    tried = list(rows(frame))
+    most = max(row[1] for row in tried)
+    for kind, n_rows in sorted({(row[0], row[1]) for row in tried}, key=lambda pair: (-pair[1], pair[0])):
+        line = [(row[5] / 1e6, row[6]) for row in tried if (row[0], row[1]) == (kind, n_rows)]
+        whole = n_rows == most
+        axes.plot(
+            *zip(*line, strict=True),
+            color=KIND_COLOURS.get(kind, INK),
+            marker=KIND_MARKERS.get(kind, "D"),
+            markerfacecolor=None if whole else "white",
+            ls="-" if whole else (0, (3, 2)),
+            ms=5,
+            lw=1.6 if whole else 1.1,
+            label=f"{kind}, {n_rows:,} rows",
+        )
+    for row in tried:
+        if row[7]:
+            axes.plot(row[5] / 1e6, row[6], "o", ms=13, mfc="none", mec=INK, mew=1.6, ls="none", label="chosen")
+    if max(row[6] for row in tried) > NEAR_TREND:
+        axes.axhline(1, color=GREY, lw=1, ls="--", label="linear trend alone")
+    axes.set_xscale("log")
+    wide = max(row[5] for row in tried) > WIDE * min(row[5] for row in tried)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if wide else (1, 1.5, 2, 3, 5, 7), numticks=8))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.grid(visible=True)
+    axes.margins(x=0.08, y=0.1)
+    axes.set_xlabel("cost: memory of the tables / MB")
+    axes.set_ylabel("error left out / error of the linear trend")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
+    return drawing
+
+
+SHOWN = 30
+LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small
+LEADING = 2  # directions with a colour of their own
+
+
+def columns_frame(tables: LSHSummary) -> Frame:
+    """Columns from the largest share in all local directions down."""
+    ranked = sorted(tables.columns, key=lambda column: -sum(column.shares))
+    directions = {
+        f"direction {i + 1}": [column.shares[i] for column in ranked] for i in range(len(tables.columns[0].shares))
+    }
+    return {
+        "column": [column.column for column in ranked],
+        "share of all directions": [sum(column.shares) for column in ranked],
+        "slope of the trend": [column.trend for column in ranked],
+        **directions,
+    }
+
+
+@styled
+def plot_columns(frame: Frame) -> Figure:
+    """Left: shares in the local directions, stacked. Right: slopes of the trend."""
+    names = [str(name) for name in frame["column"][:SHOWN]]
+    drawing = figure(width_for(names) + 3.2, 1.3 + 0.25 * max(len(names), 3))
+    left, right = drawing.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
+    places = np.arange(len(names))
+    directions = [np.array(values[:SHOWN]) for name, values in frame.items() if name.startswith("direction ")]
+    start = np.zeros(len(names))
+    for i, (colour, share) in enumerate(zip((BLUE, SKY), directions, strict=False)):
+        left.barh(places, share, 0.66, start, color=colour, label=f"direction {i + 1}")
+        start = start + share
+    if len(directions) > LEADING:
+        rest = np.sum(directions[LEADING:], axis=0)
+        label = f"directions {LEADING + 1} to {len(directions)}" if len(directions) > LEADING + 1 else "direction 3"
+        left.barh(places, rest, 0.66, start, color=PALE, edgecolor=GREY, lw=0.5, hatch="////", label=label)
+    right.barh(places, list(frame["slope of the trend"][:SHOWN]), 0.5, color=VERMILION)
+    right.axvline(0, color=GREY, lw=1)
+    slopes = frame["slope of the trend"][:SHOWN]
+    right.set_xlim(1.12 * min(-LEAST_REACH, *slopes), 1.12 * max(LEAST_REACH, *slopes))
+    list_axis(left, names)
+    left.set_xlim(left=0)
+    right.grid(visible=True, axis="x")
+    right.tick_params(axis="y", length=0)
+    right.spines["left"].set_visible(False)
+    left.set_xlabel("share of the squared local distance")
+    right.set_xlabel("slope of the trend,\nstandardised")
+    left.legend(loc="lower right", fontsize=8.5)
+    return drawing
+
+
+def coverage_frame(tables: LSHSummary) -> Frame:
+    """A row for each probability."""
+    promised, inside = zip(*tables.coverage, strict=True)
+    return {"probability": list(promised), "share inside": list(inside)}
+
+
+@styled
+def plot_coverage(frame: Frame) -> Figure:
+    """A point for each probability, and the diagonal on which they should lie."""
+    drawing = figure(4.6, 3.6)
+    axes = drawing.subplots()
+    axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls="--", label="as promised")
+    axes.plot(frame["probability"], frame["share inside"], color=BLUE, marker="o", lw=1.6, label="held-out rows")
+    for promised, inside in zip(frame["probability"], frame["share inside"], strict=True):
+        if promised in (0.5, 0.9):
+            axes.annotate(f"{inside:.1%}", (promised, inside), (8, -12), textcoords="offset points", fontsize=9)
+    low = min(0.4, *frame["share inside"]) - 0.05
+    axes.set_xlim(0.45, 1.02)
+    axes.set_ylim(max(0.0, low), 1.03)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.grid(visible=True)
+    axes.set_xlabel("probability of the interval")
+    axes.set_ylabel("held-out targets inside it")
+    axes.legend(loc="upper left", fontsize=8.5)
+    return drawing
+
+
+LOAD = Chart(
+    "bucket-load",
+    "Bucket load",
+    "Above: how many buckets hold so many rows, in classes that double. Below: where the rows are. Buckets of one row "
+    "know little; rows in full buckets are averaged over larger cells.",
+    load_frame,
+    plot_load,
+)
+LAYOUTS = Chart(
+    "layouts",
+    "Error against cost",
     "Each point is a width of the grids with its best ridge penalty; narrower cells cost more memory. Rows were taken "
     "out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
-    "compared on fewer rows (dashed)."
+    "compared on fewer rows (dashed).",
+    layouts_frame,
+    plot_layouts,
 )
-INSIDE = (
-    "Normal intervals about the prediction, from the variance of the targets in the buckets, at held-out rows. Above "
-    "the diagonal intervals are wider than they need be, below it too narrow."
-)
-NEAR = (
+COLUMNS = Chart(
+    "columns",
+    "Columns that matter",
     "Left: what makes two rows near each other, from the largest column down; a column without a share is not looked "
     "at by the buckets. Right: the linear trend that is taken off first, in standard deviations of the target for one "
-    "of the column. "
+    "of the column.",
+    columns_frame,
+    plot_columns,
+)
+COVERAGE = Chart(
+    "coverage",
+    "Coverage of prediction intervals",
+    "Normal intervals about the prediction, from the variance of the targets in the buckets, at held-out rows. Above "
+    "the diagonal intervals are wider than they need be, below it too narrow.",
+    coverage_frame,
+    plot_coverage,
 )
 KINDS = {
     "gradients": "The directions are those along which the target moves beyond the trend, so a share tells how much it "
@@ -35,16 +262,13 @@ KINDS = {
 
 
 def lsh_figures(tables: LSHSummary | None) -> list[Display]:
-    """Load, error against cost, coverage and columns; none where the model is another."""
+    """Load, error against cost, columns and coverage; none where the model is another."""
     if tables is None:
         return []
-    drawn = [Display.of(bucket_load, "bucket-load", "Bucket load", LOAD, bucket_load.frame(tables))]
+    drawn = [LOAD.display(tables)]
     if tables.trials:
-        drawn.append(Display.of(layouts, "layouts", "Error against cost", TRIED, layouts.frame(tables)))
-    ranked = columns.frame(tables)
-    drawn.append(Display.of(columns, "columns", "Columns that matter", NEAR + KINDS[tables.directions], ranked))
+        drawn.append(LAYOUTS.display(tables))
+    drawn.append(COLUMNS.display(tables, note=KINDS[tables.directions]))
     if tables.coverage:
-        drawn.append(
-            Display.of(coverage, "coverage", "Coverage of prediction intervals", INSIDE, coverage.frame(tables))
-        )
+        drawn.append(COVERAGE.display(tables))
     return drawn

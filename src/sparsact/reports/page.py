@@ -1,20 +1,27 @@
-"""One self-contained HTML page of a fit: it loads nothing, and every name from the data is escaped."""
+"""Self-contained HTML pages of a fit, a network and a model's activations: they load nothing and escape every name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from sparsact import files
 from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.figure import Display
-from sparsact.reports.figures import confusion, degrees, gains, influences, interactions, residuals, scores, weights
+from sparsact.reports.fit_figures import CLASS_SCORES, CONFUSION, ERROR, RESIDUALS, SCORES
 from sparsact.reports.lsh_figures import lsh_figures
+from sparsact.reports.measurement_figures import measurement_figures
+from sparsact.reports.model_summary import NetworkSummary
+from sparsact.reports.network_figures import network_figures
+from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
 from sparsact.reports.summary import FitSummary, Spread, TargetSummary
+
+if TYPE_CHECKING:
+    from sparsact.inference import Measurement
 
 SIGNS = (
     "A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and −1 where its bit is 1. "
@@ -24,16 +31,12 @@ NUMBERS = (
     "A coefficient belongs to a product of columns: numbers as they are, and of a bit its sign, +1 where it is 0 and "
     "−1 where it is 1. Columns of different units have coefficients of different units."
 )
-UNIFORM = "The rows are every combination of bits, equally often, so the parts add up to the variance."
-ADDED = (
-    "What each degree adds to the R² of the lower ones on rows that were not seen; bars: 95 % intervals. The squares "
-    "of the coefficients are shares of the variance only where every combination of bits is equally frequent, which "
-    "these rows are not."
-)
-COLUMNS = (
-    "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "
-    "variance. Parts of several columns overlap, and may cancel where columns go together."
-)
+BATCHES = (1, 4, 16, 64)
+METHODS = {
+    "oracle": "every matrix: rows of active units alone, known for free",
+    "exact": "the switch matrix whole, of the others rows of active units",
+    "certified": "an 8-bit copy of the switch matrix, then rows of active units",
+}
 
 
 @dataclass(frozen=True)
@@ -45,20 +48,33 @@ class Section:
     structure: tuple[Display, ...]
 
 
-def render(summary: FitSummary) -> str:
-    """The page, as HTML 5."""
+def fit_page(summary: FitSummary) -> str:
+    """The page of a fit, as HTML 5."""
     return template("page.html.j2").render(
         summary=summary,
         overview=_overview(summary),
-        sections=[_section(summary, target, f"t{i}") for i, target in enumerate(summary.targets)],
+        sections=[_section(summary, target, f"t{i}-") for i, target in enumerate(summary.targets)],
         tables=lsh_figures(summary.lsh),
         signs=SIGNS if summary.domain == "cube" else NUMBERS,
     )
 
 
-def write(summary: FitSummary, path: str | Path) -> None:
-    """Write the page."""
-    files.write(path, render(summary))
+def network_page(summary: NetworkSummary) -> str:
+    """The page of a network, as HTML 5."""
+    return template("network.html.j2").render(summary=summary, figures=network_figures(summary))
+
+
+def measurement_page(measurement: Measurement, name: str, versions: Sequence[tuple[str, str]], command: str) -> str:
+    """The page of a model's activations, as HTML 5: the model's name, what decides the result, how to make it again."""
+    return template("measurement.html.j2").render(
+        measurement=measurement,
+        name=name,
+        figures=measurement_figures(measurement),
+        versions=versions,
+        command=command,
+        batches=BATCHES,
+        methods=METHODS,
+    )
 
 
 @cache
@@ -79,53 +95,28 @@ def template(name: str, *packages: str) -> Template:
 def _overview(summary: FitSummary) -> list[Display]:
     """Figures of the whole fit."""
     drawn = []
-    if summary.highest_tried > 1 or summary.lsh is None:
-        caption = "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation."
-        spread = degrees.frame(summary.candidates)
-        drawn.append(Display.of(degrees, "error-by-degree", "Error by degree", caption, spread))
     if summary.confusion is not None:
-        matrix = confusion.frame(summary.confusion)
-        caption = "Each row of the table was predicted by a model that had not seen it."
-        drawn.insert(0, Display.of(confusion, "confusion", "Confusion of held-out rows", caption, matrix))
         if len(summary.contenders) > 1:
-            models = scores.frame(_models(summary, summary.targets[0]))
-            caption = "Of the classes' indicators. Predicting the frequencies of the classes has R² = 0."
-            drawn.insert(0, Display.of(scores, "scores", "Held-out R² against the baselines", caption, models))
+            drawn.append(CLASS_SCORES.display(_models(summary, summary.targets[0])))
+        drawn.append(CONFUSION.display(summary.confusion))
+    if summary.highest_tried > 1 or summary.lsh is None:
+        drawn.append(ERROR.display(summary.candidates))
     return drawn
 
 
-def _section(summary: FitSummary, target: TargetSummary, key: str) -> Section:
+def _section(summary: FitSummary, target: TargetSummary, prefix: str) -> Section:
     prediction: list[Display] = []
     if summary.confusion is None:
-        caption = "Predicting the mean of the target has R² = 0; the linear model uses each column alone."
-        spread = scores.frame(_models(summary, target))
-        prediction.append(Display.of(scores, f"{key}-scores", "Held-out R² against the baselines", caption, spread))
+        prediction.append(SCORES.display(_models(summary, target), prefix=prefix))
         if target.predicted is not None:
-            caption = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
-            rows = residuals.frame(target)
-            prediction.append(
-                Display.of(residuals, f"{key}-residuals", "Predicted, actual and residual", caption, rows)
-            )
+            note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
+            prediction.append(RESIDUALS.display(target, prefix=prefix, note=note))
     if summary.lsh is not None:
         return Section(target, tuple(prediction), ())
-    structure = [
-        Display.of(
-            interactions,
-            f"{key}-interactions",
-            "Strongest interactions",
-            "The largest coefficients by absolute value, in units of the target. " + _interval_note(target),
-            interactions.frame(target),
-        )
-    ]
+    structure = [INTERACTIONS.display(target, prefix=prefix, note=_interval_note(target))]
     if target.influences:
-        if target.weights:
-            shares = Display.of(weights, f"{key}-weights", "Weight by degree", UNIFORM, weights.frame(target))
-        else:
-            degree = summary.choice.degree if summary.choice else summary.highest_tried
-            added = gains.frame(summary.candidates, degree)
-            shares = Display.of(gains, f"{key}-gains", "What each degree adds", ADDED, added)
-        ranked = influences.frame(target)
-        named = Display.of(influences, f"{key}-influences", "Influence of each column", COLUMNS, ranked)
+        shares = WEIGHTS.display(target, prefix=prefix) if target.weights else GAINS.display(summary, prefix=prefix)
+        named = INFLUENCES.display(target, prefix=prefix)
         structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
     return Section(target, tuple(prediction), tuple(structure))
 

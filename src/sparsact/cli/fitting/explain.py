@@ -18,7 +18,7 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.low_degree.solve import as_rows
 from sparsact.reports import Confusion, Spread, TargetSummary, Term
-from sparsact.reports.lsh_summary import ColumnWeight, LSHSummary, TriedLayout
+from sparsact.reports.model_summary import ColumnWeight, LSHSummary, TriedLayout
 
 TERMS_KEPT = 200
 TERMS_EXPLAINED = 20  # whose aliases are looked for

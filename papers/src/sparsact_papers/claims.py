@@ -1,0 +1,230 @@
+"""A claim of a paper, the rule by which rows decide it, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from sparsact_papers.intervals import Interval
+from sparsact_papers.results import MissingRowsError, Rows
+
+ROUNDING = 1e-9  # of a bound
+ATTAINED = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
+
+
+class Outcome(StrEnum):
+    """What the rows say of a claim."""
+
+    HOLDS = "holds"
+    CONSISTENT = "consistent"  # an upper bound that nothing found exceeds or attains
+    HOLDS_ONLY_IF = "holds only if"
+    DOES_NOT_HOLD = "does not hold"
+    UNDECIDED = "undecided"  # the interval lies on both sides of the limit, or rows are missing
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome and the figures behind it.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    measured : str
+        The deciding figures with their uncertainty.
+    condition : str
+        Under what the claim holds, for ``HOLDS_ONLY_IF``.
+    slack : float or None
+        For ``CONSISTENT``, the factor by which the bound exceeds the largest value found.
+    """
+
+    outcome: Outcome
+    measured: str
+    condition: str = ""
+    slack: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The outcome as readers see it, with its slack."""
+        return self.outcome.value if self.slack is None else f"{self.outcome.value}, slack {self.slack:.3g}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that rows can decide.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the experiment.
+    place : str
+        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
+    statement : str
+        The claim, in a sentence.
+    printed : str
+        What the paper printed, or nothing.
+    rule : str
+        The rule of :attr:`judge` in words, with its limits.
+    judge : callable
+        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
+    refuted_if : str
+        The outcome that would have refuted the claim, as a clause that completes "refuted if".
+    """
+
+    name: str
+    place: str
+    statement: str
+    printed: str
+    rule: str
+    judge: Callable[[Rows], Verdict]
+    refuted_if: str
+
+    def verdict(self, rows: Rows) -> Verdict:
+        """The verdict of the rows there are."""
+        if not rows:
+            return Verdict(Outcome.UNDECIDED, "not measured yet")
+        try:
+            return self.judge(rows)
+        except MissingRowsError as missing:
+            return Verdict(Outcome.UNDECIDED, f"not enough rows: {missing}")
+
+
+def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
+    """The rows themselves, when there are enough of them.
+
+    Parameters
+    ----------
+    rows : Rows
+        What was found.
+    what : str
+        In words, for the message.
+    at_least : int
+        Rows that the rule wants.
+
+    Returns
+    -------
+    rows : Rows
+        Unchanged.
+
+    Raises
+    ------
+    MissingRowsError
+        If there are fewer than ``at_least``.
+    """
+    if len(rows) < at_least:
+        raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")
+    return rows
+
+
+def within(interval: Interval, *, least: float = float("-inf"), most: float = float("inf"), what: str = "") -> Verdict:
+    """*Holds* if the whole interval lies within the limits, *does not hold* if all of it lies outside.
+
+    Of a claim about every repetition (an :attr:`~Interval.exact` interval) one value outside is enough.
+
+    Parameters
+    ----------
+    interval : Interval
+        What was measured.
+    least, most : float
+        Limits of the rule.
+    what : str
+        Said before the figure.
+
+    Returns
+    -------
+    verdict : Verdict
+        Holds, does not hold, or undecided.
+
+    Examples
+    --------
+    >>> within(Interval(0.5, 0.4, 0.6, 5, ""), most=0.65).outcome
+    <Outcome.HOLDS: 'holds'>
+    """
+    if least <= interval.low and interval.high <= most:
+        outcome = Outcome.HOLDS
+    elif interval.exact or interval.high < least or interval.low > most:
+        outcome = Outcome.DOES_NOT_HOLD
+    else:
+        outcome = Outcome.UNDECIDED
+    seeds = f"{interval.kind}, {interval.n} repetitions" if interval.n > 1 else "one repetition"
+    return Verdict(outcome, f"{what + ' ' if what else ''}{interval} ({seeds})")
+
+
+def bounded(share: Interval, what: str) -> Verdict:
+    """Verdict on an upper bound: *does not hold* if it is exceeded, *holds* if attained, else *consistent*.
+
+    Parameters
+    ----------
+    share : Interval
+        What was measured, as a share of the bound.
+    what : str
+        Said before the figure.
+
+    Returns
+    -------
+    verdict : Verdict
+        As :func:`within` decides; but consistent, with its slack, where it is not exceeded and the largest value found
+        (of an estimate: the estimate) is below :data:`ATTAINED` of the bound.
+
+    Examples
+    --------
+    >>> bounded(Interval(0.1, 0.0, 0.25, 5, "least and greatest", exact=True), "AS / bound").label
+    'consistent, slack 4'
+    """
+    verdict = within(share, most=1 + ROUNDING, what=what)
+    largest = share.high if share.exact else share.estimate
+    if verdict.outcome is Outcome.HOLDS and largest < ATTAINED:
+        slack = 1 / largest if largest > 0 else float("inf")
+        return replace(verdict, outcome=Outcome.CONSISTENT, slack=slack)
+    return verdict
+
+
+def every(*verdicts: Verdict) -> Verdict:
+    """Verdict on a claim of several parts: the worst of theirs. *Consistent* takes the least slack.
+
+    Parameters
+    ----------
+    *verdicts : Verdict
+        Of the parts.
+
+    Returns
+    -------
+    verdict : Verdict
+        Of the whole.
+    """
+    if not verdicts:
+        raise MissingRowsError("no part of the claim has rows")
+    outcomes = {verdict.outcome for verdict in verdicts}
+    order = (Outcome.DOES_NOT_HOLD, Outcome.UNDECIDED, Outcome.HOLDS_ONLY_IF, Outcome.CONSISTENT, Outcome.HOLDS)
+    worst = next(outcome for outcome in order if outcome in outcomes)
+    conditions = [verdict.condition for verdict in verdicts if worst is Outcome.HOLDS_ONLY_IF and verdict.condition]
+    slacks = [verdict.slack for verdict in verdicts if worst is Outcome.CONSISTENT and verdict.slack is not None]
+    told = "; ".join(verdict.measured for verdict in verdicts)
+    return Verdict(worst, told, "; ".join(conditions), min(slacks, default=None))
+
+
+def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
+    """Of a claim judged under a condition and without it.
+
+    It *holds* if both do, *holds only if* the condition is met when it holds under it and fails without, and *does not
+    hold* if it fails even under the condition. Else it is undecided.
+
+    Parameters
+    ----------
+    condition : str
+        In words, to follow "only if".
+    under, otherwise : Verdict
+        With the condition met, and without.
+
+    Returns
+    -------
+    verdict : Verdict
+        Of the claim.
+    """
+    told = f"{under.measured}; otherwise {otherwise.measured}"
+    if under.outcome in (Outcome.HOLDS, Outcome.CONSISTENT) and otherwise.outcome is Outcome.DOES_NOT_HOLD:
+        return Verdict(Outcome.HOLDS_ONLY_IF, told, condition)
+    if under.outcome is Outcome.UNDECIDED:
+        return Verdict(Outcome.UNDECIDED, told)
+    both = every(under, otherwise)
+    return replace(both, measured=told)

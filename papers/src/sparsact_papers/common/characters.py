@@ -1,0 +1,96 @@
+"""Small transformers on the characters of tinyshakespeare: sizes, text, and models that a seed fixes.
+
+Torch is imported where it is used: an experiment can be listed without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from sparsact_papers.common.real_data import absent
+from sparsact_papers.results import Parameter, Scale
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from sparsact_papers.training import CharacterText, Recipe, Transformer
+
+
+N_HEADS, EVALUATIONS = 4, 10
+LEARNING_RATE = 2e-3
+SIZES: dict[Scale, dict[str, int]] = {
+    Scale.SMOKE: {"width": 16, "n_layers": 2, "hidden": 64, "context": 16, "batch": 4, "steps": 10, "windows": 4},
+    Scale.QUICK: {"width": 48, "n_layers": 2, "hidden": 192, "context": 64, "batch": 8, "steps": 150, "windows": 32},
+    Scale.FULL: {"width": 128, "n_layers": 4, "hidden": 512, "context": 128, "batch": 16, "steps": 1000, "windows": 64},
+}
+SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
+
+
+@cache
+def text() -> CharacterText:
+    """The text, read once a process; the last tenth of it is for validation."""
+    from sparsact_papers.data.texts import load_tinyshakespeare
+    from sparsact_papers.training import CharacterText
+
+    return CharacterText.of(load_tinyshakespeare().text)
+
+
+def model(
+    *,
+    width: int,
+    n_layers: int,
+    hidden: int,
+    context: int,
+    seed: int,
+    feed_forward: Callable[[int, int], nn.Module] | None = None,
+) -> Transformer:
+    """A transformer with ReLU, or with other feed-forward layers, whose parameters are those of the seed."""
+    import torch
+
+    from sparsact_papers.training import Transformer
+    from sparsact_papers.training.checkpoint import seeded
+
+    with seeded(seed, torch.device("cpu")):
+        return Transformer(len(text().characters), width, n_layers, N_HEADS, hidden, context, feed_forward)
+
+
+def recipe(*, steps: int, batch: int, context: int, windows: int, seed: int) -> Recipe:
+    """How all of them are trained, evaluated ten times on the way."""
+    from sparsact_papers.training import Recipe
+
+    return Recipe(
+        steps,
+        batch,
+        context,
+        learning_rate=LEARNING_RATE,
+        warmup=steps // 10,
+        evaluate_every=max(steps // EVALUATIONS, 1),
+        windows=windows,
+        seed=seed,
+    )
+
+
+def other_flops(*, width: int, n_layers: int, context: int) -> int:
+    """Operations for a token outside of the feed-forward layers, a mean over the places of a full context.
+
+    Projections of attention, scores and sums over what a place sees, logits; as :class:`~sparsact.layers.Flops` counts.
+    """
+    attention = 8 * width**2 + 4 * width * (context + 1) // 2
+    return n_layers * attention + 2 * width * len(text().characters)
+
+
+def unmet() -> str | None:
+    """Torch or the text, where it is absent."""
+    from sparsact_papers.data.texts import TINYSHAKESPEARE
+
+    if find_spec("torch") is None:
+        return 'it trains with PyTorch, which is not installed: pip install "sparsact[torch]".'
+    return absent(TINYSHAKESPEARE)
+
+
+def chosen(scale: Scale, seed: int) -> dict[str, Parameter]:
+    """The sizes of a scale and a seed, as parameters of a task."""
+    return {**SIZES[scale], "seed": seed}

@@ -1,0 +1,165 @@
+"""A small convolutional network with a dense or a sparsely activated penultimate layer, and how it is trained.
+
+Torch is imported where it is used: an experiment can be listed without it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+
+LAYER, FILTERS, ORDER = range(1, 4)  # streams of a seed
+FEATURES = 1024  # 64 filters on the 4 x 4 places that are left of an image of 32 x 32
+CLASSES = 10
+PRECISIONS = ("float32", "bfloat16")
+AT_ONCE = 500  # images classified together
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch of training gave.
+
+    Attributes
+    ----------
+    loss : float
+        Mean cross-entropy over the training images, each as it was met, in nats.
+    accuracy : float
+        Share of the test images whose largest logit is that of their label, after the epoch.
+    seconds : float
+        Of training alone.
+    """
+
+    loss: float
+    accuracy: float
+    seconds: float
+
+
+def network(*, width: int, n_active: int, activation: str, seed: int) -> torch.nn.Sequential:
+    """Three convolutional layers, a layer of ``width`` units, and the logits.
+
+    Convolutions of 3 x 3 with 32, 64 and 64 filters and ReLU, 2 x 2 max-pooling after the first two, no padding. Where
+    ``n_active < width``, each image keeps the units with the largest pre-activations. The convolutions that a seed
+    draws are the same for any width.
+    """
+    from torch import nn
+
+    with _seeded(seed, FILTERS):
+        # The maximum is taken before ReLU: the values are the same, on a quarter of the numbers.
+        convolutions = [
+            *(nn.Conv2d(3, 32, 3), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Conv2d(32, 64, 3), nn.MaxPool2d(2), nn.ReLU()),
+            *(nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten()),
+        ]
+    with _seeded(seed, LAYER):
+        return nn.Sequential(*convolutions, *_top(width, n_active, activation))
+
+
+def _top(width: int, n_active: int, activation: str) -> list[torch.nn.Module]:
+    from torch import nn
+
+    from sparsact.layers import SparselyActivatedLayer
+    from sparsact.routing import TopK
+
+    if n_active == width and activation == "relu":
+        return [nn.Linear(FEATURES, width), nn.ReLU(), nn.Linear(width, CLASSES)]
+    # Whole matrices and a mask: the fastest for batches, with values and gradients of the sparse computation.
+    router = TopK(n_active)
+    return [SparselyActivatedLayer(FEATURES, width, CLASSES, router=router, activation=activation, method="dense")]
+
+
+@contextmanager
+def _seeded(seed: int, stream: int) -> Iterator[None]:
+    """Torch's own generator set for a while: its modules draw from no other."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(np.random.default_rng([seed, stream]).integers(2**63)))
+        yield
+
+
+def trained(
+    model: torch.nn.Sequential,
+    train: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    test: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    *,
+    epochs: int,
+    batch: int,
+    learning_rate: float,
+    precision: str,
+    device: str,
+    seed: int,
+) -> Iterator[Epoch]:
+    """Train by Adam on cross-entropy; the order of the images in each epoch is that of the seed.
+
+    ``precision`` is ``"float32"``, or ``"bfloat16"`` for products in bfloat16 (automatic mixed precision) with
+    parameters, their updates and the loss in float32.
+    """
+    import torch
+    from torch.nn import functional as F  # noqa: N812 # as torch writes it
+
+    model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload] # a keyword that its stub lacks
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, fused=True)
+    images, labels = _tensors(*train, device)
+    orders = np.random.default_rng([seed, ORDER])
+    for _ in range(epochs):
+        start, total = time.perf_counter(), torch.zeros((), device=device)
+        for chosen in _batches(torch.from_numpy(orders.permutation(len(images))).to(device), batch):
+            with _products_in(precision, device):
+                logits = model(_scaled(images[chosen]))
+            loss = F.cross_entropy(logits.float(), labels[chosen])
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            total += loss.detach() * len(chosen)
+        mean = total.item() / len(images)
+        seconds = time.perf_counter() - start
+        with _products_in(precision, device):
+            right = accuracy(model, *test, device=device)
+        yield Epoch(mean, right, seconds)
+
+
+def _products_in(precision: str, device: str) -> torch.autocast:
+    import torch
+
+    if precision not in PRECISIONS:
+        raise ValueError(f"`precision` must be one of {', '.join(PRECISIONS)}; got {precision!r}.")
+    return torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16")
+
+
+def _batches(rows: torch.Tensor, size: int) -> Iterator[torch.Tensor]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def accuracy(
+    model: torch.nn.Module, images: NDArray[np.uint8], labels: NDArray[np.uint8], *, device: str = "cpu"
+) -> float:
+    """Share of images whose largest logit is that of their label."""
+    import torch
+
+    x, y = _tensors(images, labels, device)
+    pairs = zip(_batches(x, AT_ONCE), _batches(y, AT_ONCE), strict=True)
+    with torch.inference_mode():
+        right = sum(int((model(_scaled(part)).argmax(dim=1) == label).sum()) for part, label in pairs)
+    return right / len(y)
+
+
+def _tensors(images: NDArray[np.uint8], labels: NDArray[np.uint8], device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    import torch
+
+    x = torch.from_numpy(images).to(device).contiguous(memory_format=torch.channels_last)
+    return x, torch.from_numpy(labels.astype(np.int64)).to(device)
+
+
+def _scaled(images: torch.Tensor) -> torch.Tensor:
+    """Bytes as numbers from 0 to 1."""
+    return images.float() / 255

@@ -1,0 +1,116 @@
+"""Networks of paper A whose spectra are known: drawn at random, and the worst that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.constructions import random_network
+from sparsact.fourier import walsh_hadamard
+from sparsact.fourier.networks import values_on_the_cube
+from sparsact.fourier.spectrum import Spectrum
+from sparsact.hypercube import points
+from sparsact.network import SparselyActivatedNetwork
+from sparsact_papers.claims import Verdict, bounded, needed
+from sparsact_papers.intervals import range_of
+from sparsact_papers.results import Rows, Scale
+
+NETWORK_STREAM, DENSE_STREAM = 1, 2
+
+
+def network_of(model: str, n: int, s: int, k: int, seed: int) -> SparselyActivatedNetwork:
+    """The network of a task. k is the sparsity of "sparse" and "copies"; a "dense" one takes its B from that of k."""
+    if model == "parity":
+        return with_unit_scale(parity_of_all(n))
+    if model == "copies":
+        return pairs(n, k)
+    sparse = with_unit_scale(random_network(n, s, k, rng=np.random.default_rng([seed, NETWORK_STREAM])))
+    if model == "sparse":
+        return sparse
+    if model == "dense":
+        return dense_network(n, s, sparse.scale().B, rng=np.random.default_rng([seed, DENSE_STREAM]))
+    raise ValueError(f"`model` must be sparse, dense, parity or copies; got {model!r}.")
+
+
+def with_unit_scale(network: SparselyActivatedNetwork) -> SparselyActivatedNetwork:
+    """The network with output weights divided by its W."""
+    return SparselyActivatedNetwork(network.u / network.scale().W, network.W, network.b)
+
+
+def dense_network(n: int, s: int, B: float, *, rng: np.random.Generator) -> SparselyActivatedNetwork:
+    """Units of random direction and norm 1, random sign, and thresholds spread over [-B, B]: about half are active."""
+    W = rng.normal(size=(s, n))
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    b = rng.uniform(-1, 1, s)
+    return SparselyActivatedNetwork(rng.choice([-1.0, 1.0], s), W, b * B / np.abs(b).max())
+
+
+def parity_of_all(n: int) -> SparselyActivatedNetwork:
+    """(-1)^n times the product of all signs: n + 1 units whose sum zigzags in the sum of the inputs."""
+    u: NDArray[np.float64] = 2 * (-1.0) ** np.arange(n + 1, dtype=np.float64)
+    u[0] = 1.0
+    knots = np.append(-n - 1.0, np.arange(-n, n, 2))  # the first unit lifts the zigzag to 1 at its left end
+    return SparselyActivatedNetwork(u, np.ones((n + 1, n)), knots)
+
+
+def pairs(n: int, k: int) -> SparselyActivatedNetwork:
+    """Copies, k of them, of relu(x_1 + 1) - relu(1 - x_1) = 2 x_1, of which k units are active at every point."""
+    W = np.zeros((2 * k, n))
+    W[:, 0] = np.tile([1.0, -1.0], k)
+    return SparselyActivatedNetwork(np.tile([1.0, -1.0], k), W, -np.ones(2 * k))
+
+
+def spectrum_of(network: SparselyActivatedNetwork) -> Spectrum:
+    """All coefficients, from the table of values; one route for every network, so that times compare."""
+    table = values_on_the_cube(network.u, np.asarray(network.W), network.b)
+    return Spectrum.from_coefficients(walsh_hadamard(table, overwrite=True))
+
+
+SEARCHED = "searched"
+SEARCH_STREAM = 6
+N_SEARCHES = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
+N_RANDOM, STEPS = 3, 1000  # random starts; steps from each start
+WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the steps, in turn
+Share = Callable[[SparselyActivatedNetwork], float]
+
+
+def worst_network(n: int, s: int, k: int, seed: int, share: Share) -> SparselyActivatedNetwork:
+    """The network of s units, at most k of them active, with the largest share of a bound that the search finds."""
+    rng = np.random.default_rng([seed, SEARCH_STREAM])
+    starts = [pairs(n, k)] if s == 2 * k else []
+    starts += [with_unit_scale(random_network(n, s, k, rng=rng)) for _ in range(N_RANDOM)]
+    found = [_climb(start, k, share, rng) for start in starts]
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def _climb(
+    network: SparselyActivatedNetwork, k: int, share: Share, rng: np.random.Generator
+) -> tuple[float, SparselyActivatedNetwork]:
+    cube, best = points(network.n), share(network)
+    for step in range(STEPS):
+        width = WIDTHS[step % len(WIDTHS)]
+        unit = rng.integers(network.s)
+        u, W, b = network.u.copy(), np.array(network.W), network.b.copy()
+        u[unit] += width * rng.normal()
+        W[unit] += width * rng.normal(size=network.n) * (rng.random(network.n) < rng.random())
+        b[unit] += width * rng.normal()
+        if int(((cube @ W.T - b) > 0).sum(axis=1).max()) > k:
+            continue
+        candidate = SparselyActivatedNetwork(u, W, b)
+        reached = share(candidate)
+        if reached >= best:
+            network, best = candidate, reached
+    return best, network
+
+
+def judge_bound(rows: Rows, shares: Sequence[float], what: str) -> Verdict:
+    """Verdict on an upper bound from the share that each row reaches, with the worst network of the search."""
+    verdict = bounded(range_of(shares), what)
+    searched = [(share, i) for i, share in enumerate(shares) if rows[i]["model"] == SEARCHED]
+    needed(Rows(rows[i] for _, i in searched), "networks found by search")
+    share, i = max(searched)
+    worst = f"worst network found by search: {share:.3g} (n = {rows[i]['n']}, s = {rows[i]['s']}, k = {rows[i]['k']})"
+    return replace(verdict, measured=f"{verdict.measured}; {worst}")

@@ -1,0 +1,126 @@
+"""An experiment (tasks, measurement, claims, figures), and what the rows in a store say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from sparsact.reports.figure import Chart
+from sparsact_papers.claims import Claim, Verdict
+from sparsact_papers.results import Parameter, Rows, Scale, Store, Task
+
+
+def _nothing() -> str | None:
+    """What an experiment lacks on this machine: nothing."""
+    return None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure, table or claim of a paper as data.
+
+    Attributes
+    ----------
+    name : str
+        In lower case with hyphens, as ``--only`` takes it.
+    paper : {"A", "B", "practice"}
+        Whose figure it is, or that it is of models in practice.
+    place : str
+        Section, figure, table or theorem.
+    title : str
+        What is measured, in a line.
+    summary : str
+        What is done and how it was chosen where the paper is silent; a few sentences.
+    version : int
+        Raised whenever the same parameters would give another result.
+    parameters : callable
+        From a scale to the parameters of every task.
+    measure : callable
+        Of the parameters as keywords: what was measured, as plain numbers, texts, or lists of these. A function of a
+        module, since it runs in a process of its own, with one thread.
+    claims : tuple of Claim
+    charts : tuple of Chart
+        Figures, each of which takes the rows.
+    order : int
+        Place on the page, within its paper.
+    unmet : callable
+        What is missing here to measure it (a library, a data set) with the remedy, or None.
+    """
+
+    name: str
+    paper: str
+    place: str
+    title: str
+    summary: str
+    version: int
+    parameters: Callable[[Scale], Iterable[Mapping[str, Parameter]]]
+    measure: Callable[..., Mapping[str, Any]]
+    claims: tuple[Claim, ...]
+    charts: tuple[Chart[Rows], ...]
+    order: int
+    unmet: Callable[[], str | None] = _nothing
+
+    def tasks(self, scale: Scale) -> list[Task]:
+        """Every task of a scale, each once, in the order in which they are best run."""
+        tasks = {task.name: task for task in (Task(self.name, self.version, p) for p in self.parameters(scale))}
+        return list(tasks.values())
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Rows of one experiment at one scale, and the verdicts of its claims.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    scale : Scale
+        Of the rows.
+    rows : Rows
+        Those that are there.
+    n_tasks : int
+        How many there would be.
+    """
+
+    experiment: Experiment
+    scale: Scale
+    rows: Rows
+    n_tasks: int
+
+    @classmethod
+    def of(cls, experiment: Experiment, store: Store, scale: Scale | None = None) -> Findings:
+        """Findings at a scale, or else at the largest that is complete, or else at the one that has the most rows."""
+        tasks = {one: experiment.tasks(one) for one in ([scale] if scale else Scale)}
+        rows = {one: Rows(store.of(tasks[one])) for one in tasks}
+        complete = [one for one in tasks if len(rows[one]) == len(tasks[one])]
+        best = complete[-1] if complete else max(tasks, key=lambda one: len(rows[one]))
+        if not rows[best]:
+            best = scale or Scale.QUICK
+        return cls(experiment, best, rows[best], len(tasks[best]))
+
+    @cached_property
+    def verdicts(self) -> list[tuple[Claim, Verdict]]:
+        """Every claim with what the rows say of it."""
+        return [(claim, self._told(claim.verdict(self.rows))) for claim in self.experiment.claims]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has its row."""
+        return len(self.rows) == self.n_tasks
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        """The verdict; where rows are missing it says so."""
+        if self.complete or not self.rows:
+            return verdict
+        return replace(verdict, measured=f"{verdict.measured}; from {len(self.rows)} of {self.n_tasks} tasks")
+
+    @property
+    def seconds(self) -> float:
+        """Time of all rows, in seconds of one core."""
+        return sum(row.seconds for row in self.rows)
+
+    @property
+    def command(self) -> str:
+        """What measures these rows again, into a store of its own."""
+        return f"sparsact reproduce --only {self.experiment.name} --{self.scale.value} --store again"

@@ -1,0 +1,170 @@
+"""An estimate with its uncertainty, from a few independent repetitions (seeds)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from sparsact_papers.results import MissingRowsError
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and the interval that it lies in.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        The estimate and its limits.
+    n : int
+        Repetitions behind it.
+    kind : str
+        What the limits are, in words.
+    exact : bool
+        Whether the limits are values that occurred, so that one beyond a bound refutes it, and not an estimate's.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    kind: str
+    exact: bool = field(default=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]".replace("-", "−")
+
+
+def mean_of(values: ArrayLike) -> Interval:
+    """The mean of independent repetitions with Student's 95 % interval; infinite with fewer than two.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Mean, limits and kind.
+
+    Examples
+    --------
+    >>> mean_of([1.0, 2.0, 3.0]).estimate
+    2.0
+    """
+    sample = _sample(values)
+    mean = float(sample.mean())
+    if len(sample) < 2:
+        return Interval(mean, -np.inf, np.inf, len(sample), "95 % interval of the mean")
+    half = float(special.stdtrit(len(sample) - 1, 0.5 + CONFIDENCE / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
+    return Interval(mean, mean - half, mean + half, len(sample), "95 % interval of the mean")
+
+
+def median_of(values: ArrayLike) -> Interval:
+    """The median with its order-statistic interval, of at least 95 % where there are 6 values or more.
+
+    With fewer the limits are the least and the greatest value, of confidence 1 - 2^(1-n); of one they are infinite.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Median, limits and kind.
+
+    Examples
+    --------
+    >>> median_of(range(9))
+    Interval(estimate=4.0, low=1.0, high=7.0, n=9, kind='interval of the median (96 %)')
+    """
+    sample = np.sort(_sample(values))
+    n = len(sample)
+    if n == 1:
+        return Interval(float(sample[0]), -np.inf, np.inf, 1, "interval of the median")
+    tails = special.bdtr(np.arange(n), n, 0.5)
+    below = max(int(np.sum(tails <= (1 - CONFIDENCE) / 2)), 1)  # how many order statistics may be left out
+    sure = 1 - 2 * tails[below - 1]
+    kind = f"interval of the median ({100 * sure:.0f} %)"
+    return Interval(float(np.median(sample)), float(sample[below - 1]), float(sample[n - below]), n, kind)
+
+
+def range_of(values: ArrayLike) -> Interval:
+    """The median with the least and the greatest value: for claims about *every* repetition.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Median, least and greatest; exact.
+    """
+    sample = _sample(values)
+    least, middle, greatest = (float(np.quantile(sample, share)) for share in (0, 0.5, 1))
+    return Interval(middle, least, greatest, len(sample), "least and greatest", exact=True)
+
+
+def share_of(successes: int, trials: int) -> Interval:
+    """The share of successes with the 95 % interval of Clopper and Pearson.
+
+    Parameters
+    ----------
+    successes, trials : int
+
+    Returns
+    -------
+    interval : Interval
+        Share and limits.
+
+    Examples
+    --------
+    >>> print(share_of(9, 10))
+    0.9 [0.555, 0.997]
+    """
+    if not trials:
+        raise MissingRowsError("a share needs at least one trial, there is none")
+    tail, misses = (1 - CONFIDENCE) / 2, trials - successes
+    low = float(special.betaincinv(successes, misses + 1, tail)) if successes else 0.0
+    high = float(special.betaincinv(successes + 1, misses, 1 - tail)) if misses else 1.0
+    return Interval(successes / trials, low, high, trials, "95 % interval of the share")
+
+
+def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Interval:
+    """Slope of log y in log x, fitted to the curve of each repetition alone; the mean of these with its 95 % interval.
+
+    Parameters
+    ----------
+    curves : iterable of (x, y)
+        Positive numbers, a curve a repetition.
+
+    Returns
+    -------
+    interval : Interval
+        Mean of the slopes.
+
+    Examples
+    --------
+    >>> slope_of([([1, 2, 4], [1, 4, 16]), ([1, 2, 4], [3, 12, 48])]).estimate
+    2.0
+    """
+    slopes = [float(np.polyfit(np.log(x), np.log(y), 1)[0]) for x, y in curves]
+    return mean_of(np.round(slopes, 12))
+
+
+def _sample(values: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    sample = np.asarray(values, dtype=np.float64).ravel()
+    if not len(sample):
+        raise MissingRowsError("an interval needs at least one value, there is none")
+    return sample

@@ -1,0 +1,258 @@
+"""Error of low-degree least squares against samples: Lemma 7 made sharp, with noise, and with corrupted labels.
+
+With N monomials of degree at most d, residual variance ``tail`` beyond degree d, label noise of variance ``v`` and m
+uniform samples, the coefficients' error is ``(tail + v) N / (m - N)``: that of least squares with Gaussian rows, whose
+columns here are orthonormal too. Hence the error against the function itself, ``tail + (tail + v) N / (m - N)``;
+against noisy labels it is larger by v, that is ``(tail + v) (1 + N / (m - N))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from sparsact.fourier import Spectrum
+from sparsact.hypercube import n_subsets, points
+from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
+from sparsact.reports.figure import rows as rows_of
+from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
+from sparsact_papers.experiment import Experiment
+from sparsact_papers.intervals import median_of
+from sparsact_papers.paper_a.low_degree_claims import ALIGNED, CLAIMS, CLEAN, GAUSSIAN, OBLIVIOUS
+from sparsact_papers.results import Rows, Scale
+
+NOISE = 0.25  # variance of the Gaussian noise, in variances of the target
+CORRUPTED, SHIFT = 0.1, 1.0  # share of labels that are moved, and by how many standard deviations of the target
+RATIOS = {Scale.SMOKE: (2.0, 4.0), Scale.QUICK: (1.25, 2.0, 4.0, 8.0), Scale.FULL: (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)}
+DEGREES = {Scale.SMOKE: (3,), Scale.QUICK: (1, 2, 3, 4), Scale.FULL: (1, 2, 3, 4)}
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
+SIZES = {Scale.SMOKE: (8,), Scale.QUICK: (10, 14), Scale.FULL: (10, 12, 16)}
+CORRUPTED_N = {Scale.SMOKE: 8, Scale.QUICK: 12, Scale.FULL: 14}
+
+
+def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
+    """Clean curves of every target and degree; noisy and corrupted ones of the gated network."""
+    for seed in range(SEEDS[scale]):
+        for n in SIZES[scale]:
+            largest = n == SIZES[scale][-1]
+            for target in TARGETS if largest and seed < 5 else (GATED,):
+                for degree in DEGREES[scale]:
+                    for ratio in RATIOS[scale]:
+                        yield _task(target, n, degree, ratio, CLEAN, seed)
+        for ratio in RATIOS[scale]:
+            yield _task(GATED, n, 3, ratio, GAUSSIAN, seed)
+        for labels in (OBLIVIOUS, ALIGNED):
+            for degree in (1, 2, 3, 4, 5):
+                if 4 * n_subsets(CORRUPTED_N[scale], degree) <= 2 ** CORRUPTED_N[scale]:  # else it fits the corruption
+                    yield _task(GATED, CORRUPTED_N[scale], degree, 4.0, labels, seed)
+
+
+def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, int | float | str]:
+    return {"target": target, "n": n, "degree": degree, "ratio": ratio, "labels": labels, "seed": seed}
+
+
+def measure(*, target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, float]:
+    """Exact error over the cube of the fitted polynomial, with what the formula says."""
+    from sparsact.learners import LowDegreeRegressor
+
+    values = planted(target, n, seed)(points(n))
+    N = n_subsets(n, degree)
+    m = int(np.ceil(ratio * N))
+    seen = drawn(n, m, seed)
+    spectrum = Spectrum.of(values)
+    tail, variance = spectrum.tail(degree), spectrum.variance()
+    moved = corruption(spectrum, degree, labels, seed)
+    noise = NOISE * variance if labels == GAUSSIAN else 0.0
+    noisy = np.random.default_rng([seed, 3]).normal(size=m) * np.sqrt(noise)
+    model = LowDegreeRegressor(degree=degree).fit(points(n)[seen], (values + moved)[seen] + noisy)
+    estimation = N / (m - N)
+    return {
+        "n_monomials": N,
+        "m": m,
+        "error": squared_error(model, values),
+        "predicted": tail + (tail + noise) * estimation,
+        "tail": tail,
+        "variance": variance,
+        "noise": noise + float(np.mean(moved**2)),
+        "risk": squared_error(model, values + moved) + noise,  # against labels as the learner sees them
+        "least_risk": Spectrum.of(values + moved).tail(degree) + noise,  # of any polynomial of this degree
+    }
+
+
+def corruption(spectrum: Spectrum, degree: int, labels: str, seed: int) -> NDArray[np.float64]:
+    """What is added to the label of each point: a tenth of the points by +-1 standard deviation, the others by 0.
+
+    An oblivious corruption takes points and signs at random. The aligned one knows the target: it takes the points
+    where the part above the degree is largest, and enlarges that part.
+    """
+    moved = np.zeros(2**spectrum.n)
+    if labels not in (OBLIVIOUS, ALIGNED):
+        return moved
+    n_moved, shift = round(CORRUPTED * len(moved)), SHIFT * np.sqrt(spectrum.variance())
+    if labels == ALIGNED:
+        high = (spectrum - spectrum.truncate(degree)).values()
+        chosen = np.argsort(-np.abs(high), kind="stable")[:n_moved]
+        moved[chosen] = shift * np.sign(high[chosen])
+    else:
+        rng = np.random.default_rng([seed, 4])
+        moved[rng.choice(len(moved), n_moved, replace=False)] = shift * rng.choice([-1.0, 1.0], n_moved)
+    return moved
+
+
+NOISY = "noise of a quarter of the variance"
+
+
+def of_the_largest(rows: Rows) -> Rows:
+    """The rows of the largest n, without corruption."""
+    kept = Rows(row for row in rows if row["labels"] in (CLEAN, GAUSSIAN))
+    return kept.where(n=max(kept.distinct("n"))) if len(kept) else kept
+
+
+def error_frame(rows: Rows) -> Frame:
+    """Median over seeds of error / variance and mean of the formula, a row a target, degree, labels and m / N."""
+    found = of_the_largest(rows)
+    table: dict[str, list[Any]] = {
+        name: [] for name in ("target", "degree", "labels", "m / N", "error", "low", "high", "formula")
+    }
+    for key, group in found.groups("target", "degree", "labels", "ratio").items():
+        over = median_of(group.array("error") / group.array("variance"))
+        formula = float((group.array("predicted") / group.array("variance")).mean())
+        for name, value in zip(table, (*key, over.estimate, over.low, over.high, formula), strict=True):
+            table[name].append(value)
+    return dict(table)
+
+
+@styled
+def plot_error(frame: Frame) -> Figure:
+    """A panel a target: points measured, lines the formula."""
+    targets = list(dict.fromkeys(frame["target"]))
+    drawing = figure(3.6 * len(targets) + 0.6, 4.4)
+    panels = drawing.subplots(1, len(targets), sharey=True, squeeze=False)[0]
+    for axes, target in zip(panels, targets, strict=True):
+        curves_of: dict[tuple[int, str], list[tuple[float, ...]]] = {}
+        for name, degree, labels, *point in rows_of(frame):
+            if name == target:
+                curves_of.setdefault((degree, labels), []).append(tuple(point))
+        for (degree, labels), curve in curves_of.items():
+            x, y, low, high, formula = (list(column) for column in zip(*curve, strict=True))
+            bars = [[max(a - b, 0) for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
+            noisy = labels == GAUSSIAN
+            axes.plot(x, formula, color=GREY, lw=1.1, ls=(0, (5, 2)) if noisy else "-")
+            axes.errorbar(
+                x, y, bars, color=COLOURS[degree - 1], marker=MARKERS[degree - 1], ms=5.5, ls="", capsize=2.5,
+                mfc="white" if noisy else None, label=f"degree {degree}" + (f", {NOISY}" if noisy else ""),
+            )  # fmt: skip
+        scale(axes, log_x=2, log_y=10)
+        axes.set_title(target)
+        axes.set_xlabel("samples m / monomials N")
+        axes.grid(visible=True)
+    panels[0].set_ylabel("squared error / variance")
+    marks = {name: mark for axes in panels for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    drawing.legend(marks.values(), marks.keys(), fontsize=8.5, loc="outside upper center", ncols=3)
+    return drawing
+
+
+def ratio_frame(rows: Rows) -> Frame:
+    """Mean over seeds of measured / predicted of the gated network, a row a curve and m / N."""
+    kept = Rows(row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and row["degree"] >= 3)
+    return curves(
+        kept,
+        series=lambda row: f"n = {row['n']}, degree {row['degree']}",
+        x="ratio",
+        y=lambda row: row["error"] / row["predicted"],
+        y_name="measured / predicted",
+    )
+
+
+def corrupted_frame(rows: Rows) -> Frame:
+    """Median over seeds of the risk beyond the noise, in units of the tail, a row a corruption and degree."""
+    kept = Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED))
+    least = curves(
+        kept,
+        series="labels",
+        x="degree",
+        y=lambda row: (row["least_risk"] - row["noise"]) / row["tail"],
+        y_name="excess",
+    )
+    bound = curves(
+        kept.where(labels=ALIGNED),
+        series=lambda _: "triangle inequality",
+        x="degree",
+        y=lambda row: ((row["noise"] ** 0.5 + row["tail"] ** 0.5) ** 2 - row["noise"]) / row["tail"],
+        y_name="excess",
+    )
+    return joined(least, bound)
+
+
+def plot_corrupted(frame: Frame) -> Figure:
+    """Excess risk against degree."""
+    drawing = plot_curves(
+        frame,
+        x_label="degree of the polynomial",
+        y_label="(least risk - noise) / tail",
+        lines=("triangle inequality",),
+        levels={"noise plus one tail": 1.0},
+    )
+    drawing.axes[0].set_xticks(sorted(set(frame["degree"])))
+    return drawing
+
+
+CHARTS = (
+    Chart(
+        "error",
+        "Error against samples",
+        "Largest n. Points: median over seeds and its interval, exact over the cube; hollow where labels are noisy. "
+        "Lines: tail + (tail + v) N / (m - N), v the noise.",
+        error_frame,
+        plot_error,
+    ),
+    Chart(
+        "formula",
+        "Where the formula is right",
+        "Gated network without noise: median over seeds and its interval. Where samples are no small part of the cube, "
+        "repeated points make the least squares see fewer, and points already seen have less error.",
+        ratio_frame,
+        partial(
+            plot_curves,
+            x_label="samples m / monomials N",
+            y_label="measured error / tail (1 + N / (m - N))",
+            log_x=2,
+            log_y=10,
+            levels={"10 % more": 1.1, "10 % less": 0.9},
+        ),
+    ),
+    Chart(
+        "corruption",
+        "Corrupted labels",
+        "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one standard "
+        "deviation: at random, or to enlarge what lies above the degree. Median over seeds and its interval.",
+        corrupted_frame,
+        plot_corrupted,
+    ),
+)
+
+
+EXPERIMENT = Experiment(
+    name="low-degree-curves",
+    paper="A",
+    place="Lemma 7 and Theorem 8",
+    title="Error of low-degree least squares against samples",
+    summary=(
+        "Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
+        "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over "
+        "the whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels "
+        "moved by one standard deviation: at random points, or by an adversary who enlarges what lies above the degree."
+    ),
+    version=1,
+    parameters=parameters,
+    measure=measure,
+    claims=CLAIMS,
+    charts=CHARTS,
+    order=210,
+)

@@ -1,0 +1,351 @@
+"""Configurable software: low degree, the sparse class by empirical risk minimisation, a dense network and a forest.
+
+Rows of real tables are not uniform: four of the five obey constraints between switches, so that Theorem 8 says nothing
+of them and Theorem 17, for any distribution, does. What is compared is the error on test folds at several sizes of the
+training set, and, for the sparse networks, how many units fire: on the rows fitted, where the class bounds it, on fresh
+rows of the same table, and on uniform points, which the constraints forbid.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from sparsact.hypercube import bits_to_signs
+from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
+from sparsact_papers.charts import MARKERS, curves, joined
+from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
+from sparsact_papers.common.real_data import absent
+from sparsact_papers.experiment import Experiment
+from sparsact_papers.intervals import Interval, mean_of
+from sparsact_papers.results import Rows, Scale
+
+TABLES = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
+LOW_DEGREE, DENSE, FOREST = "low degree", "dense network", "forest"
+SPARSE = {"sparse, k = 1": 1, "sparse, k = 4": 4}
+MODELS = ("degree 1", "degree 2", LOW_DEGREE, *SPARSE, DENSE, FOREST)
+FOLDS = 5
+SPLIT = 0  # seed of the folds, which share no rows; a fold is the seed of what learns and of the uniform points
+WIDTH = 32  # units of the sparse networks and of the dense one
+N_UNIFORM = 4096
+SHARES = {Scale.SMOKE: (0.125,), Scale.QUICK: (0.125, 0.25), Scale.FULL: (0.125, 0.25, 0.5, 1.0)}
+CHOICE = {Scale.SMOKE: ("BDBJ",), Scale.QUICK: ("Apache", "BDBJ"), Scale.FULL: TABLES}
+MEASURED_FOLDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: FOLDS}
+LEAST_ERROR = 1e-6  # of the variance: repeated measurements of software differ by more
+RULE = (
+    "log2 of the ratio of errors (those below 1e-6 of the variance count as this) at {}, a mean over five folds: holds "
+    "if its 95 % interval, corrected for rows that folds share, lies below 0"
+)
+LEAK = 0.01  # share of points at which more than k units may be on
+
+
+def parameters(scale: Scale) -> Iterator[dict[str, str | float | int]]:
+    """A task for each table, size, fold and model."""
+    for table in CHOICE[scale]:
+        for share in SHARES[scale]:
+            for fold in range(MEASURED_FOLDS[scale]):
+                for model in MODELS:
+                    yield {"table": table, "model": model, "share": share, "fold": fold}
+
+
+def measure(*, table: str, model: str, share: float, fold: int) -> dict[str, Any]:
+    """Error on the test fold as a share of its variance; of sparse networks also how many units fire, and where."""
+    from sparsact.datasets import config_performance
+
+    data = config_performance(table)
+    order = np.random.default_rng([SPLIT, 1]).permutation(len(data.y))
+    folds = np.array_split(order, FOLDS)
+    train = np.concatenate([part for i, part in enumerate(folds) if i != fold])
+    train, test = np.sort(train[: round(share * len(train))]), folds[fold]
+    signs = bits_to_signs(data.X).astype(np.float64)
+    centre, spread = data.y[train].mean(), data.y[train].std()
+    learner = estimator(model, fold).fit(signs[train], (data.y[train] - centre) / spread)
+    errors = centre + spread * learner.predict(signs[test]) - data.y[test]
+    measured: dict[str, Any] = {
+        "mse": float(np.mean(errors**2) / data.y[test].var()),
+        "n_train": len(train),
+        "n": signs.shape[1],
+    }
+    if model in SPARSE:
+        uniform = bits_to_signs(np.random.default_rng([fold, 2]).integers(0, 2, (N_UNIFORM, signs.shape[1])))
+        for where, points in (("train", signs[train]), ("test", signs[test]), ("uniform", uniform)):
+            found = firing(learner.network_.active(points), SPARSE[model])
+            measured |= {f"{name}_{where}": value for name, value in found.items()}
+        measured["n_units"] = learner.network_.s
+    return measured
+
+
+def estimator(model: str, seed: int) -> Any:
+    """A learner by name. Those with a choice to make, make it by cross-validation within the training rows."""
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.neural_network import MLPRegressor
+
+    from sparsact.learners import LowDegreeRegressorCV, SparselyActivatedRegressor
+
+    if model in SPARSE:
+        return SparselyActivatedRegressor(WIDTH, SPARSE[model], n_restarts=1, max_iter=100, random_state=seed)
+    if model == DENSE:
+        network = MLPRegressor(hidden_layer_sizes=(WIDTH,), solver="lbfgs", max_iter=500, tol=1e-6, random_state=seed)
+        return _Quiet(GridSearchCV(network, {"alpha": [1e-4, 1e-2, 1.0]}, cv=3, scoring="neg_mean_squared_error"))
+    if model == FOREST:
+        return RandomForestRegressor(200, random_state=seed)
+    degrees = (1, 2, 3) if model == LOW_DEGREE else (int(model.split()[1]),)
+    return LowDegreeRegressorCV(degrees=degrees, random_state=seed)
+
+
+class _Quiet:
+    """A learner that may stop at its most iterations: that is part of its budget, and no news."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Any:
+        """The learner itself, fitted."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self.learner.fit(X, y)
+
+
+def firing(active: NDArray[np.bool_], k: int) -> dict[str, float | int | None]:
+    """How many units are on at points (m, s), and how this number varies beside independent units of the same rates.
+
+    ``dispersion`` is Var(number on) / sum p (1 - p): below 1 units exclude each other, above they fire together. None
+    where every unit is always on or always off.
+    """
+    number, rates = active.sum(axis=1), active.mean(axis=0)
+    independent = float((rates * (1 - rates)).sum())
+    return {
+        "most": int(number.max()),
+        "mean": float(number.mean()),
+        "above_k": float((number > k).mean()),
+        "dispersion": float(number.var() / independent) if independent else None,
+    }
+
+
+def over_folds(values: Sequence[float], share: float) -> Interval:
+    """Mean over folds with its 95 % interval, corrected for the rows that their training sets share.
+
+    Folds are not independent: the variance of their mean is taken as 1/J + (test rows / training rows) times that of a
+    fold (Nadeau and Bengio, "Inference for the generalization error", 2003), in place of 1/J.
+    """
+    plain = mean_of(values)
+    wider = np.sqrt(1 + plain.n / ((FOLDS - 1) * share))
+    half = (plain.high - plain.estimate) * wider
+    kind = "95 % interval of the mean over folds, corrected for shared rows"
+    return Interval(plain.estimate, plain.estimate - half, plain.estimate + half, plain.n, kind)
+
+
+def log_ratios(rows: Rows, model: str, other: str, share: float) -> list[float]:
+    """log2 of one model's error over another's on the same rows, for each fold."""
+    found = [rows.where(model=name, share=share) for name in (model, other)]
+    error, others = ({row["fold"]: max(row["mse"], LEAST_ERROR) for row in part} for part in found)
+    return [float(np.log2(error[fold] / others[fold])) for fold in sorted(error.keys() & others.keys())]
+
+
+def judge_errors(rows: Rows, *, table: str, model: str, other: str, pick: Callable[[list[float]], float]) -> Verdict:
+    """Whether one model errs no more than another, at the share of the training rows that is picked."""
+    share = pick(needed(rows.where(table=table), table).column("share"))
+    ratios = log_ratios(rows.where(table=table), model, other, share)
+    return within(over_folds(ratios, share), most=0, what=f"log2 of the error of {model} / {other}:")
+
+
+def firing_of(rows: Rows, table: str, name: str, models: Collection[str]) -> Interval:
+    """What the sparse networks of a table do, a mean over models and sizes for each fold."""
+    found = Rows(row for row in rows.where(table=table) if row["model"] in models and row[name] is not None)
+    folds = needed(found, f"sparse networks on {table}").groups("fold").values()
+    return over_folds([float(fold.array(name).mean()) for fold in folds], max(found.column("share")))
+
+
+def judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
+    """The share of points at which more than k units are on: fresh rows of the table, and uniform points."""
+    fresh, uniform = (
+        within(firing_of(rows, table, f"above_k_{where}", SPARSE), most=LEAK, what=f"{called}: more than k on at")
+        for where, called in (("test", "fresh rows"), ("uniform", "uniform points"))
+    )
+    return only_if("the points come from the table's own distribution", fresh, uniform)
+
+
+def judge_exclusion(rows: Rows, *, table: str) -> Verdict:
+    """Variance of the number of active units beside that of independent units."""
+    return within(firing_of(rows, table, "dispersion_test", ["sparse, k = 4"]), most=1, what="dispersion on fresh rows")
+
+
+def claims_of(table: str) -> tuple[Claim, ...]:
+    """What is claimed of one table."""
+    name = table.lower()
+    errs_less = partial(judge_errors, table=table)
+    return (
+        Claim(
+            name=f"few-rows-{name}",
+            place="Theorems 5 and 17, beyond the paper",
+            statement=f"{table}: with few rows a 1-sparse network errs less than a dense one of the same width.",
+            printed="O(k n s / eps^2) samples for the sparse class, Omega(s^2 / eps^2) for the dense",
+            rule=RULE.format("an eighth of the training rows"),
+            judge=partial(errs_less, model="sparse, k = 1", other=DENSE, pick=min),
+            refuted_if="the 1-sparse network significantly errs more",
+        ),
+        Claim(
+            name=f"low-degree-{name}",
+            place="Theorem 8, beyond the paper",
+            statement=f"{table}: low degree errs no more than a dense network.",
+            printed="",
+            rule=RULE.format("all training rows"),
+            judge=partial(errs_less, model=LOW_DEGREE, other=DENSE, pick=max),
+            refuted_if="low degree significantly errs more",
+        ),
+        Claim(
+            name=f"any-distribution-{name}",
+            place="Theorem 17, beyond the paper",
+            statement=f"{table}: the sparse class (k = 4, which holds that of k = 1) errs no more than low degree.",
+            printed="O((W R + B)^2 k s n / eps^2) samples for any distribution, exponential time",
+            rule=RULE.format("all training rows"),
+            judge=partial(errs_less, model="sparse, k = 4", other=LOW_DEGREE, pick=max),
+            refuted_if="the sparse class significantly errs more",
+        ),
+        Claim(
+            name=f"fresh-rows-{name}",
+            place="Section 6, Remark 11",
+            statement=f"{table}: a network that is k-sparse on the rows fitted is k-sparse on nearly all others.",
+            printed="",
+            rule=f"holds if the 95 % interval over folds of the mean share of points with more than k active units is "
+            f"below {LEAK:.0%}; judged apart on test folds and on uniform points",
+            judge=partial(judge_fresh_rows, table=table),
+            refuted_if="the mean share is significantly above the limit on test folds",
+        ),
+        Claim(
+            name=f"exclusion-{name}",
+            place="beyond the paper",
+            statement=f"{table}: units of a 4-sparse network exclude each other: fewer fire together than by chance.",
+            printed="",
+            rule="holds if the 95 % interval over folds of Var(number active) / sum p (1 - p) lies below 1",
+            judge=partial(judge_exclusion, table=table),
+            refuted_if="Var(number active) / sum p (1 - p) is significantly above 1",
+        ),
+    )
+
+
+PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform points"}
+ACROSS = 3  # panels side by side; the last is left to the legend
+
+
+def error_frame(rows: Rows) -> Frame:
+    """Error of each model on each table against the size of its training set: the mean over folds."""
+    frames = []
+    for (table,), group in rows.groups("table").items():
+        found = curves(group, series="model", x="n_train", y=lambda row: max(row["mse"], LEAST_ERROR), y_name="error")
+        frames.append({"table": [table] * len(found["error"])} | found)
+    names = ("table", "series", "n_train", "error", "low", "high", "repetitions")
+    return joined(*frames) if frames else {name: [] for name in names}
+
+
+@styled
+def plot_errors(frame: Frame) -> Figure:
+    """A panel a table, a curve a model."""
+    tables = list(dict.fromkeys(frame["table"]))
+    n_lines = -(-(len(tables) + 1) // ACROSS)
+    drawing = figure(3.4 * ACROSS, 3.3 * n_lines)
+    panels = drawing.subplots(n_lines, ACROSS, squeeze=False).ravel()
+    pairs = list(zip(frame["table"], frame["series"], strict=True))
+    for axes, table in zip(panels, tables, strict=False):
+        for i, model in enumerate(MODELS):
+            at = [j for j, pair in enumerate(pairs) if pair == (table, model)]
+            m, error, low, high = ([frame[name][j] for j in at] for name in ("n_train", "error", "low", "high"))
+            style = {"color": COLOURS[i], "ls": "-" if model in SPARSE else (0, (4, 2))}
+            axes.plot(m, error, marker=MARKERS[i], ms=5, lw=1.3, label=model, **style)
+            axes.vlines(m, low, high, color=COLOURS[i], lw=1)
+        axes.axhline(1, color=INK, lw=0.8, label="variance")
+        scale(axes, log_x=2, log_y=10)
+        axes.set_xticks(sorted({m for t, m in zip(frame["table"], frame["n_train"], strict=True) if t == table}))
+        axes.set_title(table)
+        axes.set_xlabel("training rows")
+        axes.grid(visible=True)
+    for axes in panels[::ACROSS][: -(-len(tables) // ACROSS)]:
+        axes.set_ylabel("mean squared error / variance")
+    for axes in panels[len(tables) :]:
+        axes.set_axis_off()
+    panels[len(tables)].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=9.5)
+    return drawing
+
+
+def firing_frame(rows: Rows) -> Frame:
+    """The most units on at any point and the mean number, of each sparse network, table and kind of points."""
+    names = ("network", "points", "most", "mean", "share_above_k", "units")
+    frame: dict[str, list[Any]] = {name: [] for name in names}
+    sparse = Rows(row for row in rows if row["model"] in SPARSE)
+    for (table, model), group in sparse.groups("table", "model").items():
+        for place, called in PLACES.items():
+            found = (
+                f"{table}, k = {SPARSE[model]}",
+                called,
+                *(mean_of(group.array(f"{name}_{place}")).estimate for name in ("most", "mean", "above_k")),
+                mean_of(group.array("n_units")).estimate,
+            )
+            for name, value in zip(names, found, strict=True):
+                frame[name].append(value)
+    return {**frame}
+
+
+@styled
+def plot_firing(frame: Frame) -> Figure:
+    """A line a network: filled marks the most, hollow marks the mean."""
+    networks = list(dict.fromkeys(frame["network"]))
+    drawing = figure(6.4, 1.4 + 0.36 * len(networks))
+    axes = drawing.subplots()
+    for i, place in enumerate(PLACES.values()):
+        at = [j for j, each in enumerate(frame["points"]) if each == place]
+        lines = [networks.index(frame["network"][j]) + 0.2 * (i - 1) for j in at]
+        style: dict[str, Any] = {"lw": 0, "marker": MARKERS[i], "ms": 5.5, "color": COLOURS[i]}
+        for name, face in (("most", COLOURS[i]), ("mean", "white")):
+            axes.plot([frame[name][j] for j in at], lines, mfc=face, label=f"{name}, {place}", **style)
+    list_axis(axes, networks)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("active units")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=3)
+    return drawing
+
+
+CHARTS = (
+    Chart(
+        "errors",
+        "Error against training rows",
+        "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
+        error_frame,
+        plot_errors,
+    ),
+    Chart(
+        "firing",
+        "How many units of the sparse networks fire",
+        "Means over folds and sizes. The class bounds the number on the rows fitted only.",
+        firing_frame,
+        plot_firing,
+    ),
+)
+
+
+EXPERIMENT = Experiment(
+    name="real-tables",
+    paper="A",
+    place="Theorems 5, 8 and 17",
+    title="Sparse, low degree, dense and forest on real tables",
+    summary=(
+        "The measured cost of five configurable programs by their switches (180 to 2,560 rows, 8 to 17 switches, most "
+        "with constraints), by five folds and four sizes of the training set. Degree and ridge of low degree and the "
+        f"penalty of the dense network are cross-validated within it; networks have {WIDTH} units."
+    ),
+    version=1,
+    parameters=parameters,
+    measure=measure,
+    claims=tuple(claim for table in TABLES for claim in claims_of(table)),
+    charts=CHARTS,
+    order=420,
+    unmet=lambda: absent(*(f"config_performance/{table}.csv.gz" for table in TABLES)),
+)

@@ -1,0 +1,242 @@
+"""Planted activation patterns: whether the units that a learner finds are those that made the labels.
+
+A unit is known by where it is active. Learned and planted units are matched one to one so that the summed overlap
+(Jaccard index of their active sets over the whole cube) is largest; a planted unit without partner counts 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from sparsact.constructions import random_network
+from sparsact.hypercube import points
+from sparsact.network import SparselyActivatedNetwork
+from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
+from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
+from sparsact_papers.common.learners import drawn, squared_error
+from sparsact_papers.experiment import Experiment
+from sparsact_papers.intervals import mean_of
+from sparsact_papers.results import Rows, Scale
+
+SIZES = {Scale.SMOKE: (6, 2), Scale.QUICK: (8, 4), Scale.FULL: (10, 6)}  # n and s
+SAMPLES = {
+    Scale.SMOKE: (50, 200),
+    Scale.QUICK: (50, 200, 800),
+    Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200),
+}
+NOISES = {Scale.SMOKE: (0.0,), Scale.QUICK: (0.0, 0.5), Scale.FULL: (0.0, 0.1, 0.5)}  # in variances of the target
+SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 8}
+RECOVERED = 0.9  # an overlap of this much
+ACCURATE = 0.01  # an error of this share of the variance
+
+
+def parameters(scale: Scale) -> Iterator[dict[str, int | float]]:
+    """A task for each noise, number of samples and seed."""
+    n, s = SIZES[scale]
+    for seed in range(SEEDS[scale]):
+        for noise in NOISES[scale]:
+            for m in SAMPLES[scale]:
+                yield {"n": n, "s": s, "noise": noise, "m": m, "seed": seed}
+
+
+def overlaps(planted: SparselyActivatedNetwork, learned: SparselyActivatedNetwork) -> NDArray[np.float64]:
+    """Jaccard index of every planted unit with its partner in the best matching, (s,); 0 without a partner."""
+    cube = points(planted.n)
+    one, other = (network.active(cube).astype(np.float64) for network in (planted, learned))
+    both = one.T @ other
+    either = one.sum(axis=0)[:, None] + other.sum(axis=0)[None] - both
+    index = both / np.maximum(either, 1)
+    rows, columns = linear_sum_assignment(-index)
+    found = np.zeros(planted.s)
+    found[rows] = index[rows, columns]
+    return found
+
+
+def measure(*, n: int, s: int, noise: float, m: int, seed: int) -> dict[str, float]:
+    """Overlap of the learned units with the planted ones, and with those of an unrelated network."""
+    from sparsact.learners import SparselyActivatedRegressor
+
+    planted = random_network(n, s, 1, rng=np.random.default_rng([seed, 1]))
+    unrelated = random_network(n, s, 1, rng=np.random.default_rng([seed, 6]))
+    values = planted(points(n))
+    seen = drawn(n, m, seed)
+    errors = np.random.default_rng([seed, 3]).normal(size=m) * np.sqrt(noise * values.var())
+    model = SparselyActivatedRegressor(n_units=s, max_active=1, random_state=seed)
+    model.fit(points(n)[seen], values[seen] + errors)
+    found = overlaps(planted, model.network_)
+    return {
+        "overlap": float(found.mean()),
+        "recovered": float(np.mean(found >= RECOVERED)),
+        "chance": float(overlaps(unrelated, model.network_).mean()),
+        "error": squared_error(model, values),
+        "variance": float(values.var()),
+        "n_units": model.network_.s,
+    }
+
+
+# ---- claims ----
+
+
+def _most(rows: Rows) -> Rows:
+    return needed(rows, "samples", 2).where(m=max(rows.column("m")))
+
+
+def judge_recovered(rows: Rows) -> Verdict:
+    """Mean overlap from the most samples, without noise."""
+    return within(mean_of(_most(rows.where(noise=0.0)).array("overlap")), least=RECOVERED, what="overlap")
+
+
+def judge_noise(rows: Rows) -> Verdict:
+    """The same with the strongest noise."""
+    noisy = rows.where(noise=max(needed(rows, "rows").column("noise")))
+    if noisy[0]["noise"] == 0:
+        needed(Rows([]), "noisy labels")
+    return within(mean_of(_most(noisy).array("overlap")), least=RECOVERED, what="overlap")
+
+
+def judge_chance(rows: Rows) -> Verdict:
+    """Overlap with the planted units less that with an unrelated network's, from the most samples."""
+    found = _most(rows)
+    gain = [float(np.mean(one.array("overlap") - one.array("chance"))) for one in found.groups("seed").values()]
+    return within(mean_of(gain), least=0, what="overlap beyond chance")
+
+
+def judge_accurate(rows: Rows) -> Verdict:
+    """Mean overlap of accurate networks, and of the others; first averaged over each seed's rows."""
+    limit = "at most 1 % of the variance"
+
+    def overlap(what: str, *, accurate: bool) -> Verdict:
+        kept = Rows(row for row in rows if (row["error"] <= ACCURATE * row["variance"]) is accurate)
+        seeds = [group.array("overlap").mean() for group in needed(kept, what, 2).groups("seed").values()]
+        return within(mean_of(seeds), least=RECOVERED, what=f"overlap, {what}:")
+
+    under = overlap(f"error {limit}", accurate=True)
+    return only_if(f"the error is {limit}", under, overlap("larger error", accurate=False))
+
+
+CHANCE = "an unrelated network"
+LEAST = 1e-6  # smaller errors are drawn here
+
+
+def frame(rows: Rows) -> Frame:
+    """Median over seeds of the mean overlap, a row a noise and number of samples."""
+    found = curves(rows, series=lambda row: f"noise {row['noise']:g} variances", x="m", y="overlap")
+    chance = curves(rows, series=lambda _: CHANCE, x="m", y="chance", y_name="overlap")
+    return joined(found, chance)
+
+
+def error_frame(rows: Rows) -> Frame:
+    """Error and overlap of every row."""
+    return {
+        "noise": rows.column("noise"),
+        "m": rows.column("m"),
+        "error / variance": [max(row["error"] / row["variance"], LEAST) for row in rows],
+        "overlap": rows.column("overlap"),
+    }
+
+
+@styled
+def plot_error(frame: Frame) -> Figure:
+    """Overlap against the exact error, a point a task."""
+    drawing = figure(5.4, 4.2)
+    axes = drawing.subplots()
+    for i, noise in enumerate(sorted(set(frame["noise"]))):
+        own = [j for j, each in enumerate(frame["noise"]) if each == noise]
+        x, y = ([frame[name][j] for j in own] for name in ("error / variance", "overlap"))
+        axes.plot(
+            x, y, color=COLOURS[i], marker=MARKERS[i], ls="", ms=5, mfc="none", label=f"noise {noise:g} variances"
+        )
+    scale(axes, log_x=10, log_y=0)
+    axes.set_xlabel("squared error / variance")
+    axes.set_ylabel("mean overlap of active sets (Jaccard)")
+    axes.grid(visible=True)
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=3)
+    return drawing
+
+
+CHARTS = (
+    Chart(
+        "samples",
+        "Overlap with the planted units against samples",
+        "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
+        "learned units matched with those of another network of the kind.",
+        frame,
+        partial(
+            plot_curves, x_label="samples m", y_label="mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)
+        ),
+    ),
+    Chart(
+        "error",
+        "Overlap against error",
+        "A point a fit. The error is exact over the cube, against the network without noise; errors below a millionth "
+        "of the variance are drawn there.",
+        error_frame,
+        plot_error,
+    ),
+)
+
+
+EXPERIMENT = Experiment(
+    name="support-recovery",
+    paper="A",
+    place="beyond the paper (Definition 1)",
+    title="Are the planted activation patterns found?",
+    summary=(
+        "Random one-sparse networks of 6 units on 10 signs make the labels, with Gaussian noise of 0, 0.1 or 0.5 "
+        "variances; least squares in the class of the same s and k is searched for. Units are matched by their active "
+        "sets over the cube."
+    ),
+    version=1,
+    parameters=parameters,
+    measure=measure,
+    claims=(
+        Claim(
+            name="recovered",
+            place="beyond the paper",
+            statement="From enough noiseless samples the learned units are active where the planted ones are.",
+            printed="",
+            rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
+            refuted_if="the mean overlap from the most samples is significantly below 0.9",
+            judge=judge_recovered,
+        ),
+        Claim(
+            name="noise",
+            place="beyond the paper",
+            statement="So it is with the strongest noise.",
+            printed="",
+            rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
+            refuted_if="the mean overlap from the most samples is significantly below 0.9 with the strongest noise",
+            judge=judge_noise,
+        ),
+        Claim(
+            name="chance",
+            place="beyond the paper",
+            statement="Overlaps are no accident: those with an unrelated network of the same kind are smaller.",
+            printed="",
+            rule="holds if from the most samples, over all noises, the 95 % interval of the difference is above 0",
+            refuted_if="the overlap is significantly smaller than that with an unrelated network",
+            judge=judge_chance,
+        ),
+        Claim(
+            name="accurate",
+            place="beyond the paper",
+            statement="A learner's units are the planted ones.",
+            printed="",
+            rule=(
+                "holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an error "
+                "of at most 1 % of the variance, and for the others"
+            ),
+            refuted_if="the mean overlap is significantly below 0.9 for accurate networks, too",
+            judge=judge_accurate,
+        ),
+    ),
+    charts=CHARTS,
+    order=250,
+)

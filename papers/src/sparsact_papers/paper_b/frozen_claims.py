@@ -1,0 +1,302 @@
+"""What Figures 1a, 2a, 3, 4 and Table 1 of paper B claim of frozen layers, by comparisons within a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparsact_papers.claims import Claim, Verdict, every, only_if, within
+from sparsact_papers.intervals import mean_of, range_of
+from sparsact_papers.paper_b.frozen_models import TARGETS
+from sparsact_papers.results import MissingRowsError, Row, Rows
+
+LINE = "line"  # the best linear function, as an opponent
+DENSE = {
+    "dense-linear": "linear",
+    "dense-relu": "ReLU without biases",
+    "dense-relu-biased": "ReLU with biases",
+}
+
+
+def by_seed(rows: Rows, **equal: object) -> dict[int, Row]:
+    """The one row of each seed."""
+    return {row["seed"]: row for row in rows.where(**equal)}
+
+
+def ratios(
+    rows: Rows, model: str, other: str, *, at: int, other_at: int | None = None, by: str = "active"
+) -> list[float]:
+    """Test error of one model over that of another, seed by seed; ``by`` tells what ``at`` counts.
+
+    Raises
+    ------
+    MissingRowsError
+        If no seed has both.
+    """
+    ones = by_seed(rows, model=model, **{by: at})
+    others = ones if other == LINE else by_seed(rows, model=other, **{by: other_at or at})
+    name = "linear_mse" if other == LINE else "mse"
+    found = [ones[seed]["mse"] / others[seed][name] for seed in sorted(ones.keys() & others.keys())]
+    if not found:
+        raise MissingRowsError(f"{model} against {other} at {at} {by}")
+    return found
+
+
+def common(rows: Rows, models: Sequence[str], by: str = "active") -> list[int]:
+    """Widths that all the models have rows for, in ascending order.
+
+    Raises
+    ------
+    MissingRowsError
+        If there is none.
+    """
+    found = set.intersection(*(set(rows.where(model=model).column(by)) for model in models))
+    if not found:
+        raise MissingRowsError(f"no width is there for all of {', '.join(models)}")
+    return sorted(found)
+
+
+def beats(rows: Rows, model: str, other: str, widths: Sequence[int]) -> Verdict:
+    """Whether one model has the smaller error at every number of active units: the 95 % interval of the mean ratio."""
+    means = {at: mean_of(ratios(rows, model, other, at=at)) for at in widths}
+    verdict = every(*(within(mean, most=1) for mean in means.values()))
+    hardest = max(means, key=lambda at: means[at].estimate)
+    best, worst = min(mean.estimate for mean in means.values()), means[hardest]
+    told = f"{model} / {other}: {best:.3g} at best, {worst} at worst ({hardest} active, {worst.n} seeds)"
+    return Verdict(verdict.outcome, told)
+
+
+def depending_on_dense(verdicts: dict[str, Verdict]) -> Verdict:
+    """One verdict of those against each kind of dense layer."""
+    held = {kind: verdict for kind, verdict in verdicts.items() if verdict.outcome == "holds"}
+    rest = [verdict for kind, verdict in verdicts.items() if kind not in held]
+    if not held or not rest:
+        return every(*verdicts.values())
+    condition = f"the frozen dense layer is {' or '.join(DENSE[kind] for kind in held)}"
+    return only_if(condition, every(*held.values()), every(*rest))
+
+
+SPARSE = ("dsm-50", "dsm-25")
+PRINTED = {  # Table 1: active units to the errors
+    "dense-linear": {1024: 0.01015, 2048: 0.01009, 4096: 0.01046},
+    "dsm-50": {1024: 0.01014, 2048: 0.007438, 4096: 0.006115},
+    "dsm-25": {1024: 0.009655, 2048: 0.005054, 4096: 0.001799},
+}
+TABLE = "; ".join(
+    f"{18 * active} FLOPs: " + ", ".join(f"{column[active]:.4g}" for column in PRINTED.values())
+    for active in PRINTED["dsm-50"]
+)
+Judge = Callable[[Rows], Verdict]
+
+
+def trained(rows: Rows, target: str) -> Rows:
+    """Rows of RMSProp."""
+    return rows.where(optimiser="rmsprop", target=target)
+
+
+def judge_dense(target: str) -> Judge:
+    """DSM against each kind of dense layer at equal active units."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = trained(rows, target)
+        kinds = [kind for kind in DENSE if len(found.where(model=kind))]
+        if not kinds:
+            raise MissingRowsError("a dense layer")
+        widths = common(found, (*kinds, *SPARSE))
+        return depending_on_dense(
+            {kind: every(*(beats(found, model, kind, widths) for model in SPARSE)) for kind in kinds}
+        )
+
+    return judge
+
+
+def judge_width(target: str) -> Judge:
+    """Whether the error falls with the active units and, at equal active units, with the total width."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = trained(rows, target)
+        widths = common(found, SPARSE)
+        if len(widths) < 2:
+            raise MissingRowsError("two widths")
+        grown = [
+            within(
+                range_of(ratios(found, model, model, at=widths[-1], other_at=widths[0])),
+                most=1,
+                what=f"{model}, {widths[-1]} / {widths[0]} active:",
+            )
+            for model in SPARSE
+        ]
+        return every(*grown, beats(found, "dsm-25", "dsm-50", widths))
+
+    return judge
+
+
+def judge_hash(target: str) -> Judge:
+    """Random hash against dense and DSM against dense, both at equal active units."""
+
+    def judge(rows: Rows) -> Verdict:
+        found, hashed = trained(rows, target), ("random-hash-50", "random-hash-25")
+        widths = common(found, ("dense-linear", *hashed, *SPARSE))
+        worse = [beats(found, "dense-linear", model, widths) for model in hashed]
+        return every(*worse, *(beats(found, model, "dense-linear", widths) for model in SPARSE))
+
+    return judge
+
+
+def judge_order(target: str) -> Judge:
+    """Table 1's rows: DSM 25 % below DSM 50 % below dense."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = trained(rows, target)
+        widths = list(PRINTED["dsm-50"])
+        return every(beats(found, "dsm-25", "dsm-50", widths), beats(found, "dsm-50", "dense-linear", widths))
+
+    return judge
+
+
+def judge_numbers(target: str) -> Judge:
+    """Table 1's nine errors over those measured."""
+
+    def judge(rows: Rows) -> Verdict:
+        verdicts = []
+        for model, column in PRINTED.items():
+            for active, printed in column.items():
+                found = by_seed(trained(rows, target), model=model, active=active)
+                if not found:
+                    raise MissingRowsError(f"{model} at {active} active units")
+                interval = mean_of([row["mse"] / printed for row in found.values()])
+                verdicts.append(within(interval, least=0.8, most=1.25, what=f"{model}, {active}: measured / printed"))
+        return every(*verdicts)
+
+    return judge
+
+
+def judge_less(target: str) -> Judge:
+    """DSM 25 % against a dense layer of four times as many active units, which is its own total width."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = trained(rows, target)
+        return depending_on_dense(
+            {
+                kind: within(
+                    range_of(ratios(found, "dsm-25", kind, at=1024, other_at=4096)),
+                    most=1,
+                    what=f"dsm-25 at 1024 / {kind} at 4096 active:",
+                )
+                for kind in ("dense-linear", "dense-relu")
+            }
+        )
+
+    return judge
+
+
+def judge_flops(rows: Rows) -> Verdict:
+    """Operations of both counts over 18 times the active units."""
+    found = [row for row in rows.where(optimiser="rmsprop") if row["model"] in SPARSE and row["target"] != "projected"]
+    if not found:
+        raise MissingRowsError("a DSM with n = 8")
+    bare = [row["flops"] / (18 * row["active"]) for row in found]
+    whole = [row["flops_with_routing"] / (18 * row["active"]) for row in found]
+    return only_if(
+        "the choice of the units is not counted",
+        within(range_of(bare), least=1, most=1, what="active units alone / dense:"),
+        within(range_of(whole), least=0.95, most=1.05, what="with the choice / dense:"),
+    )
+
+
+def _figure(target: str, place: str) -> tuple[Claim, ...]:
+    kind = TARGETS[target]
+    return (
+        Claim(
+            name=f"{target}-beats-dense",
+            place=place,
+            statement=f"On a {kind}, DSM outperforms the dense model at the same number of activated units.",
+            printed="a figure",
+            rule=(
+                "for each kind of frozen dense layer: holds if, at every number of active units, the 95 % interval of "
+                "the mean ratio of errors lies below 1 for DSM 50 % and DSM 25 %; all trained by RMSProp"
+            ),
+            refuted_if="for each kind of dense layer some ratio of errors is significantly above 1",
+            judge=judge_dense(target),
+        ),
+        Claim(
+            name=f"{target}-improves",
+            place=place,
+            statement=f"On a {kind}, DSM improves as its total width increases.",
+            printed="a figure",
+            rule=(
+                "holds if, for every seed, the error at the most active units is below that at the fewest, for DSM "
+                "50 % and 25 %, and DSM 25 % beats DSM 50 % at every number of active units (95 % interval of the mean)"
+            ),
+            refuted_if="some seed errs more at the most active units, or DSM 25 % significantly errs more than DSM "
+            "50 %",
+            judge=judge_width(target),
+        ),
+    )
+
+
+def _of_target(target: str) -> tuple[Claim, ...]:
+    kind = TARGETS[target]
+    return (
+        Claim(
+            name=f"{target}-random-hash",
+            place="Figure 4",
+            statement=f"On a {kind}, random hash models do worse and DSMs better than dense at equal active units.",
+            printed="a figure",
+            rule=(
+                "holds if so for every share and number of active units, by the 95 % interval of the mean ratio "
+                "(RMSProp, linear features)"
+            ),
+            refuted_if="at some share and number of active units a random hash significantly errs less than dense, "
+            "or a DSM more",
+            judge=judge_hash(target),
+        ),
+        Claim(
+            name=f"{target}-table-order",
+            place="Table 1",
+            statement=f"Errors fall from dense over DSM 50 % to DSM 25 % at equal active units ({kind}).",
+            printed=TABLE,
+            rule="holds if so at 1024, 2048 and 4096 active units, by the 95 % interval of the mean ratio over seeds",
+            refuted_if="at some number of active units the order is significantly another",
+            judge=judge_order(target),
+        ),
+        Claim(
+            name=f"{target}-table-numbers",
+            place="Table 1",
+            statement=f"The errors themselves, if the target is a {kind}.",
+            printed=TABLE,
+            rule="holds if for all nine the 95 % interval of the mean of measured / printed lies within [0.8, 1.25]",
+            refuted_if="one of the nine ratios is significantly outside the limits",
+            judge=judge_numbers(target),
+        ),
+        Claim(
+            name=f"{target}-table-less",
+            place="Section A.3, FLOPs",
+            statement=(
+                "DSM with 18k FLOPs has a smaller error than the dense model with 73k "
+                f"({kind}; with the choice of units it costs as much as that)."
+            ),
+            printed="0.009655 against 0.01046",
+            rule="for each kind of dense layer: holds if DSM 25 % has the smaller error for every seed",
+            refuted_if="for each kind of dense layer DSM 25 % has the larger error on some seed",
+            judge=judge_less(target),
+        ),
+    )
+
+
+CLAIMS = (
+    *_figure("polynomial", "Figure 1a"),
+    *_figure("hypercube", "Figure 2a"),
+    *_figure("projected", "Figure 3"),
+    *_of_target("polynomial"),
+    *_of_target("hypercube"),
+    Claim(
+        name="table-flops",
+        place="Table 1",
+        statement="Models of one row of Table 1 use the same FLOPs.",
+        printed="18432, 36864, 73728 = 18 per active unit",
+        rule="holds if a DSM's count is within 5 % of the dense one's, without and with what choosing the units costs",
+        refuted_if="a DSM's count differs from the dense one's by more than the limit, even without the choice "
+        "of units",
+        judge=judge_flops,
+    ),
+)

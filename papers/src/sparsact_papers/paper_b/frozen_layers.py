@@ -1,0 +1,282 @@
+"""Figures 1a, 2a, 3, 4 and Table 1: a frozen random layer, of which all or some units are on, under a learned one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from sparsact.reports.figure import Chart, Frame
+from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.experiment import Experiment
+from sparsact_papers.intervals import mean_of
+from sparsact_papers.paper_b.frozen_claims import CLAIMS, PRINTED
+from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
+from sparsact_papers.paper_b.frozen_solved_claims import BARS
+from sparsact_papers.results import Parameter, Row, Rows, Scale
+
+Parameters = dict[str, Parameter]
+
+SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 5}
+ACTIVE = {Scale.SMOKE: (8, 16), Scale.QUICK: (32, 128), Scale.FULL: (256, 512, 1024)}
+TABLE = {Scale.SMOKE: (), Scale.QUICK: (), Scale.FULL: (2048, 4096)}  # beside 1024
+WIDEST = {Scale.SMOKE: 64, Scale.QUICK: 256, Scale.FULL: 2048}  # that is solved in closed form
+SAMPLE: dict[Scale, Parameters] = {
+    Scale.SMOKE: {"n_train": 512, "n_test": 256},
+    Scale.QUICK: {"n_train": 1 << 13, "n_test": 1 << 12},
+    Scale.FULL: {"n_train": 1 << 16, "n_test": 1 << 14},
+}
+TRAINED: dict[Scale, Parameters] = {
+    Scale.SMOKE: {"epochs": 2, "learning_rate": 1e-3},
+    Scale.QUICK: {"epochs": 40, "learning_rate": 3e-4},
+    Scale.FULL: {"epochs": 50, "learning_rate": 1e-5},
+}
+RMSPROP: Parameters = {"optimiser": "rmsprop", "batch_size": 32, "rho": 0.9, "epsilon": 1e-7, "intercept": True}
+RIDGE: Parameters = {"optimiser": "ridge", "alpha": 1e-9, "intercept": True}
+IN_TABLE = ("dense-linear", "dense-relu", "dsm-50", "dsm-25")
+
+
+def parameters(scale: Scale) -> Iterator[Parameters]:
+    """A task for each seed, target, model, number of active units and way to find the top layer.
+
+    What takes longest comes last: the wide layers of Table 1.
+    """
+    for seed in range(SEEDS[scale]):
+        for target, model, active in _grid(ACTIVE[scale]):
+            yield _trained(scale, seed, target, model, active)
+        for target in TARGETS:
+            for model, active in _layers(scale, target):
+                where: Parameters = {"target": target, "model": model, "active": active, "seed": seed}
+                yield {**where, **SAMPLE[scale], **RIDGE}
+    for active in TABLE[scale]:
+        for seed in range(SEEDS[scale]):
+            for target in ("polynomial", "hypercube"):
+                for model in IN_TABLE:
+                    yield _trained(scale, seed, target, model, active)
+
+
+def _trained(scale: Scale, seed: int, target: str, model: str, active: int) -> Parameters:
+    where: Parameters = {"target": target, "model": model, "active": active, "seed": seed}
+    return {**where, **SAMPLE[scale], **RMSPROP, **TRAINED[scale]}
+
+
+def _grid(widths: tuple[int, ...]) -> Iterator[tuple[str, str, int]]:
+    """What is trained."""
+    for target in TARGETS:
+        models = IN_TABLE if target == "projected" else tuple(MODELS)
+        yield from ((target, model, active) for model in models for active in widths)
+
+
+def _layers(scale: Scale, target: str) -> Iterator[tuple[str, int]]:
+    """What is solved: all up to a total width, dense layers also of that width, hashed ones of half of it."""
+    for name, model in MODELS.items():
+        if target == "projected" and name not in IN_TABLE:
+            continue
+        wider = (WIDEST[scale],) if name.startswith("dense-relu") else ()
+        most = WIDEST[scale] // 2 if model.hashed else WIDEST[scale]
+        yield from ((name, active) for active in (*ACTIVE[scale], *wider) if active <= most * model.share)
+
+
+LINE, VARIANCE = "best linear function", "variance of the target"
+FIGURES = {"polynomial": "Figure 1a", "hypercube": "Figure 2a", "projected": "Figure 3"}
+OPTIMISERS = {"rmsprop": "trained by RMSProp", "ridge": "closed form"}
+MAIN = ("dense-linear", "dense-relu", "dense-relu-biased", "dsm-50", "dsm-25")
+HASHED = ("dense-linear", "dense-relu", "random-hash-50", "random-hash-25", "random-hash-relu-50", "dsm-50", "dsm-25")
+MEDIANS = (
+    "Points: median over seeds, each with its own target, points and weights; bars: least and greatest with five seeds."
+)
+MEANS = "Points: means over seeds; bars: their 95 % intervals. Printed: the paper's Table 1, without uncertainty."
+
+
+def _label(row: Row) -> str:
+    return MODELS[row["model"]].label
+
+
+def _of(rows: Rows, models: tuple[str, ...], **equal: str) -> Rows:
+    return Rows(row for model in models for row in rows.where(model=model, **equal))
+
+
+def _once(rows: Rows, x: str) -> Rows:
+    """One row of each seed and x, whatever the model: for what does not depend on it."""
+    return Rows({(row[x], row["seed"]): row for row in rows}.values())
+
+
+def errors(rows: Rows, *, target: str, optimiser: str, models: tuple[str, ...], x: str = "active") -> Frame:
+    """Error as a share of the target's variance, a curve a model, and that of the best linear function."""
+    found = _of(rows, models, target=target, optimiser=optimiser)
+    shares = curves(found, series=_label, x=x, y=lambda row: row["mse"] / row["variance"], y_name="share")
+    once = _once(found, x)
+    line = curves(once, series=lambda _: LINE, x=x, y=lambda row: row["linear_mse"] / row["variance"], y_name="share")
+    return joined(shares, line)
+
+
+def plot_errors(frame: Frame, *, x_label: str) -> Figure:
+    """Logarithmic axes, with the best linear function and the variance."""
+    return plot_curves(
+        frame,
+        x_label=x_label,
+        y_label="mean squared error / variance",
+        log_x=2,
+        log_y=10,
+        lines=(LINE,),
+        levels={VARIANCE: 1.0},
+        size=(6.0, 4.8),
+    )
+
+
+def table(rows: Rows, *, target: str) -> Frame:
+    """Table 1: errors as measured and as printed; variance and best linear function of the same seeds."""
+    found = Rows(row for row in _of(rows, tuple(PRINTED), target=target, optimiser="rmsprop") if _in_table(row))
+    measured = curves(found, series=_label, x="active", y="mse", interval=mean_of)
+    once = _once(found, "active")
+    references = (
+        curves(once, series=lambda _: LINE, x="active", y="linear_mse", y_name="mse", interval=mean_of),
+        curves(once, series=lambda _: VARIANCE, x="active", y="variance", y_name="mse", interval=mean_of),
+    )
+    printed = {
+        model: sorted((active, mse) for active, mse in column.items() if active in measured["active"])
+        for model, column in PRINTED.items()
+    }
+    flat = [(f"printed: {MODELS[model].label}", *cell) for model, column in printed.items() for cell in column]
+    values = [mse for _, _, mse in flat]
+    told: Frame = {
+        "series": [name for name, _, _ in flat],
+        "active": [active for _, active, _ in flat],
+        "mse": values,
+        "low": values,
+        "high": values,
+        "repetitions": [1] * len(flat),
+    }
+    return joined(measured, told, *references)
+
+
+def _in_table(row: Row) -> bool:
+    return row["active"] in PRINTED["dsm-50"]
+
+
+def flops(rows: Rows) -> Frame:
+    """Operations of one prediction for n = 8, as the paper counts them and with the choice of the units."""
+    models = ("dense-linear", "dsm-50", "dsm-25", "random-hash-25")
+    found = _of(rows, models, target="polynomial", optimiser="rmsprop")
+    paper = curves(found, series=lambda _: "as the paper counts: 18 a unit", x="active", y="flops", y_name="operations")
+    sparse = Rows(row for row in found if MODELS[row["model"]].share < 1)
+    whole = curves(
+        sparse,
+        series=lambda row: f"{_label(row)}, with the choice",
+        x="active",
+        y="flops_with_routing",
+        y_name="operations",
+    )
+    return joined(paper, whole)
+
+
+def routing(rows: Rows) -> Frame:
+    """Share of the choice of the units in the cost of a prediction."""
+    models = ("dsm-50", "dsm-25", "random-hash-50", "random-hash-25")
+    found = Rows(row for row in _of(rows, models, optimiser="rmsprop") if row["target"] != "hypercube")
+    return curves(
+        found,
+        series=lambda row: f"{_label(row)}, n = {64 if row['target'] == 'projected' else 8}",
+        x="active",
+        y=lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
+        y_name="percent",
+    )
+
+
+def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame], x_label: str) -> Chart[Rows]:
+    return Chart(name, title, f"{caption} {MEDIANS}", frame, partial(plot_errors, x_label=x_label))
+
+
+def _against_active(target: str, optimiser: str) -> Chart[Rows]:
+    return _errors(
+        f"{target}-{optimiser}",
+        f"{FIGURES[target]}: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
+        "Test error of models with a frozen bottom layer at equal active units.",
+        partial(errors, target=target, optimiser=optimiser, models=MAIN),
+        "active units",
+    )
+
+
+def _hashed(target: str, optimiser: str) -> Chart[Rows]:
+    return _errors(
+        f"{target}-hash-{optimiser}",
+        f"Figure 4: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
+        "A random hash keeps units whatever the input; features are linear unless ReLU is written.",
+        partial(errors, target=target, optimiser=optimiser, models=HASHED),
+        "active units",
+    )
+
+
+def _against_width(target: str) -> Chart[Rows]:
+    return _errors(
+        f"{target}-width",
+        f"Closed form at equal total width: {TARGETS[target]}",
+        "All units are counted, active or not: DSM 50 % meets ReLU without biases.",
+        partial(errors, target=target, optimiser="ridge", models=MAIN[1:], x="width"),
+        "total width (units)",
+    )
+
+
+def _table(target: str) -> Chart[Rows]:
+    return Chart(
+        f"{target}-table",
+        f"Table 1: {TARGETS[target]}",
+        MEANS,
+        partial(table, target=target),
+        partial(
+            plot_curves,
+            x_label="active units",
+            y_label="mean squared error",
+            log_x=2,
+            log_y=10,
+            lines=(LINE, VARIANCE),
+            size=(6.0, 5.0),
+        ),
+    )
+
+
+CHARTS = (
+    *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
+    *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
+    *(_against_width(target) for target in TARGETS),
+    *(_table(target) for target in ("polynomial", "hypercube")),
+    Chart(
+        "flops",
+        "Operations by both counts, n = 8",
+        "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products and "
+        "comparisons count one each.",
+        flops,
+        partial(plot_curves, x_label="active units", y_label="operations a prediction", log_x=2, log_y=2),
+    ),
+    Chart(
+        "routing",
+        "What choosing the units costs",
+        "Operations that only the choice needs, as a share of all of a prediction.",
+        routing,
+        partial(plot_curves, x_label="active units", y_label="% of the operations", log_x=2),
+    ),
+)
+
+
+EXPERIMENT = Experiment(
+    name="frozen-layers",
+    paper="B",
+    place="Figures 1a, 2a, 3, 4 and Table 1",
+    title="Dense, sparse and randomly hashed layers over a frozen bottom layer",
+    summary=(
+        "Targets on the cube [-1, 1]^n, drawn uniformly: a polynomial of degree 4 in n = 8 variables, a function of "
+        "the hypercube's corners (n = 8), and p(Ax) with n = 64 and k = 8. The bottom layer is Glorot-uniform and "
+        "frozen. DSM keeps the largest pre-activations by value and passes them on unchanged; a random hash keeps "
+        "units whatever the input. Chosen where the paper is silent: batches of 32, no biases below, an intercept "
+        "above from 0, Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). "
+        "The closed form is ridge regression with a penalty of 1e-9 of the mean square of a unit: the best that a top "
+        "layer can do. Layers of one width and seed have the same weights; all comparisons are within a seed."
+    ),
+    version=1,
+    parameters=parameters,
+    measure=measure,
+    claims=(*CLAIMS, *BARS),
+    charts=CHARTS,
+    order=20,
+)

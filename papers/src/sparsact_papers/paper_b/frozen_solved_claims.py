@@ -1,0 +1,154 @@
+"""Sharper statements than the paper's about frozen layers: against the best line, and in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparsact_papers.claims import Claim, Verdict, every, within
+from sparsact_papers.intervals import range_of
+from sparsact_papers.paper_b.frozen_claims import (
+    DENSE,
+    LINE,
+    SPARSE,
+    beats,
+    common,
+    depending_on_dense,
+    ratios,
+    trained,
+)
+from sparsact_papers.paper_b.frozen_models import TARGETS
+from sparsact_papers.results import Rows
+
+PLACE = "beyond the paper"
+EQUIVALENT = (0.8, 1.25)  # the limits that are usual in tests of equivalence
+ACTIVE, WIDTH = 1024, 2048  # active units where training is judged, total width where closed forms are
+Judge = Callable[[Rows], Verdict]
+
+
+def solved(rows: Rows, target: str) -> Rows:
+    """Rows of the closed form."""
+    return rows.where(optimiser="ridge", target=target)
+
+
+def judge_line(target: str, models: Sequence[str], least: float, most: float) -> Judge:
+    """Error over that of the best line, for every seed."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = trained(rows, target)
+        over = {model: range_of(ratios(found, model, LINE, at=ACTIVE)) for model in models}
+        return every(*(within(over[name], least=least, most=most, what=f"{name} / best line:") for name in over))
+
+    return judge
+
+
+def judge_equal_width(target: str, model: str, least: float, most: float) -> Judge:
+    """Closed form at equal total width: a DSM over ReLU without biases, for every seed."""
+
+    def judge(rows: Rows) -> Verdict:
+        interval = range_of(ratios(solved(rows, target), model, "dense-relu", at=WIDTH, by="width"))
+        return within(interval, least=least, most=most, what=f"{model} / dense-relu:")
+
+    return judge
+
+
+def judge_solved(target: str) -> Judge:
+    """Closed form at equal active units, against each kind of dense layer."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = solved(rows, target)
+        widths = common(found, (*DENSE, *SPARSE))
+        return depending_on_dense(
+            {kind: every(*(beats(found, model, kind, widths) for model in SPARSE)) for kind in DENSE}
+        )
+
+    return judge
+
+
+def judge_hashed(target: str, models: Sequence[str], dense: str) -> Judge:
+    """Closed form: random hash over dense at equal active units, for every seed and width."""
+
+    def judge(rows: Rows) -> Verdict:
+        found = solved(rows, target)
+        verdicts = []
+        for model in models:
+            over = [ratio for at in common(found, (model, dense)) for ratio in ratios(found, model, dense, at=at)]
+            verdicts.append(within(range_of(over), least=1.0, what=f"{model} / {dense}:"))
+        return every(*verdicts)
+
+    return judge
+
+
+def _of_target(target: str) -> tuple[Claim, ...]:
+    kind = TARGETS[target]
+    return (
+        Claim(
+            name=f"{target}-linear-dense",
+            place=PLACE,
+            statement=f"RMSProp above a linear frozen layer finds the best linear function ({kind}).",
+            printed="Table 1: flat in the width",
+            rule="error over the best linear function's; holds if within [{:g}, {:g}], the usual limits of "
+            "equivalence, for every seed: RMSProp, 1024 active units".format(*EQUIVALENT),
+            refuted_if="the ratio is outside the limits on some seed",
+            judge=judge_line(target, ("dense-linear",), *EQUIVALENT),
+        ),
+        Claim(
+            name=f"{target}-top-k",
+            place=PLACE,
+            statement=f"Top-k alone makes a linear layer non-linear: both DSMs beat the best linear function ({kind}).",
+            printed="",
+            rule="error over the best linear function's; holds if below 1 for every seed: RMSProp, 1024 active units",
+            refuted_if="on some seed a DSM errs more than the best linear function",
+            judge=judge_line(target, SPARSE, 0.0, 1.0),
+        ),
+        Claim(
+            name=f"{target}-half-is-relu",
+            place=PLACE,
+            statement=f"DSM 50 % is as good as ReLU of the same total width: the upper half is about what is positive "
+            f"({kind}).",
+            printed="",
+            rule="ratio of closed-form errors; holds if within [{:g}, {:g}], the usual limits of equivalence, for "
+            "every seed, at total width 2048".format(*EQUIVALENT),
+            refuted_if="the ratio is outside the limits on some seed",
+            judge=judge_equal_width(target, "dsm-50", *EQUIVALENT),
+        ),
+        Claim(
+            name=f"{target}-quarter-beats-relu",
+            place=PLACE,
+            statement=f"DSM 25 % beats ReLU without biases of the same total width ({kind}).",
+            printed="",
+            rule="ratio of closed-form errors; holds if below 1 for every seed, at total width 2048",
+            refuted_if="on some seed DSM 25 % errs more",
+            judge=judge_equal_width(target, "dsm-25", 0.0, 1.0),
+        ),
+        Claim(
+            name=f"{target}-solved",
+            place=PLACE,
+            statement=f"With the best top layer too, DSM beats a dense layer at equal active units ({kind}).",
+            printed="",
+            rule="for each kind of dense layer: holds if for both DSMs, at every number of active units, the 95 % "
+            "interval of the mean ratio of errors lies below 1",
+            refuted_if="for each kind of dense layer some mean ratio of errors is significantly above 1",
+            judge=judge_solved(target),
+        ),
+        Claim(
+            name=f"{target}-hash-linear",
+            place=PLACE,
+            statement=f"A random hash over linear features is worse than the best linear function ({kind}).",
+            printed="",
+            rule="ratio of closed-form errors at equal active units; holds if 1 at least for every seed and width",
+            refuted_if="at some seed and width the random hash errs less",
+            judge=judge_hashed(target, ("random-hash-50", "random-hash-25"), "dense-linear"),
+        ),
+        Claim(
+            name=f"{target}-hash-relu",
+            place=PLACE,
+            statement=f"A random hash over ReLU features is worse than the dense ReLU layer ({kind}).",
+            printed="",
+            rule="ratio of closed-form errors at equal active units; holds if 1 at least for every seed and width",
+            refuted_if="at some seed and width the random hash errs less",
+            judge=judge_hashed(target, ("random-hash-relu-50",), "dense-relu"),
+        ),
+    )
+
+
+BARS = (*_of_target("polynomial"), *_of_target("hypercube"))

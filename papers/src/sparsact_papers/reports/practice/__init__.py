@@ -1,1 +1,0 @@
-"""Figures of the experiments in practice: a module for each, of the same name."""

@@ -1,1 +1,0 @@
-"""One figure a file: ``frame(...)`` gives its numbers, ``plot(frame)`` draws them."""

@@ -1,0 +1,308 @@
+"""Figures of a model's activations: who is on, how often, and what that bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparsact.reports.figure import (
+    BLUE,
+    COLOURS,
+    GREY,
+    INK,
+    SKY,
+    VERMILION,
+    Chart,
+    Display,
+    Frame,
+    figure,
+    list_axis,
+    rows,
+    scale,
+    shortened,
+    styled,
+    width_for,
+)
+
+if TYPE_CHECKING:
+    from sparsact.inference import BlockMeasurement, Measurement
+
+
+LAYERS_SHOWN = 6
+MAX_POINTS = 200  # of a curve
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1)))
+
+
+def layers(measurement: Measurement) -> list[BlockMeasurement]:
+    """The first and the last layer and some evenly between."""
+    blocks = measurement.blocks
+    places = np.linspace(0, len(blocks) - 1, min(LAYERS_SHOWN, len(blocks))).round().astype(int)
+    return [blocks[place] for place in places]
+
+
+def label(block: BlockMeasurement) -> str:
+    """A block's name; the whole model has none."""
+    return block.name or "(the model)"
+
+
+def _draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
+    """One line for each layer of a frame, through its rows in order."""
+    names = list(dict.fromkeys(frame["layer"]))
+    columns = {name: place for place, name in enumerate(frame)}
+    for i, name in enumerate(names):
+        marks: dict[str, Any] = {"marker": "o", "ms": 4}  # a single point has no line
+        of_layer = [row for row in rows(frame) if row[0] == name]
+        axes.plot(
+            [row[columns[x]] for row in of_layer],
+            [row[columns[y]] for row in of_layer],
+            color=COLOURS[i % len(COLOURS)],
+            ls=DASHES[i % len(DASHES)],
+            lw=1.6,
+            label=shortened(name),
+            **(marks if len(of_layer) == 1 else {}) | style,
+        )
+    axes.grid(visible=True)
+
+
+def density_by_layer_frame(measurement: Measurement) -> Frame:
+    """A row for each layer, in the order of the model."""
+    blocks = measurement.blocks
+    return {
+        "layer": [label(block) for block in blocks],
+        "mean density": [block.density for block in blocks],
+        "5 % of rows below": [block.density_quantile(0.05) for block in blocks],
+        "95 % of rows below": [block.density_quantile(0.95) for block in blocks],
+    }
+
+
+@styled
+def plot_density_by_layer(frame: Frame) -> Figure:
+    """A dot and a bar a layer."""
+    names = [str(name) for name in frame["layer"]]
+    drawing = figure(width_for(names), 1.2 + 0.25 * max(len(names), 3))
+    axes = drawing.subplots()
+    low, high = ([100 * value for value in frame[f"{q} % of rows below"]] for q in (5, 95))
+    places = range(len(names))
+    axes.hlines(places, low, high, color=SKY, lw=5, label="5 % to 95 % of rows")
+    axes.plot(
+        [100 * mean for mean in frame["mean density"]], places, "o", color=BLUE, ms=6, clip_on=False, label="mean"
+    )
+    list_axis(axes, names)
+    axes.set_xlim(0, 1.05 * max(*high, *(100 * mean for mean in frame["mean density"]), 1))
+    axes.set_xlabel("active units, % of all in the layer")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
+    return drawing
+
+
+def density_over_rows_frame(measurement: Measurement) -> Frame:
+    """Steps of the distribution function of each layer, from the density of the sparsest row to that of the densest."""
+    names: list[str] = []
+    densities: list[float] = []
+    shares: list[float] = []
+    for block in layers(measurement):
+        occurring = np.flatnonzero(block.rows_by_active)
+        at = np.arange(max(occurring[0] - 1, 0), occurring[-1] + 1)
+        at = at[np.unique(np.linspace(0, len(at) - 1, MAX_POINTS).round().astype(int))]
+        names += [label(block)] * len(at)
+        densities += (at / block.n_units).tolist()
+        shares += (block.rows_by_active.cumsum()[at] / block.n_rows).tolist()
+    return {"layer": names, "density": densities, "share of rows": shares}
+
+
+@styled
+def plot_density_over_rows(frame: Frame) -> Figure:
+    """A step function a layer."""
+    drawing = figure(5.4, 4.2)
+    axes = drawing.subplots()
+    shown = {**frame, "density": [100 * density for density in frame["density"]]}
+    _draw(axes, shown, "density", "share of rows", drawstyle="steps-post")
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("active units, % of all in the layer")
+    axes.set_ylabel("share of rows with at most so many")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
+    return drawing
+
+
+def unit_frequency_frame(measurement: Measurement) -> Frame:
+    """Units of each layer from the most frequent down, some of them where they are many; dead units end a curve."""
+    names: list[str] = []
+    ranks: list[float] = []
+    shares: list[float | None] = []
+    for block in layers(measurement):
+        sorted_down = np.sort(block.frequency)[::-1]
+        alive = block.n_units - block.n_dead
+        at = np.unique(np.linspace(0, max(alive - 1, 0), MAX_POINTS).round().astype(int))
+        names += [f"{label(block)}: {block.n_dead:,} dead of {block.n_units:,}"] * len(at)
+        ranks += ((at + 1) / block.n_units).tolist()
+        shares += sorted_down[at].tolist() if alive else [None]
+    return {"layer": names, "rank, as a share of units": ranks, "share of rows": shares}
+
+
+@styled
+def plot_unit_frequency(frame: Frame) -> Figure:
+    """A falling curve a layer."""
+    drawing = figure(5.4, 4.2)
+    axes = drawing.subplots()
+    shown = {**frame, "rank": [100 * rank for rank in frame["rank, as a share of units"]]}
+    _draw(axes, shown, "rank", "share of rows")
+    scale(axes, log_x=0, log_y=10)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("units, % of all in the layer, most frequent first")
+    axes.set_ylabel("share of rows in which the unit is active")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
+    return drawing
+
+
+def union_density_frame(measurement: Measurement) -> Frame:
+    """A row for each layer and number of rows, as far as sequences are long enough."""
+    found = [
+        (label(block), rows, density)
+        for block in layers(measurement)
+        for rows, density in ((1, block.density), *block.unions.items())
+        if density is not None
+    ]
+    names, rows, densities = zip(*found, strict=True)
+    return {"layer": names, "consecutive rows": rows, "density of the union": densities}
+
+
+@styled
+def plot_union_density(frame: Frame) -> Figure:
+    """A rising curve a layer."""
+    drawing = figure(5.4, 4.2)
+    axes = drawing.subplots()
+    shown = {**frame, "density of the union": [100 * density for density in frame["density of the union"]]}
+    _draw(axes, shown, "consecutive rows", "density of the union", marker="o", ms=4)
+    axes.set_xscale("log", base=4)
+    ticks = sorted(set(frame["consecutive rows"]))
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("consecutive rows of a sequence")
+    axes.set_ylabel("units active for any of them, %")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
+    return drawing
+
+
+def small_activations_frame(measurement: Measurement) -> Frame:
+    """A row for each layer and level."""
+    shown = layers(measurement)
+    return {
+        "layer": [label(block) for block in shown for _ in block.levels],
+        "multiple of the rms": [level for block in shown for level in block.levels],
+        "share of activations": [float(share) for block in shown for share in block.share_within],
+        "share of the squared norm": [float(share) for block in shown for share in block.energy_within],
+    }
+
+
+@styled
+def plot_small_activations(frame: Frame) -> Figure:
+    """Left, how many lie below a level; right, how much of the norm they hold."""
+    drawing = figure(8.4, 4.2)
+    axes = drawing.subplots(1, 2)
+    above = [i for i, level in enumerate(frame["multiple of the rms"]) if level > 0]  # a logarithmic axis has no zero
+    shown: Frame = {name: [values[i] for i in above] for name, values in frame.items()}
+    for one, column in zip(axes, ("share of activations", "share of the squared norm"), strict=True):
+        _draw(one, shown, "multiple of the rms", column)
+        scale(one, log_x=10, log_y=0)
+        one.set_ylim(-0.02, 1.02)
+        one.set_xlabel("|activation| at most, as a multiple of the row's rms")
+        one.set_ylabel(column)
+    handles, labels = axes[0].get_legend_handles_labels()
+    drawing.legend(handles, labels, fontsize=8.5, loc="outside upper center", ncols=2)
+    return drawing
+
+
+METHODS = {"oracle": ("s", GREY), "certified": ("D", VERMILION), "exact": ("o", BLUE)}
+WHOLE = "whole model"
+
+
+def speedup_bounds_frame(measurement: Measurement) -> Frame:
+    """A row for each layer, and one for the whole model; where a method does not apply, None."""
+    found = [block.roofline() for block in measurement.blocks]
+    return {
+        "layer": [*map(label, measurement.blocks), WHOLE],
+        **{method: [*(one and one.speedup(method) for one in found), measurement.bound(method)] for method in METHODS},
+    }
+
+
+@styled
+def plot_speedup_bounds(frame: Frame) -> Figure:
+    """A mark for each method, a line of marks for each layer."""
+    names = [str(name) for name in frame["layer"]]
+    drawing = figure(width_for(names), 1.3 + 0.25 * max(len(names), 3))
+    axes = drawing.subplots()
+    for method, (marker, colour) in METHODS.items():
+        drawn = [(x, y) for y, x in enumerate(frame[method]) if x is not None and math.isfinite(x)]
+        axes.plot([x for x, _ in drawn], [y for _, y in drawn], marker, color=colour, ms=6, alpha=0.9, label=method)
+    list_axis(axes, names)
+    axes.axhline(len(names) - 1.5, color=INK, lw=0.8)
+    axes.axvline(1, color=INK, lw=0.8)
+    scale(axes, log_x=10, log_y=0)
+    axes.set_xlim(left=min(0.95, axes.get_xlim()[0]))
+    axes.set_xlabel("times as fast as dense, at most")
+    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=3)
+    return drawing
+
+
+CHARTS = (
+    Chart(
+        "density-by-layer",
+        "Density by layer",
+        "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 % "
+        "quantile over rows.",
+        density_by_layer_frame,
+        plot_density_by_layer,
+    ),
+    Chart(
+        "density-over-rows",
+        "Distribution over inputs",
+        "Share of rows whose density is at most so much.",
+        density_over_rows_frame,
+        plot_density_over_rows,
+    ),
+    Chart(
+        "unit-frequency",
+        "Units by frequency",
+        "In what share of the rows each unit is active, from the most frequent down. A curve ends where the units "
+        "that were never active begin; the legend counts them.",
+        unit_frequency_frame,
+        plot_unit_frequency,
+    ),
+    Chart(
+        "union-density",
+        "Rows together",
+        "Mean share of units that are active for at least one of so many consecutive rows of a sequence: what a "
+        "batch of them reads.",
+        union_density_frame,
+        plot_union_density,
+    ),
+    Chart(
+        "small-activations",
+        "How small the others are",
+        "Left: share of activations within so much of zero, as a multiple of their row's root mean square (rms), "
+        "exact zeros included. Right: the share of the row's squared norm that goes if they are left out, on "
+        "average; it is at most the square of the multiple.",
+        small_activations_frame,
+        plot_small_activations,
+    ),
+    Chart(
+        "speedup-bounds",
+        "Speed-up bounds",
+        "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the whole "
+        "model (Amdahl's law). A bound is not drawn where it is infinite or the method does not apply.",
+        speedup_bounds_frame,
+        plot_speedup_bounds,
+    ),
+)
+WHOLE_MODEL = ("density-by-layer", "speedup-bounds")  # the others draw a curve for each of some layers
+
+
+def measurement_figures(measurement: Measurement) -> list[Display]:
+    """All figures, with a remark on layers that figures of curves leave out."""
+    shown, n_layers = len(layers(measurement)), len(measurement.blocks)
+    note = f"{shown} of {n_layers} layers." if shown < n_layers else ""
+    return [chart.display(measurement, note="" if chart.name in WHOLE_MODEL else note) for chart in CHARTS]
