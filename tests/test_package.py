@@ -24,7 +24,7 @@ OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every ma
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
-GROUND = {"hypercube", "validation", "lift", "kernels", "files", "memory", "saving", "_version"}
+GROUND = {"hypercube", "validation", "lift", "kernels", "files", "memory", "saving", "statistics", "_version"}
 NETWORKS = GROUND | {"exact_sign", "network", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "memory": set(),
     "validation": {"hypercube"},
     "kernels": {"hypercube"},
+    "statistics": {"kernels", "transaction"},
     "lift": {"hypercube", "validation"},
     "saving": {"_version", "files", "registry", "validation"},
     "network": GROUND | {"exact_sign", "registry"},

@@ -134,7 +134,7 @@ def wide_rows(n: int) -> tuple[Array, Array]:
 
 @item
 def exact_sums() -> Any:
-    from sparsact.learners.exact_sum import ExactSum
+    from sparsact.statistics.exact_sum import ExactSum
 
     rng = np.random.default_rng(4)
     one, other = (ExactSum.of(rng.normal(size=(2, 50)) * 10.0 ** rng.integers(-200, 200, 50)) for _ in range(2))

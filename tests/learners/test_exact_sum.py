@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sparsact import kernels
-from sparsact.learners.exact_sum import ExactSum
+from sparsact.statistics.exact_sum import ExactSum
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 properties = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,7 +9,6 @@ from math import inf, ldexp, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-LIMB_BITS = 32
 EXACT = 2**53  # from here on a float64 does not hold every integer
 
 
@@ -79,17 +78,9 @@ class NumberSums:
 
 
 def _exact_sum(a: NDArray[np.float64], b: NDArray[np.float64] | None = None) -> Fraction:
-    """Sum of a batch of numbers, or of products: digits in base 2**32 are added as integers."""
-    from sparsact import kernels  # brings SciPy, which many users of the data sets need not load
+    """Sum of a batch of numbers, or of products."""
+    from sparsact.statistics.exact_sum import ExactSum  # brings SciPy, which many users of the data sets need not load
 
-    low, high = kernels.exponent_range(a)
-    if b is not None:
-        low_b, high_b = kernels.exponent_range(b)
-        low, high = low + low_b, high + high_b
-    base = low // LIMB_BITS
-    limbs = np.zeros((max(0, -(-high // LIMB_BITS) - base), 1), dtype=np.int64)
-    if len(limbs):
-        kernels.add_products(limbs, base, np.zeros(len(a), dtype=np.uint64), a, b)
-    digits: int = sum(limb << (LIMB_BITS * place) for place, limb in enumerate(limbs[:, 0].tolist()))
-    unit: Fraction = Fraction(2) ** (LIMB_BITS * base)
-    return Fraction(digits) * unit
+    total = ExactSum.zeros((1,))
+    total.add(a, b, np.zeros(len(a), dtype=np.uint64))
+    return total.to_fractions()[0]

@@ -137,6 +137,17 @@ def test_forgetting(solver):
     same(model, kept)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_columns_that_are_constant_once_rows_are_forgotten(n):
+    """Removal leaves a Gram matrix of rounding alone, of either sign; nothing of it is taken for a slope."""
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(3, 1, (9, n)), rng.normal(size=9)
+        X[:4] = X[0]
+        model = LowDegreeRegressor(1, alpha=0.0, domain="real").fit(X, y).forget(X[4:], y[4:])
+        assert not model.coef_.any()
+
+
 def test_forgetting_most_of_many_rows():
     """66,000 rows become moments; the 20 that stay are fewer than the monomials."""
     rng = np.random.default_rng(6)

@@ -5,7 +5,6 @@ import pytest
 
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.stream_storage import statistic_in, statistic_out
 from sparsact.learners.low_degree.symmetric_differences import Differences, Listed, Ranked
 from sparsact.learners.points import Points
 
@@ -37,9 +36,9 @@ def test_a_stored_span_must_be_that_of_its_masks():
     rng = np.random.default_rng(3)
     moments.update(Points.from_codes(rng.integers(0, 64, (17, 1), dtype=np.uint64), 6), np.ones((17, 1)), None)
     arrays: dict[str, np.ndarray] = {}
-    state = statistic_out(moments, "s", arrays)
-    twin = statistic_in(state, "s", 6, 1, arrays)
+    state = moments.state("s", arrays)
+    twin = Moments.from_state(state, "s", 6, 1, arrays)
     np.testing.assert_array_equal(twin.gram(family), moments.gram(family))
     arrays["s.masks"] = arrays["s.masks"][:-1]
     with pytest.raises(ValueError, match=r"not all subsets|more than memory"):
-        statistic_in(state, "s", 6, 1, arrays)
+        Moments.from_state(state, "s", 6, 1, arrays)

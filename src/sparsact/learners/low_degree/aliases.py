@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.solve import as_rows
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import ExactSum
 
 _SAME = 1e-12  # of the mean square: real columns are summed in floating point
 

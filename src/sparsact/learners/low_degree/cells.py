@@ -7,11 +7,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.points import Points
+from sparsact.saving.schema import Arrays, State
+from sparsact.statistics.exact_sum import ExactSum
 
 MAX_N = 26
 _ROWS_AT_ONCE = 256
@@ -27,6 +28,8 @@ class Cells(Statistic):
         In table order (see :mod:`sparsact.hypercube`).
     """
 
+    kind = "cells"
+
     def __init__(self, n: int, n_targets: int) -> None:
         super().__init__(n, n_targets)
         self.weights = ExactSum.zeros((2**n,))
@@ -38,6 +41,12 @@ class Cells(Statistic):
     def nbytes(self) -> int:
         """Bytes held."""
         return self.weights.nbytes + self.sums.nbytes + self._waiting.nbytes
+
+    @classmethod
+    def _of_shape(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Self:
+        if n > MAX_N or arrays[f"{name}.weights"].shape[-1:] != (2**n,):
+            raise ValueError(f"cells of {n} coordinates")
+        return cls(n, n_targets)
 
     def fork(self) -> Self:
         """A copy that shares sums with this one until it is changed; this one must not be changed any more."""

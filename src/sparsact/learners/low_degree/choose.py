@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sparsact.bounds import UnexplainedVariance, unexplained_variance
 from sparsact.hypercube import bits_to_signs
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import NormalEquations, normal_equations
 from sparsact.learners.low_degree.plan import MAX_CELLS_N, plan
 from sparsact.learners.low_degree.real import RealStatistic
@@ -66,8 +65,8 @@ def _scores(
             family = training.family.leading(wanted.family(training.family.n))
             squared[i] = _by_equations(*written, family, alphas)
             continue
-        size = wanted.size(training.n, training.totals.n_rows, training.n_targets)
-        route = plan(size, request.solver, request.max_memory, rows_kept=not isinstance(training, Moments))
+        size = wanted.size(training.n, training.n_rows, training.n_targets)
+        route = plan(size, request.solver, request.max_memory, rows_kept=training.holds_points)
         family = wanted.family(training.n)
         if route.solver != "kernel" and not route.iterative:
             if written is None:
@@ -80,8 +79,8 @@ def _scores(
         for j, alpha in enumerate(alphas):
             penalty = Penalty("ridge", alpha, fit_intercept)
             polynomial = solve(training, family, route, penalty, n_threads=request.n_threads).polynomial
-            squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / _weight(held_out)
-    return squared, _variance(held_out)
+            squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / held_out.weight
+    return squared, held_out.variances()
 
 
 def _by_equations(
@@ -95,17 +94,6 @@ def _by_equations(
         coef = train.factor(alpha).solve(train.rhs)
         errors.append(test.squared_error(coef, train.feature_mean, train.target_mean) / test.weight)
     return np.stack(errors)
-
-
-def _weight(statistic: Any) -> float:
-    return float(statistic.weight if isinstance(statistic, RealStatistic) else statistic.totals.total_weight())
-
-
-def _variance(statistic: Any) -> NDArray[np.float64]:
-    if isinstance(statistic, RealStatistic):
-        return np.asarray(statistic.normal_equations(fit_intercept=True).target_squares / statistic.weight)
-    totals, weight = statistic.totals, statistic.totals.total_weight()
-    return np.asarray(totals.squares_about(totals.sums.to_float() / weight) / weight)
 
 
 def summary(

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import Masks
-from sparsact.learners.exact_sum import LIMB_BITS, ExactSum
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
 _COUNTS_AT_ONCE = 1 << 22
 

@@ -15,7 +15,6 @@ from sparsact.learners.low_degree.choose import dealt, fold_scores, summary
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
-from sparsact.learners.low_degree.stream import count_rows
 from sparsact.transaction import transaction
 
 
@@ -204,7 +203,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
                 "Pass more rows or a smaller cv."
             )
         for fold, statistic in enumerate(stream.statistics):
-            if not count_rows(statistic):
+            if not statistic.n_rows:
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
         everything = stream.total()
         place, least_squares = everything.place(), Penalty("ridge", 0.0, self.fit_intercept)

@@ -13,17 +13,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.plan import available_memory, plan
 from sparsact.learners.low_degree.real import RealStatistic
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
-from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
+from sparsact.learners.low_degree.stream import Batch, Request, Stream
 from sparsact.learners.points import kernel_dtype
+from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
@@ -213,12 +212,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return Penalty(kind, float(self.alpha), self.fit_intercept)
 
     def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
-        if not count_rows(statistic):
+        if not statistic.n_rows:
             raise ValueError("no row of positive weight has been seen; fit some.")
-        weight = statistic.weight if isinstance(statistic, RealStatistic) else statistic.totals.total_weight()
+        weight = statistic.weight
         if not weight < MOST_TOTAL:
             raise ValueError(
-                f"the total weight, {weight:.1e} over {count_rows(statistic):.1e} rows, leaves no room for sums of "
+                f"the total weight, {weight:.1e} over {statistic.n_rows:.1e} rows, leaves no room for sums of "
                 f"squares; keep it below {MOST_TOTAL:.0e}: scale the weights down."
             )
         try:
@@ -243,13 +242,12 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             family = statistic.family.leading(request.family(size.n))
             equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
         else:
-            n_rows = statistic.totals.n_rows
+            n_rows = statistic.n_rows
             if request.solver == "kernel" and isinstance(statistic, DistinctPoints):
                 n_rows = statistic.n_points  # distinct ones: the statistic is joined, as it is in a unit
             size = request.size(statistic.n, n_rows, statistic.n_targets)
             written = self.heredity is not None or penalty.kind == "lasso"
-            kept = not isinstance(statistic, Moments)
-            route = plan(size, request.solver, request.max_memory, written=written, rows_kept=kept)
+            route = plan(size, request.solver, request.max_memory, written=written, rows_kept=statistic.holds_points)
             family = request.family(statistic.n)
             if self.heredity is None:
                 return solve(statistic, family, route, penalty, n_threads=request.n_threads)

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
+from sparsact.saving.schema import Arrays, check_array
 from sparsact.validation.arrays import checked_subset
 
 
@@ -51,6 +52,15 @@ class Family:
         chosen = sorted({checked_subset(subset) for subset in subsets} - {()}, key=_graded)
         return cls(n, masks_of(chosen, n), None)
 
+    @classmethod
+    def of_masks(cls, n: int, arrays: Arrays, name: str) -> Family:
+        """The family of an array of a file, whose masks name coordinates there are."""
+        masks = check_array(arrays, name, np.uint64, (None, n_words(n)))
+        check_bits(masks, n)
+        if not masks.any(axis=1).all() or len(np.unique(masks, axis=0)) < len(masks):
+            raise ValueError("a subset is empty, or stands twice")
+        return cls(n, masks, None)
+
     @staticmethod
     def count(n: int, degree: int, min_degree: int = 1) -> int:
         """Size of :meth:`full` without building it."""
@@ -91,3 +101,9 @@ class Family:
 
 def _graded(subset: Subset) -> tuple[int, Subset]:
     return len(subset), subset
+
+
+def check_bits(words: NDArray[np.uint64], n: int) -> None:
+    """Refuse packed words that name coordinates beyond the n there are."""
+    if n % WORD and (words[:, -1] >> np.uint64(n % WORD)).any():
+        raise ValueError(f"coordinates beyond the {n} there are")

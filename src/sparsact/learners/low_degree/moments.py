@@ -8,14 +8,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.plan import available_memory, spanned
 from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.statistic import Reading, Statistic
 from sparsact.learners.low_degree.symmetric_differences import Differences
-from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
+from sparsact.saving.schema import Arrays, State
+from sparsact.statistics.exact_sum import ExactSum
+from sparsact.statistics.totals import Totals
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -32,6 +34,8 @@ class Moments(Statistic):
     weights, sums : ExactSum of shape (N,), (T, D + 1)
         The moments, and the correlations of the targets.
     """
+
+    kind, holds_points = "moments", False
 
     def __init__(self, family: Family, n_targets: int, *, n_threads: int = 1) -> None:
         super().__init__(family.n, n_targets)
@@ -67,6 +71,21 @@ class Moments(Statistic):
         self.totals.merge(rows.totals)
         self._waiting.merge(rows)
         self.digest()
+
+    def state(self, name: str, arrays: Arrays) -> State:
+        """The statistic as state; its arrays are put among the others, under its name."""
+        arrays[f"{name}.masks"] = self.family.masks
+        return super().state(name, arrays) | {"span": self.family.span}
+
+    @classmethod
+    def _of_shape(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Self:
+        family = Family.of_masks(n, arrays, f"{name}.masks")
+        span = None if state["span"] is None else (int(state["span"][0]), int(state["span"][1]))
+        if span is not None and not np.array_equal(spanned(n, span).masks, family.masks):
+            raise ValueError(f"masks that are not all subsets of sizes {span}")
+        if 8.0 * len(family) ** 2 > available_memory():
+            raise ValueError(f"moments of {len(family)} subsets")
+        return cls(Family(n, family.masks, span), n_targets)
 
     def fork(self) -> Self:
         """A copy that shares sums with this one until it is changed; this one must not be changed any more."""

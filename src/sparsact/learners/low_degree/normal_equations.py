@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, norm
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.identification import RowSpace
 from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.statistics.exact_sum import ExactSum
 
 _ROWS_AT_ONCE = 64
 _FEW_DIGITS = 1e-6
@@ -208,7 +208,7 @@ class Factor:
         self._alpha = alpha
         self._values: NDArray[np.float64]
         size = self.rank = len(gram)
-        if size == 0 or _well_conditioned_diagonal(gram):
+        if size == 0 or _well_conditioned_diagonal(gram, noise):
             self.method, self._values = "division", gram.diagonal()
             return
         with blas_threads(size**3):
@@ -285,9 +285,9 @@ class Factor:
         return float(np.einsum("ij,ji->", self.inverse, self._gram))
 
 
-def _well_conditioned_diagonal(gram: NDArray[np.float64]) -> bool:
+def _well_conditioned_diagonal(gram: NDArray[np.float64], noise: float) -> bool:
     """Whether a matrix is diagonal, and no entry so small that rounding may have made it."""
     diagonal = gram.diagonal()
-    if gram[0, 1:].any() or not diagonal.min() > _WELL_CONDITIONED * diagonal.max():
+    if gram[0, 1:].any() or not diagonal.min() > max(noise, _WELL_CONDITIONED * diagonal.max()):
         return False
     return bool(np.count_nonzero(gram) == len(gram))

@@ -9,6 +9,7 @@ from typing import Literal
 from sparsact.hypercube import n_subsets, n_words
 from sparsact.learners.low_degree.family import Family
 from sparsact.memory import free_memory
+from sparsact.saving.schema import as_count
 
 Route = Literal["cells", "moments", "kernel", "dense"]
 MAX_CELLS_N = 24
@@ -154,3 +155,14 @@ def _refusal(size: Size, cheapest: SolverPlan, limit: float, routes: Callable[[S
 
 def _amount(nbytes: float) -> str:
     return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"
+
+
+def spanned(n: int, span: tuple[int, int], due: int | None = None) -> Family:
+    """All subsets of those sizes, unless there are more than memory holds, or not as many as are due."""
+    low, high = (as_count(size, "span") for size in span)
+    if not low <= n or not high <= n:
+        raise ValueError(f"degrees {low} to {high} of {n} coordinates")
+    count = Family.count(n, high, low)
+    if due not in (None, count) or 8.0 * n_words(n) * count > available_memory():
+        raise ValueError(f"{count} subsets of {low} to {high} of {n} coordinates, where there are {due or 'fewer'}")
+    return Family.full(n, high, low)

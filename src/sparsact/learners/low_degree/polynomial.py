@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.points import Points
+from sparsact.statistics.exact_sum import ExactSum
 
 _MAX_TABLE_N = 20
 _MAX_TABLE = 1 << 22

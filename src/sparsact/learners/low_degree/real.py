@@ -4,52 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
-from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.totals import MOST_PLACE, check_alike
+from sparsact.saving.schema import ArrayField, Arrays, State, as_n_rows, as_nonnegative, read_arrays
+from sparsact.statistics.centred import CentredSums
+from sparsact.statistics.exact_sum import LIMB_BITS, MOST_PLACES
+from sparsact.statistics.totals import MOST_PLACE, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
 _EPS = float(np.finfo(float).eps)
 NO_TARGET = -(1 << 20)
 MOST_PRODUCT = 1e100
+_MAX_EXPONENT = LIMB_BITS * MOST_PLACES
+_SUMS = {
+    "feature_mean": ArrayField("D"),
+    "target_mean": ArrayField("T"),
+    "gram": ArrayField("D D"),
+    "rhs": ArrayField("D T"),
+    "target_squares": ArrayField("T"),
+    "exponents": ArrayField("T", np.int64),
+}
 
 
-class RealStatistic:
-    """Centred inner products of monomials of real columns, joined by Chan's formula; additive within rounding.
+class RealStatistic(CentredSums):
+    """Centred inner products of monomials of real columns; additive within rounding.
 
     Attributes
     ----------
     family : Family
         The monomials, D of them.
-    weight, n_rows : float, int
-        Total weight; rows of non-zero weight.
-    feature_mean, target_mean : ndarray of shape (D,), (T,)
-        Weighted means.
-    gram, rhs, target_squares : ndarray of shape (D, D), (D, T), (T,)
-        Centred inner products.
     exponents : ndarray of shape (T,), int64
         Of the largest number among the targets seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
         is kept over ``2**(32 * place())``, so that squares neither overflow nor vanish.
     """
 
+    kind = "real"
+
     def __init__(self, family: Family, n_targets: int) -> None:
+        super().__init__(len(family), n_targets)
         self.family = family
         self.n_targets = n_targets
-        self.weight, self.n_rows = 0.0, 0
-        self.feature_mean, self.target_mean = np.zeros(len(family)), np.zeros(n_targets)
-        self.gram = np.zeros((len(family), len(family)))
-        self.rhs = np.zeros((len(family), n_targets))
-        self.target_squares = np.zeros(n_targets)
         self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
         self._read_over = 0  # place of the unit that a view gives targets in
+        self._n_summed = 0  # rows ever added or taken away
+        self._largest = np.zeros(2)  # the `_sizes` of the sums that rows were taken from: their rounding remains
 
     @property
     def nbytes(self) -> int:
@@ -62,7 +65,7 @@ class RealStatistic:
         step = max(1, _VALUES_AT_ONCE // max(1, len(self.family)))
         for start in range(0, len(y), step):
             rows = slice(start, start + step)
-            self._join(self._block(X[rows], y[rows], weights[rows]), 1)
+            self.join(self._block(X[rows], y[rows], weights[rows]))
 
     def forget(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64] | None) -> None:
         """Take rows away that were added before, within rounding."""
@@ -70,14 +73,14 @@ class RealStatistic:
             raise ValueError(f"cannot forget {len(y)} rows of {self.n_rows}; forget only rows that were fitted.")
         gone = RealStatistic(self.family, self.n_targets)
         gone.update(X, y, weights)
-        self._join(gone, -1)
+        self.join(gone, -1)
 
     def merge(self, other: RealStatistic, sign: int = 1) -> None:
         """Add (or, with sign -1, take away) the rows of another of the same family."""
         if len(self.family) != len(other.family):
             self.family.leading(other.family)
             other.family.leading(self.family)
-        self._join(other, sign)
+        self.join(other, sign)
 
     def copy(self) -> RealStatistic:
         """An independent copy."""
@@ -89,6 +92,23 @@ class RealStatistic:
     def fork(self) -> RealStatistic:
         """A copy that shares arrays with this one; changes make new arrays."""
         return copy(self)
+
+    def state(self, name: str, arrays: Arrays) -> State:
+        """The statistic as state; its arrays are put among the others, under its name."""
+        arrays |= {f"{name}.{part}": getattr(self, part) for part in _SUMS}
+        arrays[f"{name}.masks"] = self.family.masks
+        return {"kind": self.kind, "weight": self.weight, "n_rows": self.n_rows}
+
+    @classmethod
+    def from_state(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> RealStatistic:
+        """The statistic that :meth:`state` wrote."""
+        real = cls(Family.of_masks(n, arrays, f"{name}.masks"), n_targets)
+        vars(real).update(read_arrays(_SUMS, arrays, f"{name}.", D=len(real.family), T=n_targets))
+        outside = (real.exponents > _MAX_EXPONENT) | (real.exponents < -_MAX_EXPONENT)
+        if (outside & (real.exponents != NO_TARGET)).any():
+            raise ValueError("targets beyond any double")
+        real.weight, real.n_rows = as_nonnegative(state["weight"], "weight"), as_n_rows(state["n_rows"], "n_rows")
+        return real
 
     def place(self) -> int:
         """Place on the grid of limbs of the unit of the targets: near the largest of them.
@@ -112,89 +132,58 @@ class RealStatistic:
 
     def _block(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> RealStatistic:
         block = RealStatistic(self.family, self.n_targets)
-        block.n_rows, block.weight = len(y), float(weights.sum())
         features = monomials(X, self.family)
         check_products(features, self.family)
         block.exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
         block.exponents[~y.any(axis=0)] = NO_TARGET
         y = np.ldexp(y, -LIMB_BITS * block.place())
-        block.feature_mean, features = _about_mean(features, weights, block.weight)
-        block.target_mean, targets = _about_mean(y, weights, block.weight)
-        weighted = weights[:, None] * targets
-        block.rhs, block.target_squares = features.T @ weighted, np.einsum("mt,mt->t", weighted, targets)
-        features *= np.sqrt(weights)[:, None]
-        with blas_threads(features.size * features.shape[1]):
-            block.gram = features.T @ features
+        block.replace(features, y, weights)
+        block._n_summed = block.n_rows
         return block
 
-    def _join(self, other: RealStatistic, sign: int) -> None:
+    def join(self, other: RealStatistic, sign: int = 1) -> None:  # type: ignore[override] # of the same kind
+        """Add (or, with sign -1, take away) the rows of another, by one assignment."""
         exponents = np.maximum(self.exponents, other.exponents)
         place = place_of(exponents) - self._read_over
-        mine, theirs = _over(self, place), _over(other, place)
-        weight = self.weight + sign * other.weight
-        share = sign * other.weight / weight if weight else 0.0
-        features, targets = other.feature_mean - self.feature_mean, theirs.target_mean - mine.target_mean
-        between = share * self.weight
-        gram = sign * other.gram + between * np.outer(features, features)
-        gram += self.gram  # a new array: a fork shares the old one
-        rhs = mine.rhs + sign * theirs.rhs + between * np.outer(features, targets)
-        squares = mine.target_squares + sign * theirs.target_squares + between * targets**2
-        self.feature_mean, self.target_mean = self.feature_mean + share * features, mine.target_mean + share * targets
-        self.gram, self.rhs, self.target_squares, self.exponents = gram, rhs, squares, exponents
-        self.weight, self.n_rows = weight, self.n_rows + sign * other.n_rows
+        both = self._over(place)
+        super(RealStatistic, both).join(other._over(place), sign)
+        both._largest = np.maximum(*((one._largest if sign > 0 else one._sizes()) for one in (self, other)))
+        both.exponents, both._n_summed = exponents, self._n_summed + other._n_summed
+        vars(self).update(vars(both))
+
+    def _over(self, place: int) -> RealStatistic:
+        """A view with means and products of targets over the unit of a place."""
+        view, shift = copy(self), LIMB_BITS * (self.place() - place)
+        if shift:
+            view.target_mean, view.rhs = np.ldexp(self.target_mean, shift), np.ldexp(self.rhs, shift)
+            view.target_squares = np.ldexp(self.target_squares, 2 * shift)
+        return view
+
+    def variances(self) -> NDArray[np.float64]:
+        """Weighted variance of each target, (T,)."""
+        return self._over(0).target_squares / self.weight
 
     def normal_equations(self, *, fit_intercept: bool) -> NormalEquations:
         """The equations of the family."""
-        its = _over(self, 0)
-        if fit_intercept:
-            gram, rhs, squares = self.gram, its.rhs, its.target_squares
-            feature_mean, target_mean = self.feature_mean, its.target_mean
-        else:
-            gram = self.gram + self.weight * np.outer(self.feature_mean, self.feature_mean)
-            rhs = its.rhs + self.weight * np.outer(self.feature_mean, its.target_mean)
-            squares = its.target_squares + self.weight * its.target_mean**2
-            feature_mean, target_mean = np.zeros(len(self.family)), np.zeros(self.n_targets)
-        return NormalEquations(
-            gram, rhs, feature_mean, target_mean, squares, self.weight, self.n_rows, noise=self._noise(gram)
-        )
+        its, noise = self._over(0).about(mean=fit_intercept), self._noise(fit_intercept)
+        means = its.feature_mean, its.target_mean
+        return NormalEquations(its.gram, its.rhs, *means, its.target_squares, self.weight, self.n_rows, noise=noise)
 
-    def _noise(self, gram: NDArray[np.float64]) -> float:
+    def _noise(self, fit_intercept: bool) -> float:
         """What rounding may have done to eigenvalues of the Gram matrix: a generous multiple of what is expected.
 
         Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features less their mean by ``eps`` of
-        the mean.
+        the mean. Rows that are taken away leave what rounding did to the sums that they were part of.
         """
-        own = (len(self.family) + self.n_rows**0.5) * float(gram.trace())
-        of_means = self.weight * float(self.feature_mean @ self.feature_mean)
+        trace, of_means = self._sizes().tolist()
+        own = (len(self.family) + max(self.n_rows, self._n_summed) ** 0.5) * (trace + (not fit_intercept) * of_means)
         return float(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + self.weight * _EPS**2 * of_means)
 
-
-class _Targets(NamedTuple):
-    """What of a statistic depends on the targets."""
-
-    target_mean: NDArray[np.float64]
-    rhs: NDArray[np.float64]
-    target_squares: NDArray[np.float64]
-
-
-def _over(statistic: RealStatistic, place: int) -> _Targets:
-    """Means and products of targets over the unit of a place."""
-    shift = LIMB_BITS * (statistic.place() - place)
-    means, rhs, squares = statistic.target_mean, statistic.rhs, statistic.target_squares
-    if not shift:
-        return _Targets(means, rhs, squares)
-    return _Targets(np.ldexp(means, shift), np.ldexp(rhs, shift), np.ldexp(squares, 2 * shift))
-
-
-def _about_mean(
-    values: NDArray[np.float64], weights: NDArray[np.float64], weight: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted means, and the values less them; twice, as the rounding of the first may exceed what is left."""
-    mean = weights @ values / weight
-    values = values - mean
-    rest = weights @ values / weight
-    values -= rest
-    return mean + rest, values
+    def _sizes(self) -> NDArray[np.float64]:
+        """Trace of the Gram matrix, and squared length of the mean times the weight: the largest there ever were."""
+        return np.maximum(
+            self._largest, (self.gram.trace(), self.weight * float(self.feature_mean @ self.feature_mean))
+        )
 
 
 def place_of(exponents: NDArray[np.int64]) -> int:

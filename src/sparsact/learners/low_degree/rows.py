@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import n_words
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.correlations import correlations
-from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.family import Family, check_bits
 from sparsact.learners.low_degree.statistic import Reading, Statistic, row_sums
 from sparsact.learners.low_degree.symmetric_differences import Differences
 from sparsact.learners.points import Points
+from sparsact.saving.schema import Arrays, State, check_array
+from sparsact.statistics.exact_sum import ExactSum
 
 _MOST_APPENDED = 4096  # batches, since each fork copies their list
 
@@ -28,6 +29,8 @@ class DistinctPoints(Statistic):
     weights, sums : ExactSum of shape (N,), (T, N)
         Exact sums at each of them.
     """
+
+    kind = "rows"
 
     def __init__(self, n: int, n_targets: int) -> None:
         super().__init__(n, n_targets)
@@ -68,6 +71,20 @@ class DistinctPoints(Statistic):
         """The same rows with targets ``y_t / 2**(32 * place) - origin_t``, exactly; to read from: it shares sums."""
         self.join()
         return super().in_unit(place, origin)
+
+    def state(self, name: str, arrays: Arrays) -> State:
+        """The statistic as state; its arrays are put among the others, under its name."""
+        self.join()
+        arrays[f"{name}.codes"] = self.codes
+        return super().state(name, arrays)
+
+    @classmethod
+    def _of_shape(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Self:
+        rows = cls(n, n_targets)
+        rows.codes = check_array(arrays, f"{name}.codes", np.uint64, (None, n_words(n)))
+        check_bits(rows.codes, n)
+        rows.weights, rows.sums = ExactSum.zeros((len(rows.codes),)), ExactSum.zeros((n_targets, len(rows.codes)))
+        return rows
 
     def fork(self) -> Self:
         """A copy that shares sums with this one until it is changed; this one must not be changed any more."""

@@ -13,7 +13,6 @@ from sparsact.learners.low_degree.cells import Cells
 from sparsact.learners.low_degree.conjugate_gradients import CellEquations
 from sparsact.learners.low_degree.dual import solve_dual
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations, normal_equations
 from sparsact.learners.low_degree.plan import SolverPlan
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
@@ -231,11 +230,11 @@ def _by_correlation(
     sums = statistic.correlations(family, n_threads=n_threads).T
     intercept = sums[0] / weight * penalty.fit_intercept
     polynomial = FittedPolynomial(family, sums[1:] / (weight + penalty.alpha), intercept)
-    if isinstance(statistic, Moments):
+    if statistic.holds_points:
+        error = squared_error(statistic, polynomial, n_threads=n_threads)
+    else:
         equations = normal_equations(statistic, family, n_threads=n_threads)
         error = equations.squared_error(polynomial.coef, np.zeros(len(family)), intercept)
-    else:
-        error = squared_error(statistic, polynomial, n_threads=n_threads)
     return Solution(
         polynomial,
         "correlation",

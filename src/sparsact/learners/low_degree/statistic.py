@@ -13,15 +13,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.exact_sum import ExactSum
 from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.totals import Totals
 from sparsact.learners.points import Points
+from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
+from sparsact.statistics.exact_sum import MOST_DIGIT, MOST_PLACES, ExactSum
+from sparsact.statistics.totals import Totals
 
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 
@@ -41,6 +42,8 @@ class Statistic(ABC):
         Of weights and of weighted targets, in the form of the class.
     """
 
+    kind: ClassVar[str]  # what files call the form
+    holds_points: ClassVar[bool] = True  # so that any function of them can be summed
     weights: ExactSum
     sums: ExactSum
 
@@ -93,6 +96,58 @@ class Statistic(ABC):
         twin = self._empty()
         twin.merge(self)
         return twin
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of non-zero weight."""
+        return self.totals.n_rows
+
+    @property
+    def weight(self) -> float:
+        """Total weight."""
+        return self.totals.total_weight()
+
+    def variances(self) -> NDArray[np.float64]:
+        """Weighted variance of each target, (T,)."""
+        return np.asarray(self.totals.squares_about(self.totals.sums.to_float() / self.weight) / self.weight)
+
+    def state(self, name: str, arrays: Arrays) -> State:
+        """The statistic as state; its arrays are put among the others, under its name."""
+        self.digest()
+        base = {}
+        for part, sums in self._parts().items():
+            sums.normalize()
+            base[part] = sums.base
+            arrays[f"{name}.{part}"] = sums.limbs
+        return {"n_rows": self.n_rows, "base": base, "kind": self.kind}
+
+    @classmethod
+    def from_state(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Self:
+        """The statistic that :meth:`state` wrote."""
+        statistic = cls._of_shape(state, name, n, n_targets, arrays)
+        totals = statistic.totals
+        totals.n_rows = as_n_rows(state["n_rows"], "n_rows")
+        for part, sums in statistic._parts().items():
+            limbs = check_array(arrays, f"{name}.{part}", np.int64, (None, *sums.shape))
+            if limbs.size and (limbs.max() > MOST_DIGIT or limbs.min() < -MOST_DIGIT):
+                raise ValueError(f"{part} is not a normalised sum")
+            base = int(state["base"][part])
+            if abs(base) > MOST_PLACES or len(limbs) > MOST_PLACES:
+                raise ValueError(f"{part} is beyond any double")
+            sums.replace(base, limbs)
+        weight, means = statistic.weight, totals.sums.to_float()
+        if not np.isfinite([weight, *means]).all() or (weight <= 0 if totals.n_rows else weight != 0):
+            raise ValueError("a weight of rows that are there is none, or sums are beyond any double")
+        return statistic
+
+    @classmethod
+    @abstractmethod
+    def _of_shape(cls, state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> Self:
+        """A statistic of no rows, with room for the sums of a file."""
+
+    def _parts(self) -> dict[str, ExactSum]:
+        totals = zip(("total.weight", "total.sums", "total.squares"), self.totals.parts(), strict=True)
+        return {"weights": self.weights, "sums": self.sums, **dict(totals)}
 
     def place(self) -> int:
         """Place of a unit of the targets, see :meth:`Totals.place`."""

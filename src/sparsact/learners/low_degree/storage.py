@@ -7,13 +7,17 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from sparsact.hypercube import WORD, n_words
+from sparsact.hypercube import WORD
+from sparsact.learners.low_degree.cells import Cells
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.plan import spanned
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
+from sparsact.learners.low_degree.real import RealStatistic
+from sparsact.learners.low_degree.rows import DistinctPoints
 from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
-from sparsact.learners.low_degree.stream import Stream
-from sparsact.learners.low_degree.stream_storage import listed, spanned, stream_in, stream_out
+from sparsact.learners.low_degree.stream import Batch, Stream
 from sparsact.learners.points import Points
 from sparsact.saving import modelfile
 from sparsact.saving.schema import (
@@ -28,7 +32,6 @@ from sparsact.saving.schema import (
     as_n_rows,
     as_nonnegative,
     as_str,
-    check_array,
     learned_state,
     params_of,
     read_arrays,
@@ -67,6 +70,12 @@ _TERMS = {
     "variances": ArrayField("terms", optional=True),
     "identified": ArrayField("terms", np.bool_, optional=True),
 }
+_FORMS: Any = {form.kind: form for form in (Cells, DistinctPoints, Moments, RealStatistic)}
+_BATCH = {
+    "y": ArrayField("m T", finite=True),
+    "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
+    "folds": ArrayField("m", np.intp, optional=True),
+}
 
 
 class SavedLowDegree:
@@ -95,7 +104,7 @@ class SavedLowDegree:
             if statistic:
                 if "stream_" not in vars(self):
                     raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
-                state["stream"] = stream_out(self.stream_, arrays)
+                state["stream"] = _stream_out(self.stream_, arrays)
             modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
@@ -123,7 +132,7 @@ class SavedLowDegree:
         """What the model has seen, unsolved; its arrays are put among the others. Empty before the first row."""
         if "stream_" not in vars(self):
             return {}
-        return self._known(arrays) | {"stream": stream_out(self.stream_, arrays)}
+        return self._known(arrays) | {"stream": _stream_out(self.stream_, arrays)}
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         """Let a new model of the same parameters have seen what :meth:`_state` wrote."""
@@ -146,7 +155,7 @@ class SavedLowDegree:
             if n_targets != (1 if self._single else len(self.classes_)):
                 raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
         if "stream" in state:
-            self.stream_ = stream_in(state["stream"], arrays, self.n_features_in_, n_targets)
+            self.stream_ = _stream_in(state["stream"], arrays, self.n_features_in_, n_targets)
             if self.stream_.n_folds != self._n_folds():
                 raise ValueError(f"sums of {self.stream_.n_folds} folds where cv deals {self._n_folds()}")
 
@@ -202,7 +211,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
     else:
         coef = read_arrays(_COEF, arrays, T=T)["coef"]
     if span is None:
-        family = listed(n, check_array(arrays, "masks", np.uint64, (None, n_words(n))))
+        family = Family.of_masks(n, arrays, "masks")
     else:
         family = spanned(n, span, None if coef is None else len(coef))
     if coef is not None and len(coef) != len(family):
@@ -235,3 +244,56 @@ def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
 def _choice(state: list[Any], arrays: Arrays) -> CVSelection:
     degree, alpha, score = state
     return CVSelection(int(degree), float(alpha), float(score), strip_prefix("cv", arrays))
+
+
+def _stream_out(stream: Stream, arrays: Arrays) -> State:
+    """A stream as state; its arrays are put among the others."""
+    statistics = [s.state(f"statistic.{fold}", arrays) for fold, s in enumerate(stream.statistics)]
+    return {
+        "n": stream.n,
+        "n_targets": stream.n_targets,
+        "n_folds": stream.n_folds,
+        "domain": stream.domain,
+        "encoding": stream.encoding,
+        "statistics": statistics,
+        "undecided": [_batch_out(batch, f"undecided.{i}", arrays) for i, batch in enumerate(stream.undecided)],
+    }
+
+
+def _stream_in(state: State, arrays: Arrays, n: int, n_targets: int) -> Stream:
+    """The stream that :func:`_stream_out` wrote, of n columns and so many targets."""
+    if (state["n"], state["n_targets"]) != (n, n_targets):
+        raise ValueError("the sums are of other columns or targets than the solution")
+    n_folds = as_count(state["n_folds"], "n_folds", minimum=1)
+    kind = "real" if state["domain"] == "real" else "cube"
+    if state["domain"] not in ("cube", "real", None) or (state["encoding"] is None) == (state["domain"] == "cube"):
+        raise ValueError("a statistic of no known kind")
+    if len(state["statistics"]) != (0 if state["domain"] is None else n_folds):
+        raise ValueError("a statistic is missing or too many")
+    if any((one["kind"] == "real") != (kind == "real") for one in state["statistics"]):
+        raise ValueError(f"a statistic is not of {kind} columns")
+    if any(str(one["kind"]) not in _FORMS for one in state["statistics"]):
+        raise ValueError("a statistic of no known kind")
+    statistics = [
+        _FORMS[one["kind"]].from_state(one, f"statistic.{fold}", n, n_targets, arrays)
+        for fold, one in enumerate(state["statistics"])
+    ]
+    stream = Stream(n, n_targets, n_folds, state["domain"], as_encoding(state["encoding"]), statistics)
+    stream.undecided = [_batch_in(sign, f"undecided.{i}", stream, arrays) for i, sign in enumerate(state["undecided"])]
+    return stream
+
+
+def _batch_out(batch: Batch, name: str, arrays: Arrays) -> int:
+    """Rows of ones that wait to be told bits or signs; all but the sign is arrays."""
+    parts = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
+    arrays |= {f"{name}.{part}": values for part, values in parts.items() if values is not None}
+    return batch.sign
+
+
+def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
+    found = read_arrays(_BATCH, arrays, f"{name}.", T=stream.n_targets)
+    folds = found.get("folds")
+    outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
+    if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
+        raise ValueError("rows of no known kind")
+    return Batch(found["y"], found.get("weights"), folds, sign)

@@ -102,7 +102,7 @@ class Stream:
     def n_rows(self) -> int:
         """Rows of non-zero weight seen so far."""
         waiting = sum(int(batch.sign * len(batch.y)) for batch in self.undecided)
-        return waiting + sum(count_rows(statistic) for statistic in self.statistics)
+        return waiting + sum(int(statistic.n_rows) for statistic in self.statistics)
 
     def add(self, request: Request, X: NDArray[Any], batch: Batch, names: NDArray[Any] | None = None) -> None:
         """Add the rows of a batch (or take them away). After an error the stream is of no use: change a fork.
@@ -286,8 +286,3 @@ def _update(statistic: Any, rows: Points | NDArray[np.float64], batch: Batch) ->
         block = slice(start, start + _ROWS_AT_ONCE)
         here = rows.between(start, start + _ROWS_AT_ONCE) if isinstance(rows, Points) else rows[block]
         change(here, batch.y[block], None if batch.weights is None else batch.weights[block])
-
-
-def count_rows(statistic: Any) -> int:
-    """Rows of non-zero weight in a statistic of either domain."""
-    return int(statistic.n_rows if isinstance(statistic, RealStatistic) else statistic.totals.n_rows)

@@ -1,0 +1,1 @@
+"""Sums over rows that are the same, or nearly so, however the rows are cut: exact, and centred."""
