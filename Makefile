@@ -37,9 +37,9 @@ help:
 demo: .venv/sparsact
 	$(BIN)/python examples/demo.py
 
-# On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Three on
-# two cores: a quarter of the time is spent waiting, for other processes and for deadlines.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
+# On processes of one thread each, a file of tests at a time; tests of threads ask for theirs. Bytecode is
+# kept, for hundreds of tests start Python. Three processes on two cores: a quarter of the time is spent waiting.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 3 --dist loadfile
 
 test: .venv/dev
 	$(PYTEST)

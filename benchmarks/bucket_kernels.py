@@ -25,8 +25,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
-from sparsact.kernels import buckets
-from sparsact.kernels.buckets import BucketIndex, Hashes
+from sparsact.kernels import bucket_statistics, bucket_values, hashing
+from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.kernels.hashing import Hashes
 
 SIZE, QUICK = (65_536, 16_384), (2_048, 512)
 D_COLUMNS, P, TABLES, DEGREE, ALPHA, WIDTH, NEIGHBOURS = 64, 4, 16, 1, 0.01, 0.27, 8
@@ -74,13 +75,13 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
         for n in (m, m_queries)
     )
     Y, weights, hashes = np.abs(X @ local[:, :1]), np.ones(m), grids(rng, local)
-    found, index = buckets.places(X, hashes), BucketIndex()
+    found, index = hashing.places(X, hashes), BucketIndex()
     ids = index.insert(found.keys)
     n, B = m * TABLES, len(index)
-    counts, sums = np.zeros(B, dtype=np.int64), np.zeros((B, buckets.n_sums(P, DEGREE, 1)))
-    buckets.accumulate(found, ids, Y, weights, 1, DEGREE, counts, sums)
+    counts, sums = np.zeros(B, dtype=np.int64), np.zeros((B, bucket_statistics.n_sums(P, DEGREE, 1)))
+    bucket_statistics.accumulate(found, ids, Y, weights, 1, DEGREE, counts, sums)
     more_counts, more_sums = counts.copy(), sums.copy()  # grow with each repeat, and take no longer for it
-    coefficients, _ = buckets.solve(sums, P, DEGREE, 1, ALPHA)
+    coefficients, _ = bucket_statistics.solve(sums, P, DEGREE, 1, ALPHA)
     behind, trend = sums[:, P].copy(), np.zeros((D_COLUMNS, 1))
     parts = (hashes, index.slots, DEGREE, coefficients, behind, trend)
     neighbours = KNeighborsRegressor(NEIGHBOURS, algorithm="kd_tree").fit(X @ local, Y[:, 0])
@@ -89,25 +90,31 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
     place, held = 8 * (P + 1), lines(sums[0].nbytes)  # bytes of features and key; of a bucket's sums
     answer = LINE + lines(coefficients[0].nbytes) + LINE  # slot, coefficients, weight
     stages = {
-        "places": Stage(lambda: buckets.places(X, hashes), n, place + 8 * (D_COLUMNS + P) / TABLES, 150),
+        "places": Stage(lambda: hashing.places(X, hashes), n, place + 8 * (D_COLUMNS + P) / TABLES, 150),
         "insert": Stage(lambda: BucketIndex().insert(found.keys), n, 12 + LINE),
         "find": Stage(lambda: index.find(found.keys), n, 12 + LINE),
         "accumulate": Stage(
-            lambda: buckets.accumulate(found, ids, Y, weights, 1, DEGREE, more_counts, more_sums),
+            lambda: bucket_statistics.accumulate(found, ids, Y, weights, 1, DEGREE, more_counts, more_sums),
             n,
             8 * P + 4 + 2 * held,
         ),
         "solve": Stage(
-            lambda: buckets.solve(sums, P, DEGREE, 1, ALPHA), B, sums[0].nbytes + coefficients[0].nbytes + 8, 500
+            lambda: bucket_statistics.solve(sums, P, DEGREE, 1, ALPHA),
+            B,
+            sums[0].nbytes + coefficients[0].nbytes + 8,
+            500,
         ),
         "leave one out": Stage(
-            lambda: buckets.leave_one_out(found, ids, Y, weights, DEGREE, ALPHA, 1, counts, sums),
+            lambda: bucket_statistics.leave_one_out(found, ids, Y, weights, DEGREE, ALPHA, 1, counts, sums),
             n,
             8 * P + 4 + held,
             700,
         ),
         "values": Stage(
-            lambda: buckets.bucket_values(queries, *parts), m_queries, 8 * D_COLUMNS + TABLES * answer, 1e9 / 1.5e6
+            lambda: bucket_values.bucket_values(queries, *parts),
+            m_queries,
+            8 * D_COLUMNS + TABLES * answer,
+            1e9 / 1.5e6,
         ),
         f"{NEIGHBOURS} nearest neighbours": Stage(lambda: neighbours.predict(local_queries), m_queries, None),
         **single_queries(queries, parts, TABLES * answer),
@@ -131,12 +138,12 @@ def measure(m: int, m_queries: int, repeats: int, quick: bool) -> list[Figure]:
 def single_queries(queries: Array, parts: tuple[Any, ...], touched: float) -> dict[str, Stage]:
     """One row at a time: by the function, and by a predictor that holds the table."""
     rows = [row[None].copy() for row in queries[:SINGLE_QUERIES]]
-    predict = buckets.predictor(*parts)
+    predict = bucket_values.predictor(*parts)
     values, total = np.empty((1, 1)), np.empty(1)
 
     def by_function() -> None:
         for row in rows:
-            buckets.bucket_values(row, *parts)
+            bucket_values.bucket_values(row, *parts)
 
     def by_predictor() -> None:
         for row in rows:

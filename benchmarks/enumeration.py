@@ -22,7 +22,7 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from sparsact import kernels
 from sparsact.kernels import dispatch
-from sparsact.kernels.networks import ROUNDING_STEPS
+from sparsact.kernels.enumeration import ROUNDING_STEPS
 
 LANES = {"portable": 8, "avx2": 16, "avx512": 32}
 Units = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

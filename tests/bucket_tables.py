@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sparsact import kernels
-from sparsact.kernels import buckets
-from sparsact.kernels.buckets import BucketIndex, BucketPlaces, Hashes
+from sparsact.kernels import bucket_statistics, hashing
+from sparsact.kernels.bucket_index import BucketIndex
+from sparsact.kernels.hashing import BucketPlaces, Hashes
 
 FAMILIES = ("grid", "cells", "signs")
 Array = np.ndarray[Any, Any]
@@ -81,11 +82,11 @@ def random_table(
     hashes = random_hashes(rng, d, p, q, n_tables, family)
     X, Y, weights = rng.normal(size=(m, d)), rng.normal(size=(m, n_targets)), rng.uniform(0.5, 2.0, m)
     with kernels.using("reference"):
-        found, index = buckets.places(X, hashes), BucketIndex()
+        found, index = hashing.places(X, hashes), BucketIndex()
         ids = index.insert(found.keys)
         counts = np.zeros(len(index), dtype=np.int64)
-        sums = np.zeros((len(index), buckets.n_sums(p, degree, n_targets)))
-        buckets.accumulate(found, ids, Y, weights, 1, degree, counts, sums)
+        sums = np.zeros((len(index), bucket_statistics.n_sums(p, degree, n_targets)))
+        bucket_statistics.accumulate(found, ids, Y, weights, 1, degree, counts, sums)
     return Table(X, Y, weights, hashes, degree, found, index, ids, counts, sums)
 
 

@@ -183,8 +183,8 @@ def test_a_file_with_weights_that_do_not_fit_is_refused(tmp_path):
     sparse = {"W.data": np.ones(2), "W.indices": np.array([0, 9]), "W.indptr": np.array([0, 1, 2])}
     for W in ({"W": np.ones((2, 3))}, sparse):
         arrays_ = {"u": np.ones(2), "b": np.ones(2), **W}
-        sa.storage.write(path, "SparselyActivatedNetwork", {"shape": [2, 4]}, arrays_)
-        with pytest.raises(sa.storage.ModelFileError, match="lacks something"):
+        sa.saving.modelfile.write(path, "SparselyActivatedNetwork", {"shape": [2, 4]}, arrays_)
+        with pytest.raises(sa.saving.ModelFileError, match="lacks something"):
             sa.load(path)
 
 
@@ -326,8 +326,10 @@ def test_rows_of_a_file_that_end_before_they_begin(tmp_path, last):
         "W.indptr": np.array([0, 2, 3, last], dtype=np.int32),
     }
     path = tmp_path / "net.sparsact"
-    sa.storage.write(path, "SparselyActivatedNetwork", {"shape": [3, 2]}, {"u": np.ones(3), "b": np.ones(3)} | sparse)
-    with pytest.raises(sa.storage.ModelFileError):
+    sa.saving.modelfile.write(
+        path, "SparselyActivatedNetwork", {"shape": [3, 2]}, {"u": np.ones(3), "b": np.ones(3)} | sparse
+    )
+    with pytest.raises(sa.saving.ModelFileError):
         sa.load(path)
 
 

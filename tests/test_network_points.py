@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from sparsact import SparselyActivatedNetwork
-from sparsact.checks import checked_columns, checked_points
 from sparsact.exact_sign import tolerances
+from sparsact.validation.arrays import checked_columns, checked_points
 
 
 def exact_counts(X, W, b):

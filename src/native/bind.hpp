@@ -1,29 +1,28 @@
-// One binding function per kernel; each lives in bind_<kernel>.cpp.
+// What the Python face of each kernel needs. A kernel's file registers its functions itself.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace nb = nanobind;
 
 namespace sparsact {
 
-void bind_bucket_index(nanobind::module_& module);
-void bind_bucket_statistics(nanobind::module_& module);
-void bind_bucket_values(nanobind::module_& module);
-void bind_descent(nanobind::module_& module);
-void bind_enumeration(nanobind::module_& module);
-void bind_exact(nanobind::module_& module);
-void bind_walsh_hadamard(nanobind::module_& module);
-void bind_fingerprint(nanobind::module_& module);
-void bind_flips(nanobind::module_& module);
-void bind_gather(nanobind::module_& module);
-void bind_hashing(nanobind::module_& module);
-void bind_network_values(nanobind::module_& module);
-void bind_neurons(nanobind::module_& module);
-void bind_packed_bits(nanobind::module_& module);
-void bind_parity_counts(nanobind::module_& module);
-void bind_polynomial(nanobind::module_& module);
-void bind_screen(nanobind::module_& module);
-void bind_selection(nanobind::module_& module);
-void bind_subset_rank(nanobind::module_& module);
-void bind_symmetric_differences(nanobind::module_& module);
+template <class T, int dimensions>
+using Array = nb::ndarray<T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
+
+// A list of what the module has to call; each file adds one entry as the library is loaded.
+struct Bindings {
+    explicit Bindings(void (*define)(nb::module_&)) : define(define), next(first) { first = this; }
+    void (*define)(nb::module_&);
+    Bindings* next;
+    static inline Bindings* first = nullptr;
+};
 
 }  // namespace sparsact
+
+// SPARSACT_BINDINGS(module) { module.def(...); }
+#define SPARSACT_BINDINGS(module)                     \
+    static void define_bindings(nb::module_& module); \
+    static Bindings bindings(define_bindings);        \
+    static void define_bindings(nb::module_& module)

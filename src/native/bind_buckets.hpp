@@ -1,19 +1,17 @@
 // Arrays as the kernels of buckets take them.
 #pragma once
 
-#include <nanobind/ndarray.h>
-
+#include "bind.hpp"
+#include "bucket_statistics.hpp"
 #include "hashing.hpp"
 
 namespace sparsact {
-
-template <class T, int dimensions>
-using Array = nanobind::ndarray<T, nanobind::ndim<dimensions>, nanobind::c_contig, nanobind::device::cpu>;
 
 using Numbers = Array<const double, 1>;
 using Matrix = Array<const double, 2>;
 using Cube = Array<const double, 3>;
 using Keys = Array<const std::uint64_t, 1>;
+using Ids = Array<const std::int32_t, 2>;
 
 inline Hashes hashes_of(const Numbers& centre, const Matrix& local, const Matrix& directions,
                         const Numbers& offsets, const Keys& seeds, bool grid, bool signs) {
@@ -29,6 +27,13 @@ inline Hashes hashes_of(const Numbers& centre, const Matrix& local, const Matrix
             tables,
             grid,
             signs};
+}
+
+inline BucketRows rows_of(const Ids& ids, const Matrix& Z, const Cube& V, const Matrix& Y,
+                          const Numbers& weights, int degree) {
+    const bool apart = V.shape(1) == ids.shape(1);
+    return {ids.data(),   Z.data(), V.data(),   Y.data(),   weights.data(), ids.shape(0),
+            ids.shape(1), apart,    Z.shape(1), Y.shape(1), degree};
 }
 
 }  // namespace sparsact

@@ -1,4 +1,32 @@
-#include "bucket_index.hpp"
+// Numbers of buckets by key: see slots.hpp. Plain code, compiled once.
+//
+// Keys get the numbers that the reference gives them; where in the slots a key stands may differ, for the
+// reference puts many in at a time.
+#include <cstddef>
+#include <cstdint>
+
+#include "slots.hpp"
+
+namespace sparsact {
+
+struct OpenSlots {
+    std::uint64_t* words;  // (n, 2)
+    std::size_t n;         // a power of two; more than there are buckets
+};
+
+// ids (m,): number of each key's bucket, or -1.
+void find(Slots slots, const std::uint64_t* keys, std::size_t m, std::int32_t* ids);
+
+// Gives new keys the next numbers, in order of appearance; returns how many buckets there are now.
+std::size_t insert(OpenSlots slots, std::uint64_t* bucket_keys, std::size_t n_buckets,
+                   const std::uint64_t* keys, std::size_t m, std::int32_t* ids);
+
+// Puts buckets start, ..., stop - 1, none of which stands there yet, into the slots.
+void fill(OpenSlots slots, const std::uint64_t* bucket_keys, std::size_t start, std::size_t stop);
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA_portable
 
 namespace sparsact {
 
@@ -7,7 +35,7 @@ namespace {
 constexpr std::size_t AHEAD = 16;  // keys: their slots come from memory in the meantime
 constexpr std::uint64_t MOST = std::uint64_t{1} << 31;
 
-using plain::Search;
+using portable::Search;
 
 // Calls f(i, key of i) for all keys, whose slots are on their way.
 template <class F>
@@ -57,3 +85,53 @@ void fill(OpenSlots slots, const std::uint64_t* bucket_keys, std::size_t start, 
 }
 
 }  // namespace sparsact
+
+#elif !defined(SPARSACT_ISA)
+
+#include "bind.hpp"
+#include "bind_buckets.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    using OwnSlots = Array<std::uint64_t, 2>;
+    using OwnKeys = Array<std::uint64_t, 1>;
+    using Ids = Array<std::int32_t, 1>;
+    module.def(
+        "find",
+        [](Array<const std::uint64_t, 2> slots, Keys keys, Ids ids) {
+            const Slots open{slots.data(), slots.shape(0)};
+            const std::uint64_t* wanted = keys.data();
+            const std::size_t m = keys.shape(0);
+            std::int32_t* out = ids.data();
+            nb::gil_scoped_release unlocked;
+            find(open, wanted, m, out);
+        },
+        nb::arg("slots").noconvert(), nb::arg("keys").noconvert(), nb::arg("ids").noconvert());
+    module.def(
+        "insert",
+        [](OwnSlots slots, OwnKeys bucket_keys, std::size_t n_buckets, Keys keys, Ids ids) {
+            const OpenSlots open{slots.data(), slots.shape(0)};
+            std::uint64_t* known = bucket_keys.data();
+            const std::uint64_t* wanted = keys.data();
+            const std::size_t m = keys.shape(0);
+            std::int32_t* out = ids.data();
+            nb::gil_scoped_release unlocked;
+            return insert(open, known, n_buckets, wanted, m, out);
+        },
+        nb::arg("slots").noconvert(), nb::arg("bucket_keys").noconvert(), nb::arg("n_buckets"),
+        nb::arg("keys").noconvert(), nb::arg("ids").noconvert());
+    module.def(
+        "fill",
+        [](OwnSlots slots, Keys bucket_keys, std::size_t start, std::size_t stop) {
+            const OpenSlots open{slots.data(), slots.shape(0)};
+            const std::uint64_t* known = bucket_keys.data();
+            nb::gil_scoped_release unlocked;
+            fill(open, known, start, stop);
+        },
+        nb::arg("slots").noconvert(), nb::arg("bucket_keys").noconvert(), nb::arg("start"), nb::arg("stop"));
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,5 +1,7 @@
 #include "bucket_statistics.hpp"
 
+#ifdef SPARSACT_ISA
+
 #include <algorithm>
 
 #include "bucket_solver.hpp"
@@ -116,3 +118,40 @@ void solve(const double* sums, std::size_t n, std::size_t p, int degree, std::si
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+#include "bind_buckets.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    module.def(
+        "accumulate",
+        [](Ids ids, Matrix Z, Cube V, Matrix Y, Numbers weights, int sign, int degree,
+           Array<std::int64_t, 1> counts, Array<double, 2> sums) {
+            const BucketRows rows = rows_of(ids, Z, V, Y, weights, degree);
+            const BucketSums buckets{counts.data(), sums.data(), sums.shape(0)};
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(accumulate, rows, sign, buckets);
+        },
+        nb::arg("ids"), nb::arg("Z"), nb::arg("V"), nb::arg("Y"), nb::arg("weights"), nb::arg("sign"),
+        nb::arg("degree"), nb::arg("counts").noconvert(), nb::arg("sums").noconvert());
+    module.def(
+        "solve",
+        [](Matrix sums, std::size_t p, int degree, double alpha, Array<double, 3> coefficients,
+           Array<double, 2> residual, int n_threads) {
+            const double* rows = sums.data();
+            const std::size_t n = sums.shape(0), targets = residual.shape(1);
+            const Solved out{coefficients.data(), residual.data()};
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(solve, rows, n, p, degree, targets, alpha, out, n_threads);
+        },
+        nb::arg("sums"), nb::arg("p"), nb::arg("degree"), nb::arg("alpha"),
+        nb::arg("coefficients").noconvert(), nb::arg("residual").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,4 +1,51 @@
-#include "descent.hpp"
+// An epoch of RMSProp on the squared loss of a linear layer over features that never change.
+//
+// Features are float32, all else double. Reading them is the cost: a batch comes from memory once, asked for
+// while the batch before it is worked on, and its second pass finds it in the cache. The order of every sum
+// is fixed, so every instruction set gives the same bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+struct DenseFeatures {
+    const float* values;  // (m, t)
+    std::size_t t;
+};
+
+// The a active units of each row, each once, and their values.
+template <class I>
+struct CompactFeatures {
+    const float* values;  // (m, a)
+    const I* units;       // (m, a), less than t
+    std::size_t a, t;
+};
+
+struct Layer {
+    double *A, *velocity;  // (t,)
+    double* intercept;     // and its velocity, or null for a layer without
+};
+
+struct Batches {
+    const double* y;            // (m,)
+    const std::int64_t* order;  // (m,)
+    std::size_t m, size;
+};
+
+struct RMSProp {
+    double learning_rate, rho, epsilon;
+};
+
+SPARSACT_DECLARE(
+    // Changes the layer, a step a batch; returns the sum of the squared errors as they were met.
+    template <class Features>
+    double descend(Features features, Batches batches, RMSProp optimiser, Layer layer);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <cmath>
@@ -156,3 +203,74 @@ template double descend(CompactFeatures<std::uint16_t>, Batches, RMSProp, Layer)
 template double descend(CompactFeatures<std::uint32_t>, Batches, RMSProp, Layer);
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+using Table = Array<const T, 2>;
+template <class T>
+using Column = Array<T, 1>;
+using Reals = Column<double>;
+
+struct Run {
+    Batches batches;
+    Layer layer;
+    RMSProp optimiser;
+
+    Run(Column<const double> y, Column<const std::int64_t> order, Reals A, Reals velocity, Reals intercept,
+        bool fit_intercept, std::size_t batch_size, double learning_rate, double rho, double epsilon)
+        : batches{y.data(), order.data(), order.shape(0), batch_size},
+          layer{A.data(), velocity.data(), fit_intercept ? intercept.data() : nullptr},
+          optimiser{learning_rate, rho, epsilon} {}
+};
+
+template <class I>
+void bind_compact(nb::module_& module) {
+    module.def(
+        "descend_compact",
+        [](Table<float> values, Table<I> units, Column<const double> y, Column<const std::int64_t> order,
+           Reals A, Reals velocity, Reals intercept, bool fit_intercept, std::size_t batch_size,
+           double learning_rate, double rho, double epsilon) {
+            const Run run(y, order, A, velocity, intercept, fit_intercept, batch_size, learning_rate, rho,
+                          epsilon);
+            const CompactFeatures<I> features{values.data(), units.data(), values.shape(1), A.shape(0)};
+            nb::gil_scoped_release unlocked;
+            return SPARSACT_DISPATCH(descend, features, run.batches, run.optimiser, run.layer);
+        },
+        nb::arg("values").noconvert(), nb::arg("units").noconvert(), nb::arg("y").noconvert(),
+        nb::arg("order").noconvert(), nb::arg("A").noconvert(), nb::arg("velocity").noconvert(),
+        nb::arg("intercept").noconvert(), nb::arg("fit_intercept"), nb::arg("batch_size"),
+        nb::arg("learning_rate"), nb::arg("rho"), nb::arg("epsilon"));
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    module.def(
+        "descend_dense",
+        [](Table<float> values, Column<const double> y, Column<const std::int64_t> order, Reals A,
+           Reals velocity, Reals intercept, bool fit_intercept, std::size_t batch_size, double learning_rate,
+           double rho, double epsilon) {
+            const Run run(y, order, A, velocity, intercept, fit_intercept, batch_size, learning_rate, rho,
+                          epsilon);
+            const DenseFeatures features{values.data(), values.shape(1)};
+            nb::gil_scoped_release unlocked;
+            return SPARSACT_DISPATCH(descend, features, run.batches, run.optimiser, run.layer);
+        },
+        nb::arg("values").noconvert(), nb::arg("y").noconvert(), nb::arg("order").noconvert(),
+        nb::arg("A").noconvert(), nb::arg("velocity").noconvert(), nb::arg("intercept").noconvert(),
+        nb::arg("fit_intercept"), nb::arg("batch_size"), nb::arg("learning_rate"), nb::arg("rho"),
+        nb::arg("epsilon"));
+    bind_compact<std::uint16_t>(module);
+    bind_compact<std::uint32_t>(module);
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,4 +1,32 @@
-#include "enumeration.hpp"
+// Active units at every point of the cube {-1, 1}^n.
+//
+// Each half of the coordinates has its table of signed sums, so that a pre-activation is the sum of a low and
+// a high entry. For a fixed high entry, unit j is on at the last of the sorted low entries: the point's place
+// in that order, 16 bits, is compared in place of its sum.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+struct CubeUnits {
+    const double *W, *b, *tolerance;  // (s, n), (s,), (s,)
+    std::size_t s, n;                 // s < 2**15, 1 <= n <= 30
+};
+
+// The smallest number of a point with the most units on: surely, and possibly.
+struct Witnesses {
+    std::int64_t lower, upper;
+};
+
+SPARSACT_DECLARE(
+    // histograms (2, s + 1) are added to; n_threads <= 0: as many as OpenMP would take.
+    Witnesses count_active(CubeUnits units, std::int64_t* histograms, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <vector>
@@ -205,3 +233,32 @@ Witnesses count_active(CubeUnits units, std::int64_t* histograms, int n_threads)
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include <nanobind/stl/pair.h>
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    using Weights = Array<const double, 2>;
+    using Numbers = Array<const double, 1>;
+    using Histograms = Array<std::int64_t, 2>;
+    module.def(
+        "count_active",
+        [](Weights W, Numbers b, Numbers tolerance, Histograms histograms, int n_threads) {
+            const CubeUnits units{W.data(), b.data(), tolerance.data(), W.shape(0), W.shape(1)};
+            std::int64_t* counted = histograms.data();
+            nb::gil_scoped_release unlocked;
+            const Witnesses found = SPARSACT_DISPATCH(count_active, units, counted, n_threads);
+            return std::pair(found.lower, found.upper);
+        },
+        nb::arg("W").noconvert(), nb::arg("b").noconvert(), nb::arg("tolerance").noconvert(),
+        nb::arg("histograms").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif

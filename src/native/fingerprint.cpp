@@ -1,4 +1,34 @@
-#include "fingerprint.hpp"
+// Whether regions of memory still hold the bytes that they held, checked a stripe of cache lines at a time.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace sparsact {
+
+struct Region {
+    const unsigned char* memory;
+    std::size_t bytes;
+};
+
+class Fingerprint {
+  public:
+    explicit Fingerprint(std::vector<Region> regions);
+
+    bool all() const;  // every line
+    bool next();       // lines k, k + stripes, ... of each region, with another k in every call
+
+    std::size_t stripes() const;
+
+  private:
+    std::vector<std::pair<Region, std::vector<std::uint64_t>>> regions_;  // with a hash of each stripe
+    std::atomic<std::size_t> turn_{0};
+};
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA_portable
 
 #include <algorithm>
 #include <cstring>
@@ -18,8 +48,8 @@ std::uint64_t hash_of_line(Region region, std::size_t line) {
     std::uint64_t words[LINE / 8] = {};
     std::memcpy(words, region.memory + line * LINE, std::min(region.bytes - line * LINE, LINE));
     std::uint64_t hash = line;
-    for (std::uint64_t word : words) hash = SPARSACT_ISA::mixed(hash, word);
-    return SPARSACT_ISA::finished(hash);
+    for (std::uint64_t word : words) hash = portable::mixed(hash, word);
+    return portable::finished(hash);
 }
 
 std::uint64_t hash_of_stripe(Region region, std::size_t k, std::size_t stripes) {
@@ -64,3 +94,34 @@ std::size_t Fingerprint::stripes() const {
 }
 
 }  // namespace sparsact
+
+#elif !defined(SPARSACT_ISA)
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    using Places = std::vector<std::pair<std::uintptr_t, std::size_t>>;
+    nb::class_<Fingerprint>(module, "Fingerprint")
+        .def(
+            "__init__",
+            [](Fingerprint* self, const Places& places) {
+                nb::gil_scoped_release unlocked;
+                std::vector<Region> regions;
+                for (auto [address, bytes] : places)
+                    regions.push_back({reinterpret_cast<const unsigned char*>(address), bytes});
+                new (self) Fingerprint(std::move(regions));
+            },
+            nb::arg("places"))
+        .def_prop_ro("stripes", &Fingerprint::stripes)
+        .def("next", &Fingerprint::next)
+        .def("all", &Fingerprint::all, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace sparsact
+
+#endif

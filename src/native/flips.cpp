@@ -1,4 +1,32 @@
-#include "flips.hpp"
+// Change of a network's value as each coordinate of a point is flipped, from the pre-activations at the
+// point.
+//
+// Units that no flip switches on add nothing and are skipped; units that no flip switches off are linear: one
+// product and one sum a weight. Only units nearer to 0 than one flip can move them are computed twice.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+#include "sparse_units.hpp"
+
+namespace sparsact {
+
+struct PointsAndUnits {
+    const std::int8_t* X;     // (m, n), signs
+    const double* Z;          // (m, s), pre-activations
+    const double *u, *reach;  // (s,): no flip moves unit j by more than reach[j]
+    std::size_t m, n, s;
+};
+
+SPARSACT_DECLARE(
+    // differences (m, n) of h(x) - h(x with coordinate i flipped); n_threads <= 0: as many as OpenMP would
+    // take.
+    void flip_differences(PointsAndUnits points, const double* W, double* differences, int n_threads);
+    void flip_differences(PointsAndUnits points, SparseUnits W, double* differences, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <vector>
@@ -135,3 +163,57 @@ void flip_differences(PointsAndUnits points, SparseUnits W, double* differences,
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+using List = Array<const T, 1>;
+template <class T>
+using Table = Array<T, 2>;
+using Signs = Table<const std::int8_t>;
+using Reals = Table<const double>;
+
+PointsAndUnits points_of(const Signs& X, const Reals& Z, const List<double>& u, const List<double>& reach) {
+    return {X.data(), Z.data(), u.data(), reach.data(), X.shape(0), X.shape(1), u.shape(0)};
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    module.def(
+        "flip_differences",
+        [](Signs X, Reals Z, Reals W, List<double> u, List<double> reach, Table<double> differences,
+           int n_threads) {
+            const PointsAndUnits points = points_of(X, Z, u, reach);
+            const double* weights = W.data();
+            double* out = differences.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(flip_differences, points, weights, out, n_threads);
+        },
+        nb::arg("X").noconvert(), nb::arg("Z").noconvert(), nb::arg("W").noconvert(),
+        nb::arg("u").noconvert(), nb::arg("reach").noconvert(), nb::arg("differences").noconvert(),
+        nb::arg("n_threads"));
+    module.def(
+        "sparse_flip_differences",
+        [](Signs X, Reals Z, List<std::int64_t> starts, List<std::int32_t> inputs, List<double> weights,
+           List<double> u, List<double> reach, Table<double> differences, int n_threads) {
+            const PointsAndUnits points = points_of(X, Z, u, reach);
+            const SparseUnits W{starts.data(), inputs.data(), weights.data(), u.shape(0)};
+            double* out = differences.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(flip_differences, points, W, out, n_threads);
+        },
+        nb::arg("X").noconvert(), nb::arg("Z").noconvert(), nb::arg("indptr").noconvert(),
+        nb::arg("indices").noconvert(), nb::arg("weights").noconvert(), nb::arg("u").noconvert(),
+        nb::arg("reach").noconvert(), nb::arg("differences").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif

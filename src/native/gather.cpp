@@ -1,4 +1,38 @@
-#include "gather.hpp"
+// Products with the few rows of a matrix that each input selects.
+//
+// The order of every sum is fixed: that of a dot product runs through PARTIAL_BYTES of partial sums side by
+// side, which are then added in halves; rows are added in the order selected. Every instruction set and
+// number of threads gives the same bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "bfloat16.hpp"
+#include "isa.hpp"
+
+namespace sparsact {
+
+struct Places {
+    const std::int64_t* rows;  // (m, k), less than t; -1: none
+    std::size_t m, k, t;
+};
+
+SPARSACT_DECLARE(
+    // dots (m, k): <X[i], W[rows[i, j]]>, for X (m, n) and W (t, n); 0 at places without a row.
+    template <class T>
+    void gather_dot(const T* X, const T* W, std::size_t n, Places places, T* dots, int n_threads);
+
+    // sums (m, n): sum_j A[i, j] V[rows[i, j]], for A (m, k) and V (t, n).
+    template <class T>
+    void gather_sum(const T* A, const T* V, std::size_t n, Places places, T* sums, int n_threads);
+
+    // Rows of sums (t, n) that a place names: the sum of A[i, j] X[i] over the places that name it, for A (m,
+    // k) and X (m, n). Other rows are left as they are.
+    template <class T>
+    void scatter_outer(const T* A, const T* X, std::size_t n, Places places, T* sums, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <vector>
@@ -105,3 +139,78 @@ SPARSACT_INSTANTIATE(float)
 SPARSACT_INSTANTIATE(Bfloat16)
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+using Table = Array<T, 2>;
+using Indices = Table<const std::int64_t>;
+
+// bfloat16 comes as uint16, which NumPy has.
+template <class T>
+struct stored_as {
+    using type = T;
+};
+template <>
+struct stored_as<std::uint16_t> {
+    using type = Bfloat16;
+};
+
+template <class N, class T = typename stored_as<N>::type>
+void bind_gather_of(nb::module_& module) {
+    const auto bind = [&](const char* name, auto f, const char* first, const char* second, const char* out) {
+        module.def(name, f, nb::arg(first).noconvert(), nb::arg(second).noconvert(),
+                   nb::arg("indices").noconvert(), nb::arg(out).noconvert(), nb::arg("n_threads"));
+    };
+    bind(
+        "gather_dot",
+        [](Table<const N> X, Table<const N> W, Indices indices, Table<N> dots, int n_threads) {
+            const Places places{indices.data(), indices.shape(0), indices.shape(1), W.shape(0)};
+            const T *x = reinterpret_cast<const T*>(X.data()), *w = reinterpret_cast<const T*>(W.data());
+            T* out = reinterpret_cast<T*>(dots.data());
+            const std::size_t n = X.shape(1);
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(gather_dot, x, w, n, places, out, n_threads);
+        },
+        "X", "W", "dots");
+    bind(
+        "gather_sum",
+        [](Table<const N> A, Table<const N> V, Indices indices, Table<N> sums, int n_threads) {
+            const Places places{indices.data(), indices.shape(0), indices.shape(1), V.shape(0)};
+            const T *a = reinterpret_cast<const T*>(A.data()), *v = reinterpret_cast<const T*>(V.data());
+            T* out = reinterpret_cast<T*>(sums.data());
+            const std::size_t n = V.shape(1);
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(gather_sum, a, v, n, places, out, n_threads);
+        },
+        "A", "V", "sums");
+    bind(
+        "scatter_outer",
+        [](Table<const N> A, Table<const N> X, Indices indices, Table<N> sums, int n_threads) {
+            const Places places{indices.data(), indices.shape(0), indices.shape(1), sums.shape(0)};
+            const T *a = reinterpret_cast<const T*>(A.data()), *x = reinterpret_cast<const T*>(X.data());
+            T* out = reinterpret_cast<T*>(sums.data());
+            const std::size_t n = X.shape(1);
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(scatter_outer, a, x, n, places, out, n_threads);
+        },
+        "A", "X", "sums");
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    bind_gather_of<double>(module);
+    bind_gather_of<float>(module);
+    bind_gather_of<std::uint16_t>(module);
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,8 +1,9 @@
 // Which instruction set a kernel runs on.
 //
-// Every kernel source is compiled once per instruction set with SPARSACT_ISA set to `portable`, `avx2` or
-// `avx512`, and puts its functions into `namespace sparsact::SPARSACT_ISA`. The module calls them through
-// SPARSACT_DISPATCH.
+// A kernel's source is compiled once per instruction set with SPARSACT_ISA set to `portable`, `avx2` or
+// `avx512`, and puts its functions into `namespace sparsact::SPARSACT_ISA`. It is compiled once more without:
+// that part holds the Python functions, which call the others through SPARSACT_DISPATCH. A kernel without
+// vectors stands in `#ifdef SPARSACT_ISA_portable` and `namespace sparsact`, and needs no dispatch.
 #pragma once
 
 #include <cstdlib>

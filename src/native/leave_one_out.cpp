@@ -1,4 +1,24 @@
-#include "leave_one_out.hpp"
+// What the tables would say of each row had they never seen it. The same bits on every instruction set and
+// number of threads: tables come in order.
+#include "bucket_statistics.hpp"
+
+namespace sparsact {
+
+struct HeldSums {
+    const std::int64_t* counts;  // (n,)
+    const double* sums;          // (n, n_sums)
+    std::size_t n;
+};
+
+SPARSACT_DECLARE(
+    // values (m, targets) and total (m,), the weight behind each. Buckets left with fewer than `least` rows
+    // are empty. n_threads <= 0: as many as OpenMP would take.
+    void leave_one_out(const BucketRows& rows, double alpha, std::int64_t least, HeldSums buckets,
+                       double* values, double* total, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 
@@ -136,3 +156,31 @@ void leave_one_out(const BucketRows& rows, double alpha, std::int64_t least, Hel
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+#include "bind_buckets.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    module.def(
+        "leave_one_out",
+        [](Ids ids, Matrix Z, Cube V, Matrix Y, Numbers weights, int degree, double alpha, std::int64_t least,
+           Array<const std::int64_t, 1> counts, Matrix sums, Array<double, 2> values, Array<double, 1> total,
+           int n_threads) {
+            const BucketRows rows = rows_of(ids, Z, V, Y, weights, degree);
+            const HeldSums buckets{counts.data(), sums.data(), sums.shape(0)};
+            double *out = values.data(), *behind = total.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(leave_one_out, rows, alpha, least, buckets, out, behind, n_threads);
+        },
+        nb::arg("ids"), nb::arg("Z"), nb::arg("V"), nb::arg("Y"), nb::arg("weights"), nb::arg("degree"),
+        nb::arg("alpha"), nb::arg("least"), nb::arg("counts"), nb::arg("sums"), nb::arg("values").noconvert(),
+        nb::arg("total").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif

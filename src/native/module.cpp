@@ -1,22 +1,29 @@
-// The Python face of the native kernels. Arrays are trusted here: kernels/dispatch.py and kernels/networks.py
-// are the doors.
-#include <nanobind/nanobind.h>
+// The extension module: the choice of the instruction set, and the functions of all kernels. Arrays are
+// trusted here: the functions of sparsact/kernels are the doors.
 #include <nanobind/stl/string.h>
 
+#include <atomic>
 #include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#define SPARSACT_FORKS
+#endif
 
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 #include "bind.hpp"
+#include "forks.hpp"
 #include "isa.hpp"
 
 namespace sparsact {
 
 namespace {
 Isa chosen = Isa::portable;
-}
+std::atomic<bool> lost{false};
+}  // namespace
 
 Isa current_isa() { return chosen; }
 
@@ -33,6 +40,14 @@ void use_isa(const std::string& name) {
         }
     throw std::invalid_argument("SPARSACT_ISA=" + name + " is none of portable, avx2, avx512");
 }
+
+void remember_threads() {
+#ifdef SPARSACT_FORKS
+    [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { lost = true; });
+#endif
+}
+
+bool lost_threads() { return lost; }
 
 }  // namespace sparsact
 
@@ -55,24 +70,5 @@ NB_MODULE(_native, module) {
 #ifdef SPARSACT_CANARY
     module.def("read_past_the_end", [](size_t size) { return std::vector<char>(size).data()[size]; });
 #endif
-    sparsact::bind_bucket_index(module);
-    sparsact::bind_bucket_statistics(module);
-    sparsact::bind_bucket_values(module);
-    sparsact::bind_descent(module);
-    sparsact::bind_enumeration(module);
-    sparsact::bind_exact(module);
-    sparsact::bind_walsh_hadamard(module);
-    sparsact::bind_fingerprint(module);
-    sparsact::bind_flips(module);
-    sparsact::bind_gather(module);
-    sparsact::bind_hashing(module);
-    sparsact::bind_network_values(module);
-    sparsact::bind_neurons(module);
-    sparsact::bind_packed_bits(module);
-    sparsact::bind_parity_counts(module);
-    sparsact::bind_polynomial(module);
-    sparsact::bind_screen(module);
-    sparsact::bind_selection(module);
-    sparsact::bind_subset_rank(module);
-    sparsact::bind_symmetric_differences(module);
+    for (const auto* each = sparsact::Bindings::first; each; each = each->next) each->define(module);
 }

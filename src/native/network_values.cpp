@@ -1,4 +1,35 @@
-#include "network_values.hpp"
+// Values of a network of ReLU units with sparse weights, in strips of rows that stay in the cache.
+//
+// A unit's products are added from 0 in the order stored, its threshold last; units are added in order, from
+// 0: every instruction set and number of threads gives the same bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+#include "sparse_units.hpp"
+
+namespace sparsact {
+
+template <class T>
+struct Rows {
+    const T* values;  // (m, n)
+    std::size_t m, n;
+};
+
+SPARSACT_DECLARE(
+    // values (m,) of sum_j u[j] relu(z_j), with z_j = <w_j, x> - b[j]; n_threads <= 0: as many as OpenMP
+    // would take.
+    template <class T> void network_values(Rows<T> X, SparseUnits units, const double* b, const double* u,
+                                           double* values, int n_threads);
+
+    // lower and upper (m,): units with z_j > tolerance[j], and with z_j > -tolerance[j].
+    template <class T>
+    void active_units(Rows<T> X, SparseUnits units, const double* b, const double* tolerance,
+                      std::int64_t* lower, std::int64_t* upper, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 
@@ -131,3 +162,63 @@ SPARSACT_INSTANTIATE(float)
 SPARSACT_INSTANTIATE(std::int8_t)
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+using List = Array<T, 1>;
+template <class T>
+using Table = Array<const T, 2>;
+using Starts = List<const std::int64_t>;
+using Inputs = List<const std::int32_t>;
+using Numbers = List<const double>;
+
+template <class T>
+void bind_rows_of(nb::module_& module) {
+    module.def(
+        "sparse_network_values",
+        [](Table<T> X, Starts starts, Inputs inputs, Numbers weights, Numbers u, Numbers b,
+           List<double> values, int n_threads) {
+            const Rows<T> rows{X.data(), X.shape(0), X.shape(1)};
+            const SparseUnits units{starts.data(), inputs.data(), weights.data(), b.shape(0)};
+            const double *thresholds = b.data(), *output = u.data();
+            double* out = values.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(network_values, rows, units, thresholds, output, out, n_threads);
+        },
+        nb::arg("X").noconvert(), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+        nb::arg("weights").noconvert(), nb::arg("u").noconvert(), nb::arg("b").noconvert(),
+        nb::arg("values").noconvert(), nb::arg("n_threads"));
+    module.def(
+        "sparse_active_units",
+        [](Table<T> X, Starts starts, Inputs inputs, Numbers weights, Numbers b, Numbers tolerance,
+           List<std::int64_t> lower, List<std::int64_t> upper, int n_threads) {
+            const Rows<T> rows{X.data(), X.shape(0), X.shape(1)};
+            const SparseUnits units{starts.data(), inputs.data(), weights.data(), b.shape(0)};
+            const double *thresholds = b.data(), *margin = tolerance.data();
+            std::int64_t *sure = lower.data(), *possible = upper.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(active_units, rows, units, thresholds, margin, sure, possible, n_threads);
+        },
+        nb::arg("X").noconvert(), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+        nb::arg("weights").noconvert(), nb::arg("b").noconvert(), nb::arg("tolerance").noconvert(),
+        nb::arg("lower").noconvert(), nb::arg("upper").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    bind_rows_of<double>(module);
+    bind_rows_of<float>(module);
+    bind_rows_of<std::int8_t>(module);
+}
+
+}  // namespace sparsact
+
+#endif

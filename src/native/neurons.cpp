@@ -1,4 +1,44 @@
-#include "neurons.hpp"
+// Products of a feed-forward block that read only the weights of units that are active.
+//
+// The order of every sum is fixed and no input's depends on the others: every instruction set, number of
+// threads and batch gives the same bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "bfloat16.hpp"
+#include "isa.hpp"
+
+namespace sparsact {
+
+// One row a unit, (s, n), of stored numbers S; products, biases and activations are numbers T.
+template <class T, class S>
+struct Units {
+    const S* rows;
+    const T* bias;  // (n,) of a sum of rows, (s,) of products with rows; null: none
+    std::size_t s, n;
+};
+
+struct ActiveCounts {
+    std::size_t entries, units;  // numbers that are not zero, and columns that hold one
+};
+
+SPARSACT_DECLARE(
+    // out (m, n): bias + sum_j H[i, j] rows[j] over the units j at which H (m, s) is not zero, in order.
+    // Returns how many units some input has active; if they are more than `most`, out is left as it is.
+    template <class T, class S> std::size_t sparse_product(const T* H, std::size_t m, Units<T, S> V, T* out,
+                                                           std::size_t most, int n_threads);
+
+    // out (m, s): <X[i], rows[j]> + bias[j] where on (m, s) is not zero, and 0 elsewhere, for X (m, n).
+    // Returns as sparse_product does.
+    template <class T, class S, class M>
+    std::size_t active_dot(const T* X, const M* on, std::size_t m, Units<T, S> W, T* out, std::size_t most,
+                           int n_threads);
+
+    template <class T> ActiveCounts active_counts(const T* H, std::size_t m, std::size_t s);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <vector>
@@ -178,3 +218,129 @@ template ActiveCounts active_counts(const Bfloat16*, std::size_t, std::size_t);
 template ActiveCounts active_counts(const std::uint8_t*, std::size_t, std::size_t);
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <optional>
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+using Address = std::uintptr_t;
+using Weights = Array<nb::ro, 2>;
+using Bias = std::optional<Array<nb::ro, 1>>;
+
+template <class T>
+T* at(Address address) {
+    return reinterpret_cast<T*>(address);
+}
+
+// Weights that are held, not copied. Called with addresses, which cost less to convert than arrays.
+class Neurons {
+  public:
+    // bfloat16 comes as uint16, which NumPy has; with `wide` numbers are float32 where weights are bfloat16.
+    Neurons(Weights rows, Bias bias, bool wide) : rows_(rows), bias_(bias), wide_(wide) {}
+
+  protected:
+    // Calls f with the units of the types that the weights have.
+    template <class F>
+    auto with_units(F f) const {
+        if (rows_.dtype() == nb::dtype<double>()) return f(units<double, double>());
+        if (rows_.dtype() == nb::dtype<float>()) return f(units<float, float>());
+        if (wide_) return f(units<float, Bfloat16>());
+        return f(units<Bfloat16, Bfloat16>());
+    }
+
+  private:
+    template <class T, class S>
+    Units<T, S> units() const {
+        const void* bias = bias_ ? bias_->data() : nullptr;
+        return {static_cast<const S*>(rows_.data()), static_cast<const T*>(bias), rows_.shape(0),
+                rows_.shape(1)};
+    }
+
+    Weights rows_;
+    Bias bias_;
+    bool wide_;
+};
+
+class SparseProduct : public Neurons {
+  public:
+    using Neurons::Neurons;
+
+    std::size_t operator()(Address h, std::size_t m, Address out, int n_threads, std::size_t most) const {
+        nb::gil_scoped_release unlocked;
+        return with_units([&](auto V) { return run(V, h, m, out, n_threads, most); });
+    }
+
+  private:
+    template <class T, class S>
+    static std::size_t run(Units<T, S> V, Address h, std::size_t m, Address out, int n_threads,
+                           std::size_t most) {
+        return SPARSACT_DISPATCH(sparse_product, at<const T>(h), m, V, at<T>(out), most, n_threads);
+    }
+};
+
+class ActiveDot : public Neurons {
+  public:
+    using Neurons::Neurons;
+
+    std::size_t where_nonzero(Address x, Address on, std::size_t m, Address out, int n_threads,
+                              std::size_t most) const {
+        nb::gil_scoped_release unlocked;
+        return with_units([&](auto W) { return run(W, x, numbers_like(W, on), m, out, n_threads, most); });
+    }
+
+    std::size_t where_masked(Address x, Address on, std::size_t m, Address out, int n_threads,
+                             std::size_t most) const {
+        nb::gil_scoped_release unlocked;
+        return with_units(
+            [&](auto W) { return run(W, x, at<const std::uint8_t>(on), m, out, n_threads, most); });
+    }
+
+  private:
+    template <class T, class S>
+    static const T* numbers_like(const Units<T, S>&, Address address) {
+        return at<const T>(address);
+    }
+    template <class T, class S, class M>
+    static std::size_t run(Units<T, S> W, Address x, const M* on, std::size_t m, Address out, int n_threads,
+                           std::size_t most) {
+        return SPARSACT_DISPATCH(active_dot, at<const T>(x), on, m, W, at<T>(out), most, n_threads);
+    }
+};
+
+template <class T>
+std::pair<std::size_t, std::size_t> counts_of(Address h, std::size_t m, std::size_t s) {
+    const ActiveCounts counts = SPARSACT_DISPATCH(active_counts, at<const T>(h), m, s);
+    return {counts.entries, counts.units};
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    nb::class_<SparseProduct>(module, "SparseProduct")
+        .def(nb::init<Weights, Bias, bool>(), nb::arg("V"), nb::arg("bias").none(), nb::arg("wide"))
+        .def("at", &SparseProduct::operator());
+    nb::class_<ActiveDot>(module, "ActiveDot")
+        .def(nb::init<Weights, Bias, bool>(), nb::arg("W"), nb::arg("bias").none(), nb::arg("wide"))
+        .def("at", &ActiveDot::where_nonzero)
+        .def("at_mask", &ActiveDot::where_masked);
+    module.def("active_counts", [](Address h, std::size_t m, std::size_t s, int bytes) {
+        nb::gil_scoped_release unlocked;
+        return bytes == 8   ? counts_of<double>(h, m, s)
+               : bytes == 4 ? counts_of<float>(h, m, s)
+               : bytes == 2 ? counts_of<Bfloat16>(h, m, s)
+                            : counts_of<std::uint8_t>(h, m, s);
+    });
+}
+
+}  // namespace sparsact
+
+#endif

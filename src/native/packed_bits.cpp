@@ -1,4 +1,38 @@
-#include "packed_bits.hpp"
+// Tables of bits: packing two-valued columns into words, and transposing packed bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+constexpr std::size_t WORD = 64;
+
+// A table (m, n) of any layout; strides count elements and may be negative.
+template <class T>
+struct Table {
+    const T* data;
+    std::size_t m, n;
+    std::ptrdiff_t row_stride, column_stride;
+};
+
+// One of the two values that a table may hold; `exists` is false where T cannot represent it.
+template <class T>
+struct Value {
+    T value;
+    bool exists;
+};
+
+// Fills columns (n, words of m); returns the flat index of the first element that is neither value, or -1.
+SPARSACT_DECLARE(template <class T>
+                 std::int64_t pack_columns(Table<T> X, Value<T> zero, Value<T> one, std::uint64_t* columns);
+                 // columns (n, words of m) to rows (m, words of n).
+                 void transpose_bits(const std::uint64_t* columns, std::size_t n, std::size_t m,
+                                     std::uint64_t* rows);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <cstdlib>
@@ -103,3 +137,66 @@ void transpose_bits(const std::uint64_t* columns, std::size_t n, std::size_t m, 
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include <cmath>
+#include <limits>
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+using Words = Array<std::uint64_t, 2>;
+using ConstWords = Array<const std::uint64_t, 2>;
+
+template <class T>
+Value<T> value_of(double value) {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (!Limits::is_integer) return {static_cast<T>(value), true};
+    // The largest int64 is no double; max / 2 + 1 is a power of two, so this bound is exact.
+    const double bound = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+    const bool exists =
+        value >= static_cast<double>(Limits::lowest()) && value < bound && value == std::floor(value);
+    return {exists ? static_cast<T>(value) : T{0}, exists};
+}
+
+template <class T>
+void bind_pack_columns(nb::module_& module) {
+    module.def(
+        "pack_columns",
+        [](nb::ndarray<const T, nb::ndim<2>, nb::device::cpu> X, double zero, double one, Words columns) {
+            const Table<T> table{X.data(), X.shape(0), X.shape(1), X.stride(0), X.stride(1)};
+            std::uint64_t* data = columns.data();
+            nb::gil_scoped_release unlocked;
+            return SPARSACT_DISPATCH(pack_columns, table, value_of<T>(zero), value_of<T>(one), data);
+        },
+        nb::arg("X").noconvert(), nb::arg("zero"), nb::arg("one"), nb::arg("columns").noconvert());
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    bind_pack_columns<double>(module);
+    bind_pack_columns<float>(module);
+    bind_pack_columns<std::int64_t>(module);
+    bind_pack_columns<std::int32_t>(module);
+    bind_pack_columns<std::int8_t>(module);
+    bind_pack_columns<std::uint8_t>(module);
+    module.def(
+        "transpose_bits",
+        [](ConstWords columns, Words rows) {
+            const std::uint64_t* from = columns.data();
+            std::uint64_t* to = rows.data();
+            const std::size_t n = columns.shape(0), m = rows.shape(0);
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(transpose_bits, from, n, m, to);
+        },
+        nb::arg("columns").noconvert(), nb::arg("rows").noconvert());
+}
+
+}  // namespace sparsact
+
+#endif

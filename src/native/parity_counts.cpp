@@ -1,4 +1,26 @@
-#include "parity_counts.hpp"
+// For each plane (a set of rows) and each subset: rows of the plane where the subset's bits have odd parity.
+#include <cstddef>
+#include <cstdint>
+
+#include "family.hpp"
+#include "isa.hpp"
+
+namespace sparsact {
+
+struct PackedColumns {
+    const std::uint64_t* data;  // (n, words)
+    std::size_t n, words;
+};
+
+SPARSACT_DECLARE(
+    // planes (n_planes, columns.words); counts (n_planes, family.size); n_threads <= 0: as many as
+    // OpenMP would take.
+    void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size_t n_planes,
+                       Family family, std::int64_t* counts, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <atomic>
@@ -124,3 +146,31 @@ void parity_counts(PackedColumns columns, const std::uint64_t* planes, std::size
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    using Words = Array<const std::uint64_t, 2>;
+    using Counts = Array<std::int64_t, 2>;
+    module.def(
+        "parity_counts",
+        [](Words columns, Words planes, Words masks, Counts counts, int n_threads) {
+            const PackedColumns table{columns.data(), columns.shape(0), columns.shape(1)};
+            const Family family{masks.data(), masks.shape(0), masks.shape(1)};
+            const std::uint64_t* sets = planes.data();
+            const std::size_t n_planes = planes.shape(0);
+            std::int64_t* out = counts.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(parity_counts, table, sets, n_planes, family, out, n_threads);
+        },
+        nb::arg("columns").noconvert(), nb::arg("planes").noconvert(), nb::arg("masks").noconvert(),
+        nb::arg("counts").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif

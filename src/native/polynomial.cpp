@@ -1,4 +1,40 @@
-#include "polynomial.hpp"
+// Values of polynomials of multilinear monomials at many points.
+//
+// A monomial is multiplied from its highest coordinate down, and monomials are added in the order of the
+// family: every instruction set and number of threads gives the same bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "family.hpp"
+#include "isa.hpp"
+
+namespace sparsact {
+
+// Points as rows of real numbers (m, n), or as packed columns (n, words of m) of signs.
+struct RealPoints {
+    const double* rows;
+    std::size_t m, n;
+};
+
+struct PackedPoints {
+    const std::uint64_t* columns;
+    std::size_t m, n;
+};
+
+struct Polynomials {
+    Family family;
+    const double* coefficients;  // (family.size, count)
+    std::size_t count;
+};
+
+SPARSACT_DECLARE(
+    // values (m, polynomials.count); n_threads <= 0: as many as OpenMP would take.
+    void evaluate(RealPoints points, Polynomials polynomials, double* values, int n_threads);
+    void evaluate(PackedPoints points, Polynomials polynomials, double* values, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <cstring>
@@ -214,3 +250,51 @@ void evaluate(PackedPoints points, Polynomials polynomials, double* values, int 
 }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+using Table = Array<T, 2>;
+
+Polynomials polynomials_of(const Table<const std::uint64_t>& masks, const Table<const double>& coefficients) {
+    return {{masks.data(), masks.shape(0), masks.shape(1)}, coefficients.data(), coefficients.shape(1)};
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    using Reals = Table<const double>;
+    using Words = Table<const std::uint64_t>;
+    module.def(
+        "evaluate",
+        [](Reals X, Words masks, Reals coefficients, Table<double> values, int n_threads) {
+            const RealPoints points{X.data(), X.shape(0), X.shape(1)};
+            const Polynomials polynomials = polynomials_of(masks, coefficients);
+            double* out = values.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(evaluate, points, polynomials, out, n_threads);
+        },
+        nb::arg("X").noconvert(), nb::arg("masks").noconvert(), nb::arg("coefficients").noconvert(),
+        nb::arg("values").noconvert(), nb::arg("n_threads"));
+    module.def(
+        "evaluate_packed",
+        [](Words columns, Words masks, Reals coefficients, Table<double> values, int n_threads) {
+            const PackedPoints points{columns.data(), values.shape(0), columns.shape(0)};
+            const Polynomials polynomials = polynomials_of(masks, coefficients);
+            double* out = values.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(evaluate, points, polynomials, out, n_threads);
+        },
+        nb::arg("columns").noconvert(), nb::arg("masks").noconvert(), nb::arg("coefficients").noconvert(),
+        nb::arg("values").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace sparsact
+
+#endif

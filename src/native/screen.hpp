@@ -1,5 +1,5 @@
 // Which units are proved off: upper bounds of <w_j, x> + b_j - t_j from an int8 copy of the rows w_j. The
-// proof is in sparsact/inference/screen.py, whose names are used here.
+// proof is in sparsact/inference/certified_screen.py, whose names are used here.
 //
 // Every instruction set and number of threads gives the same bits: products of integers are exact, sums of
 // doubles run through SCREEN_PARTIALS partial sums side by side, which are then added in halves, and a bound

@@ -1,4 +1,36 @@
-#include "selection.hpp"
+// The k largest values of each row, exactly; of equal values the first ones win.
+//
+// Which values they are depends on no instruction set and no number of threads; the sums of `top_k_dot`
+// neither, for they are always taken in the same 64 parts.
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+template <class T>
+struct Choice {
+    const T* values;  // (m, t), without NaN
+    std::size_t m, t;
+    std::size_t k;  // 1 to t
+    bool absolute;  // rank by absolute value
+};
+
+SPARSACT_DECLARE(
+    // places (m, k), increasing; n_threads <= 0: as many as OpenMP would take.
+    template <class T> void top_k(Choice<T> choice, std::int64_t* places, int n_threads);
+
+    // dots (m, targets) of the chosen values and the rows of A (targets, t).
+    template <class T>
+    void top_k_dot(Choice<T> choice, const T* A, std::size_t targets, T* dots, int n_threads);
+
+    // masked (m, t): the chosen values, 0 elsewhere.
+    template <class T> void top_k_masked(Choice<T> choice, T* masked, int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include <algorithm>
 #include <cmath>
@@ -140,3 +172,62 @@ SPARSACT_INSTANTIATE(float)
 SPARSACT_INSTANTIATE(double)
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+using Table = Array<T, 2>;
+
+template <class T>
+void bind_values_of(nb::module_& module) {
+    module.def(
+        "top_k",
+        [](Table<const T> values, std::size_t k, bool absolute, Table<std::int64_t> places, int n_threads) {
+            const Choice<T> choice{values.data(), values.shape(0), values.shape(1), k, absolute};
+            std::int64_t* out = places.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(top_k, choice, out, n_threads);
+        },
+        nb::arg("values").noconvert(), nb::arg("k"), nb::arg("absolute"), nb::arg("places").noconvert(),
+        nb::arg("n_threads"));
+    module.def(
+        "top_k_dot",
+        [](Table<const T> values, Table<const T> A, std::size_t k, bool absolute, Table<T> dots,
+           int n_threads) {
+            const Choice<T> choice{values.data(), values.shape(0), values.shape(1), k, absolute};
+            const T* rows = A.data();
+            const std::size_t targets = A.shape(0);
+            T* out = dots.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(top_k_dot, choice, rows, targets, out, n_threads);
+        },
+        nb::arg("values").noconvert(), nb::arg("A").noconvert(), nb::arg("k"), nb::arg("absolute"),
+        nb::arg("dots").noconvert(), nb::arg("n_threads"));
+    module.def(
+        "top_k_masked",
+        [](Table<const T> values, std::size_t k, bool absolute, Table<T> masked, int n_threads) {
+            const Choice<T> choice{values.data(), values.shape(0), values.shape(1), k, absolute};
+            T* out = masked.data();
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(top_k_masked, choice, out, n_threads);
+        },
+        nb::arg("values").noconvert(), nb::arg("k"), nb::arg("absolute"), nb::arg("masked").noconvert(),
+        nb::arg("n_threads"));
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    bind_values_of<float>(module);
+    bind_values_of<double>(module);
+}
+
+}  // namespace sparsact
+
+#endif

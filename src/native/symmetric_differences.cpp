@@ -1,4 +1,24 @@
-#include "symmetric_differences.hpp"
+// All distinct symmetric differences of two subsets of a family. No vectors in it: compiled once.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "family.hpp"
+
+namespace sparsact {
+
+struct MaskArray {
+    std::unique_ptr<std::uint64_t[]> data;  // (size, words)
+    std::size_t size;
+};
+
+// Distinct masks in numeric order, the last word the most significant; position (size, size) holds their
+// places.
+MaskArray symmetric_differences(Family family, std::int32_t* position);
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA_portable
 
 #include <array>
 #include <numeric>
@@ -106,3 +126,35 @@ MaskArray symmetric_differences(Family family, std::int32_t* position) {
 }
 
 }  // namespace sparsact
+
+#elif !defined(SPARSACT_ISA)
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+SPARSACT_BINDINGS(module) {
+    using Words = Array<const std::uint64_t, 2>;
+    using Positions = Array<std::int32_t, 2>;
+    module.def(
+        "symmetric_differences",
+        [](Words masks, Positions position) {
+            const Family family{masks.data(), masks.shape(0), masks.shape(1)};
+            std::int32_t* places = position.data();
+            MaskArray unique;
+            {
+                nb::gil_scoped_release unlocked;
+                unique = symmetric_differences(family, places);
+            }
+            std::uint64_t* data = unique.data.release();
+            nb::capsule owner(data,
+                              [](void* words) noexcept { delete[] static_cast<std::uint64_t*>(words); });
+            return nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<2>>(data, {unique.size, family.words},
+                                                                      owner);
+        },
+        nb::arg("masks").noconvert(), nb::arg("position").noconvert());
+}
+
+}  // namespace sparsact
+
+#endif

@@ -1,3 +1,6 @@
+// Walsh-Hadamard transform of rows of length 2^n, in place, unnormalised. n_threads <= 0: as many as OpenMP
+// allows.
+//
 // Butterflies between entries that differ in coordinate 0, then in coordinate 1, and so on. That order
 // defines the rounding, so every vector width, cache size and number of threads gives the same bits.
 //
@@ -6,7 +9,23 @@
 //   tile   the lowest 6 to 8 coordinates: between the lanes of a vector, then between 16 vectors;
 //   sweep  3 coordinates (6 in memory, on some processors) in one pass over a block. Of the smallest blocks
 //          beyond the first cache it is deferred, to run between the tiles of the next such block.
-#include "walsh_hadamard.hpp"
+#include <cstddef>
+#include <cstdint>
+
+#include "isa.hpp"
+
+namespace sparsact {
+
+SPARSACT_DECLARE(void walsh_hadamard(float* table, std::size_t rows, std::size_t length, int n_threads);
+                 void walsh_hadamard(double* table, std::size_t rows, std::size_t length, int n_threads);
+                 void walsh_hadamard(std::int32_t* table, std::size_t rows, std::size_t length,
+                                     int n_threads);
+                 void walsh_hadamard(std::int64_t* table, std::size_t rows, std::size_t length,
+                                     int n_threads);)
+
+}  // namespace sparsact
+
+#ifdef SPARSACT_ISA
 
 #include "butterflies.hpp"
 #include "caches.hpp"
@@ -116,3 +135,38 @@ void walsh_hadamard(std::int32_t* t, std::size_t r, std::size_t l, int n) { tran
 void walsh_hadamard(std::int64_t* t, std::size_t r, std::size_t l, int n) { transform_rows(t, r, l, n); }
 
 }  // namespace sparsact::SPARSACT_ISA
+
+#else
+
+#include "bind.hpp"
+
+namespace sparsact {
+
+namespace {
+
+template <class T>
+void bind_for(nb::module_& module) {
+    using Table = Array<T, 2>;
+    module.def(
+        "walsh_hadamard",
+        [](Table table, int n_threads) {
+            T* data = table.data();
+            const std::size_t rows = table.shape(0), length = table.shape(1);
+            nb::gil_scoped_release unlocked;
+            SPARSACT_DISPATCH(walsh_hadamard, data, rows, length, n_threads);
+        },
+        nb::arg("table").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace
+
+SPARSACT_BINDINGS(module) {
+    bind_for<float>(module);
+    bind_for<double>(module);
+    bind_for<std::int32_t>(module);
+    bind_for<std::int64_t>(module);
+}
+
+}  // namespace sparsact
+
+#endif

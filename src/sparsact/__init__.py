@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
-    from sparsact.storage import load
+    from sparsact.saving.modelfile import load
 
 _SUBMODULES = (
     "bounds",
@@ -72,7 +72,7 @@ _NAMES = {
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
-    "load": "sparsact.storage",
+    "load": "sparsact.saving.modelfile",
     "measure": "sparsact.inference",
     "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_generator, checked_signs, checked_size, checked_subset
 from sparsact.hypercube import Subset, bits_to_signs, characters, masks_of
+from sparsact.validation.arrays import checked_signs, checked_subset
+from sparsact.validation.parameters import checked_generator, checked_size
 
 
 @dataclass(frozen=True)

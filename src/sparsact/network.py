@@ -14,15 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact import kernels, registry, storage
-from sparsact.checks import check_exact, check_overflow, checked_columns, checked_points, checked_reals, checked_weights
+from sparsact import kernels, registry
 from sparsact.exact_sign import Weights, exact_signs, is_exact, tolerances
+from sparsact.saving import modelfile
+from sparsact.validation.arrays import (
+    check_exact,
+    check_overflow,
+    checked_columns,
+    checked_points,
+    checked_reals,
+    checked_weights,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -220,7 +228,24 @@ class SparselyActivatedNetwork:
             arrays |= {f"W.{part}": getattr(self.W, part) for part in ("data", "indices", "indptr")}
         else:
             arrays["W"] = self.W
-        storage.write(path, type(self).__name__, {"shape": [self.s, self.n]}, arrays)
+        modelfile.write(path, type(self).__name__, {"shape": [self.s, self.n]}, arrays)
+
+    @classmethod
+    def _from_file(cls, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """The network that :meth:`save` wrote."""
+        s, n = state["shape"]
+        if "W" in arrays:
+            W: Weights = arrays["W"]
+        else:
+            if not 0 < n <= MOST_EMPTY_COLUMNS + arrays["W.data"].size:
+                raise ValueError(f"{n} columns of {arrays['W.data'].size} weights")
+            W = sp.csr_array((arrays["W.data"], arrays["W.indices"], arrays["W.indptr"]), shape=(s, n))
+            W.check_format()
+            if (W.indptr[1:] < W.indptr[:-1]).any():  # SciPy does not look where the last entry is 0 or less
+                raise ValueError("rows that end before they begin")
+        if W.shape != (s, n):
+            raise ValueError(f"weights of shape {W.shape} where {(s, n)} was promised")
+        return cls(arrays["u"], W, arrays["b"])
 
     def to_torch(self) -> torch.nn.Module:
         """The network as a ``torch.nn.Sequential`` of float64 layers: (m, n) in, (m,) out."""
@@ -240,21 +265,3 @@ class SparselyActivatedNetwork:
         kind = f"sparse, {self.W.nnz} weights" if isinstance(self.W, sp.csr_array) else "dense"
         W, B = self.scale()
         return f"<SparselyActivatedNetwork of {self.s} units on {self.n} inputs ({kind}), W = {W:.4g}, B = {B:.4g}>"
-
-
-def load_network(make: Any, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SparselyActivatedNetwork:
-    """The network that :meth:`SparselyActivatedNetwork.save` wrote; ``make`` is its class."""
-    s, n = state["shape"]
-    if "W" in arrays:
-        W: Weights = arrays["W"]
-    else:
-        if not 0 < n <= MOST_EMPTY_COLUMNS + arrays["W.data"].size:
-            raise ValueError(f"{n} columns of {arrays['W.data'].size} weights")
-        W = sp.csr_array((arrays["W.data"], arrays["W.indices"], arrays["W.indptr"]), shape=(s, n))
-        W.check_format()
-        if (W.indptr[1:] < W.indptr[:-1]).any():  # SciPy does not look where the last entry is 0 or less
-            raise ValueError("rows that end before they begin")
-    if W.shape != (s, n):
-        raise ValueError(f"weights of shape {W.shape} where {(s, n)} was promised")
-    network: SparselyActivatedNetwork = make(arrays["u"], W, arrays["b"])
-    return network

@@ -11,19 +11,15 @@ from typing import Any
 
 CERTIFY = "sparsact.certificate:certify"
 NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
-_LOW_DEGREE, _LSH = (f"sparsact.learners.{name}.storage:load_learner" for name in ("low_degree", "lsh"))
-MODELS = {  # what a model file may hold: its class, and the function that makes one of what was read
-    "DSMRegressor": ("sparsact.learners:DSMRegressor", "sparsact.learners.dsm.storage:load_dsm"),
-    "LSHClassifier": ("sparsact.learners:LSHClassifier", _LSH),
-    "LSHRegressor": ("sparsact.learners:LSHRegressor", _LSH),
-    "LowDegreeClassifier": ("sparsact.learners:LowDegreeClassifier", _LOW_DEGREE),
-    "LowDegreeRegressor": ("sparsact.learners:LowDegreeRegressor", _LOW_DEGREE),
-    "LowDegreeRegressorCV": ("sparsact.learners:LowDegreeRegressorCV", _LOW_DEGREE),
-    "SparselyActivatedNetwork": ("sparsact.network:SparselyActivatedNetwork", "sparsact.network:load_network"),
-    "SparselyActivatedRegressor": (
-        "sparsact.learners:SparselyActivatedRegressor",
-        "sparsact.learners.sparsely_activated.storage:load_regressor",
-    ),
+MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
+    "DSMRegressor": "sparsact.learners:DSMRegressor",
+    "LSHClassifier": "sparsact.learners:LSHClassifier",
+    "LSHRegressor": "sparsact.learners:LSHRegressor",
+    "LowDegreeClassifier": "sparsact.learners:LowDegreeClassifier",
+    "LowDegreeRegressor": "sparsact.learners:LowDegreeRegressor",
+    "LowDegreeRegressorCV": "sparsact.learners:LowDegreeRegressorCV",
+    "SparselyActivatedNetwork": "sparsact.network:SparselyActivatedNetwork",
+    "SparselyActivatedRegressor": "sparsact.learners:SparselyActivatedRegressor",
 }
 
 

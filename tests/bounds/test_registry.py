@@ -9,8 +9,8 @@ import pytest
 
 import sparsact.bounds
 from sparsact.bounds import BOUNDS
-from sparsact.bounds.parameters import check
 from sparsact.bounds.registry import MEANING
+from sparsact.validation.parameters import check_named
 
 SAID = {"proved": "*Proved*", "ours": "*Ours", "conjectured": "*Conjectured*", "shape only": "*Shape only*"}
 VALUES = {
@@ -107,4 +107,4 @@ def test_the_statements_that_the_papers_number():
 )
 def test_parameters_that_mean_nothing(parameters, told):
     with pytest.raises(ValueError, match=told):
-        check(**parameters)
+        check_named(**parameters)

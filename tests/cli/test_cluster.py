@@ -10,12 +10,12 @@ import pytest
 from commands import run
 from distributed import LocalCluster
 
-from sparsact import storage
 from sparsact.cli.fitting import cluster
 from sparsact.cli.fitting.cluster import Workers
 from sparsact.datasets.parts import pieces
 from sparsact.datasets.sources import open_source
 from sparsact.datasets.table_survey import TableSurvey
+from sparsact.saving import modelfile
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, sc
         patch.setattr(Workers, "summed", summed)
         assert run(capsys, *words, "--cluster", scheduler, "--no-progress")[0] == 130
     assert passes == ["_ModelSearch"]
-    assert set(storage.read(folder / "statistic")[1]["outcomes"]) == {"reading", "checking", "choosing"}
+    assert set(modelfile.read(folder / "statistic")[1]["outcomes"]) == {"reading", "checking", "choosing"}
     assert run(capsys, *words)[0] == 0
     assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
 

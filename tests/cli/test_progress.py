@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from sparsact.cli.terminal import RowsPerSecond, Stages
+from sparsact.cli.progress import RowsPerSecond, Stages
 
 
 def test_rows_of_an_earlier_run_move_the_bar_but_are_no_speed():

@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 from commands import run
 
-from sparsact import storage
 from sparsact.cli.fitting import folds as sampled
 from sparsact.datasets.parts import Parts
+from sparsact.saving import modelfile
 
 SIZES = (61, 97, 23, 150)
 
@@ -131,7 +131,7 @@ def stopped(capsys, monkeypatch, folder, tmp_path, small):
 
 def test_ctrl_c_leaves_a_statistic_beside_the_model_that_resume_takes(capsys, stopped):
     statistic, folder, words = stopped
-    kind, state, _ = storage.read(statistic)
+    kind, state, _ = modelfile.read(statistic)
     assert kind == "FitStatistic"
     assert list(state["passes"]) == ["choosing"]
     assert run(capsys, *words, "--resume", statistic)[0] == 0
@@ -143,8 +143,8 @@ def test_ctrl_c_leaves_a_statistic_beside_the_model_that_resume_takes(capsys, st
 def test_a_statistic_is_no_model_and_says_how_to_go_on(capsys, stopped):
     statistic, folder, _ = stopped
     remedy = f"holds no model but an unfinished fit; .*: sparsact fit ... --resume {statistic}$"
-    with pytest.raises(storage.ModelFileError, match=remedy):
-        storage.load(statistic)
+    with pytest.raises(modelfile.ModelFileError, match=remedy):
+        modelfile.load(statistic)
     for words in (("inspect", statistic), ("predict", statistic, folder / "p0.csv", "--out", folder / "answers.csv")):
         status, out, err = run(capsys, *words)
         assert (status, out) == (2, "")

@@ -148,8 +148,8 @@ def test_the_bound_on_failure_vanishes_where_failure_does():
         ([1, 2], 1, None, "one row for each"),
         (np.zeros((2, 0)), 1, None, "and columns"),
         ([[1, 2], [3, np.inf]], 1, None, "finite"),
-        ([[1, 2], [3, 4]], 1, 0.0, "positive"),
-        ([[1, 2], [3, 4]], 1, np.nan, "positive"),
+        ([[1, 2], [3, 4]], 1, 0.0, "above 0"),
+        ([[1, 2], [3, 4]], 1, np.nan, "above 0"),
     ],
 )
 def test_strange_gates_are_refused(weights, n_address, gamma, message):
@@ -160,7 +160,7 @@ def test_strange_gates_are_refused(weights, n_address, gamma, message):
 def test_strange_strengths_are_refused():
     with pytest.raises(ValueError, match="one row a unit"):
         gate_strength([1.0, 2.0])
-    with pytest.raises(ValueError, match="positive"):
+    with pytest.raises(ValueError, match="above 0"):
         gated_failure_probability([[1.0], [2.0]], 1, -1.0)
     with pytest.raises(ValueError, match="failure_probability"):
         gate_strength([[1.0]], 1.0)

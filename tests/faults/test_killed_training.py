@@ -9,8 +9,8 @@ from multiprocessing import get_context
 import pytest
 from trainings import LONG, train_to_the_end
 
-from sparsact import storage
 from sparsact.files import SUFFIX
+from sparsact.saving import modelfile
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -44,7 +44,7 @@ def content(path):
 
 def step_of(folder):
     path = folder / CHECKPOINT
-    return storage.read(path)[1]["rows"][-1]["step"] if path.exists() else -1
+    return modelfile.read(path)[1]["rows"][-1]["step"] if path.exists() else -1
 
 
 @pytest.mark.parametrize(

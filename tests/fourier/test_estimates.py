@@ -162,19 +162,22 @@ def test_intervals_in_numbers():
 @pytest.mark.parametrize("confidence", [0, 1, 95, np.nan])
 def test_confidence_is_a_probability(confidence):
     for interval in (Estimate(0.5, 0.1, 200).interval, lambda c: Estimate(0.5, 0.1, 200).bounded_interval(1.0, c)):
-        with pytest.raises(ValueError, match="`confidence` must lie between 0 and 1"):
+        with pytest.raises(ValueError, match="`confidence` must lie strictly between 0 and 1"):
             interval(confidence)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f, rng: estimate_average_sensitivity(f, 0, n_samples=5, rng=rng), "`n` must be at least 1"),
-        (lambda f, rng: estimate_average_sensitivity(f, 7, n_samples=1, rng=rng), "`n_samples` must be at least 2"),
+        (lambda f, rng: estimate_average_sensitivity(f, 0, n_samples=5, rng=rng), "`n` must be 1 or more"),
+        (
+            lambda f, rng: estimate_average_sensitivity(f, 7, n_samples=1, rng=rng),
+            "`n_samples` must be a whole number from 2",
+        ),
         (lambda f, rng: estimate_average_sensitivity(f, 7, n_samples=5, rng=rng, n_flips=8), "`n_flips` must lie"),
         (
             lambda f, rng: estimate_influences(f, 7, n_samples=5, rng=rng, batch_size=0),
-            "`batch_size` must be at least 1",
+            "`batch_size` must be 1 or more",
         ),
         (lambda f, rng: estimate_noise_sensitivity(f, 7, 1.5, n_samples=5, rng=rng), "`rho` must lie"),
         (lambda f, rng: estimate_coefficient(f, (7,), 7, n_samples=5, rng=rng), "names coordinate 7"),

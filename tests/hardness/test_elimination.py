@@ -12,7 +12,7 @@ from sparsact import kernels
 from sparsact.hardness import InconsistentLabelsError, solve_binary, solve_modulo
 from sparsact.hardness.elimination import reduce_rows
 from sparsact.kernels import dispatch
-from sparsact.kernels.reference.packed import packed_rows, unpacked_rows
+from sparsact.kernels.packed_bits import packed_rows, unpacked_rows
 
 BACKENDS = ["reference"] if dispatch.native is None else ["reference", "native"]
 

@@ -219,14 +219,14 @@ def test_bad_oracles():
         StatisticalQueryOracle(parity, 0.1, failure_probability=0, rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="names coordinate 3"):
         StatisticalQueryOracle(parity, 0.1, "exact").correlations([(3,)])
-    with pytest.raises(ValueError, match="`degree` must lie between 0 and n = 3"):
+    with pytest.raises(ValueError, match="`degree` must lie between 0 and 3"):
         low_degree_by_queries(StatisticalQueryOracle(parity, 0.1, "exact"), 4)
     with pytest.raises(ValueError, match="at most 1 members"):
         low_degree_by_queries(StatisticalQueryOracle(parity, 0.1, "exact"), 1, subsets=[(0, 1)])
 
 
 def test_bad_distributions():
-    with pytest.raises(ValueError, match="`m` must be at least 1"):
+    with pytest.raises(ValueError, match="`m`, the number of uniform bits, must be 1 or more"):
         parity_distribution((), 0)
     with pytest.raises(ValueError, match="the lift takes 4; they must agree"):
         LiftedFunction(lambda Y: Y[:, 0], 3, Lift.quadratic(4))
@@ -271,5 +271,5 @@ def test_membership_queries_are_counted_and_checked():
         MembershipOracle(lambda X: X, 3)(points(3))
     with pytest.raises(ValueError, match="must be finite"):
         MembershipOracle(lambda X: np.full(len(X), np.nan), 3)(points(3))
-    with pytest.raises(ValueError, match="`n` must be at least 1"):
+    with pytest.raises(ValueError, match="`n` must be 1 or more"):
         MembershipOracle(lambda X: X[:, 0], 0)

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from hostile.mutations import Content
 
 import sparsact as sa
-from sparsact import storage
 from sparsact.fourier import Spectrum
+from sparsact.saving import modelfile
 
 DSM = {"width": 12, "n_active": 3, "random_state": 2, "epochs": 2}
 LSH = {"n_tables": 2, "random_state": 0}
@@ -74,7 +74,7 @@ def originals(folder: Path) -> Contents:
         path = folder / "original.sparsact"
         options = {} if "network" in name or "sparsely" in name else {"statistic": True}
         model.save(path, **options)
-        contents[name] = Content(*storage.read(path))
+        contents[name] = Content(*modelfile.read(path))
     return contents
 
 
@@ -123,7 +123,7 @@ def load_and_use(path: Path) -> bool:
         warnings.simplefilter("ignore", UserWarning)
         try:
             model = sa.load(path)
-        except storage.ModelFileError as error:
+        except modelfile.ModelFileError as error:
             assert str(path) in str(error)  # noqa: PT017 - it may also be a model
             return False
         use(model)

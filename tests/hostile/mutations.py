@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save as to_bytes
 
-from sparsact import storage
+from sparsact.saving import modelfile
 
 NUMBERS = (0, 1, -1, 2, 3, 7, 63, 64, 65, 2**16, 2**31, 2**40, 2**53 + 1, 2**62, 2**63, -(2**63), 10**30, 10**400)
 FLOATS = (0.5, -0.5, 1e-320, 1e308, float("nan"), float("inf"), -float("inf"))
@@ -35,9 +35,9 @@ class Content:
 
     def signed(self) -> bytes:
         """A file with this content and the digest that belongs to it."""
-        header = {"schema": storage.SCHEMA, "kind": self.kind, "version": "0", "state": self.state}
+        header = {"schema": modelfile.SCHEMA, "kind": self.kind, "version": "0", "state": self.state}
         arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
-        header["digest"] = storage._digest(header, arrays)
+        header["digest"] = modelfile._digest(header, arrays)
         return to_bytes(arrays, metadata={"sparsact": json.dumps(header)})
 
 

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from sparsact import storage
 from sparsact.cli.model_files import batches_in
+from sparsact.saving import modelfile
 from sparsact_papers.experiments import Row
 from sparsact_papers.results import Store, Task
 
@@ -82,6 +82,6 @@ def test_checkpoints_that_lack_something(tmp_path, state, arrays):
     model = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(model.parameters())
     training = checkpoint.TrainingState(model, optimizer, torch.Generator(), torch.device("cpu"))
-    storage.write(tmp_path / checkpoint.FILE, checkpoint.KIND, state, arrays)
-    with pytest.raises(storage.ModelFileError, match=checkpoint.FILE):
+    modelfile.write(tmp_path / checkpoint.FILE, checkpoint.KIND, state, arrays)
+    with pytest.raises(modelfile.ModelFileError, match=checkpoint.FILE):
         checkpoint.read(tmp_path, {}, training)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from sparsact import kernels
-from sparsact.kernels import buckets
-from sparsact.kernels.buckets import BucketPlaces
+from sparsact.kernels import bucket_statistics, bucket_values
+from sparsact.kernels.hashing import BucketPlaces
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -36,8 +36,10 @@ def test_sums_have_the_bits_of_the_reference(table, unknown):
     for backend in (kernels.backend(), "reference"):
         counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
         with kernels.using(backend):
-            buckets.accumulate(t.found, ids, t.Y, t.weights, 1, t.degree, counts, sums)
-            buckets.accumulate(part(t.found, slice(0, 3)), ids[:3], t.Y[:3], t.weights[:3], -1, t.degree, counts, sums)
+            bucket_statistics.accumulate(t.found, ids, t.Y, t.weights, 1, t.degree, counts, sums)
+            bucket_statistics.accumulate(
+                part(t.found, slice(0, 3)), ids[:3], t.Y[:3], t.weights[:3], -1, t.degree, counts, sums
+            )
         both.append((counts, sums))
     for ours, reference in zip(*both, strict=True):
         assert_same_bits(ours, reference)
@@ -50,7 +52,7 @@ def test_sums_have_the_bits_of_the_reference(table, unknown):
 def test_sums_are_those_of_each_buckets_rows(family, degree):
     t = random_table(3, m=61, family=family, degree=degree)
     counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
-    buckets.accumulate(t.found, t.ids, t.Y, t.weights, 1, degree, counts, sums)
+    bucket_statistics.accumulate(t.found, t.ids, t.Y, t.weights, 1, degree, counts, sums)
     for number in range(len(counts)):
         own = np.argwhere(t.ids == number)
         assert counts[number] == len(own)
@@ -67,7 +69,7 @@ def test_rows_that_come_and_go_leave_nothing():
     counts, sums = t.counts.copy(), t.sums.copy()
     order = np.random.default_rng(0).permutation(53)
     for rows in (order[:20], order[20:]):
-        buckets.accumulate(part(t.found, rows), t.ids[rows], t.Y[rows], t.weights[rows], -1, 2, counts, sums)
+        bucket_statistics.accumulate(part(t.found, rows), t.ids[rows], t.Y[rows], t.weights[rows], -1, 2, counts, sums)
     assert not counts.any()
     assert np.abs(sums).max() < 1e-12
 
@@ -79,9 +81,9 @@ def test_polynomials_have_the_bits_of_the_reference(table, alpha, n_threads):
     t = random_table(**table)
     sums = np.concatenate([t.sums, np.zeros((1, t.sums.shape[1])), -t.sums])  # and buckets that no rows make
     before = sums.copy()
-    solved = buckets.solve(sums, t.p, t.degree, t.Y.shape[1], alpha, n_threads=n_threads)
+    solved = bucket_statistics.solve(sums, t.p, t.degree, t.Y.shape[1], alpha, n_threads=n_threads)
     with kernels.using("reference"), np.errstate(all="ignore"):
-        expected = buckets.solve(sums, t.p, t.degree, t.Y.shape[1], alpha)
+        expected = bucket_statistics.solve(sums, t.p, t.degree, t.Y.shape[1], alpha)
     for ours, reference in zip(solved, expected, strict=True):
         assert_same_bits(ours, reference)
         assert np.isfinite(ours[: len(t.sums)]).all()
@@ -92,7 +94,7 @@ def test_polynomials_have_the_bits_of_the_reference(table, alpha, n_threads):
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_polynomials_are_those_of_ridge_regression(degree, alpha):
     t = random_table(7, m=83, p=2, n_tables=3, degree=degree)
-    coefficients, residual = buckets.solve(t.sums, t.p, degree, 2, alpha)
+    coefficients, residual = bucket_statistics.solve(t.sums, t.p, degree, 2, alpha)
     for number in range(len(t.counts)):
         rows, at = np.nonzero(t.ids == number)
         Phi = np.array([monomials(v, degree) for v in t.found.V[rows, at]])
@@ -110,11 +112,11 @@ def test_without_penalty_as_many_coefficients_as_rows_can_tell():
     """A bucket of one row, and of copies of one row, is a constant; an empty bucket is 0."""
     t = random_table(9, m=1, n_tables=1)
     for copies in (1, 5):
-        coefficients, residual = buckets.solve(copies * t.sums, t.p, 1, 2, 0.0)
+        coefficients, residual = bucket_statistics.solve(copies * t.sums, t.p, 1, 2, 0.0)
         np.testing.assert_allclose(coefficients[0, 0], t.Y[0], rtol=1e-12)
         assert not coefficients[0, 1:].any()
         assert (residual < 1e-12).all()
-    coefficients, residual = buckets.solve(np.zeros_like(t.sums), t.p, 1, 2, 0.0)
+    coefficients, residual = bucket_statistics.solve(np.zeros_like(t.sums), t.p, 1, 2, 0.0)
     assert not coefficients.any()
     assert not residual.any()
 
@@ -127,9 +129,9 @@ def test_values_without_a_row_have_the_bits_of_the_reference(table, alpha, least
     ids[np.random.default_rng(1).random(ids.shape) < 0.2] = -1
     arguments = (t.found, ids, t.Y, t.weights, t.degree, alpha, least, t.counts, t.sums)
     before = t.sums.copy()
-    ours = buckets.leave_one_out(*arguments, n_threads=n_threads)
+    ours = bucket_statistics.leave_one_out(*arguments, n_threads=n_threads)
     with kernels.using("reference"), np.errstate(all="ignore"):
-        expected = buckets.leave_one_out(*arguments)
+        expected = bucket_statistics.leave_one_out(*arguments)
     for found, reference in zip(ours, expected, strict=True):
         assert_same_bits(found, reference)
     assert_same_bits(t.sums, before)
@@ -140,16 +142,20 @@ def test_values_without_a_row_have_the_bits_of_the_reference(table, alpha, least
 @pytest.mark.parametrize("family", FAMILIES)
 def test_values_without_a_row_are_those_of_a_table_that_never_saw_it(family, degree, least):
     t = random_table(11, m=47, p=2, family=family, degree=degree)
-    values, total = buckets.leave_one_out(t.found, t.ids, t.Y, t.weights, degree, 0.1, least, t.counts, t.sums)
+    values, total = bucket_statistics.leave_one_out(
+        t.found, t.ids, t.Y, t.weights, degree, 0.1, least, t.counts, t.sums
+    )
     no_trend = np.zeros((5, 2))
     for row in range(0, 47, 3):
         rest = np.delete(np.arange(47), row)
         counts, sums = np.zeros_like(t.counts), np.zeros_like(t.sums)
-        buckets.accumulate(part(t.found, rest), t.ids[rest], t.Y[rest], t.weights[rest], 1, degree, counts, sums)
-        coefficients, _ = buckets.solve(sums, t.p, degree, 2, 0.1)
+        bucket_statistics.accumulate(
+            part(t.found, rest), t.ids[rest], t.Y[rest], t.weights[rest], 1, degree, counts, sums
+        )
+        coefficients, _ = bucket_statistics.solve(sums, t.p, degree, 2, 0.1)
         weights = np.where(counts >= least, sums[:, t.p], 0.0)
         x = t.X[row : row + 1]
-        value, behind = buckets.bucket_values(x, t.hashes, t.index.slots, degree, coefficients, weights, no_trend)
+        value, behind = bucket_values.bucket_values(x, t.hashes, t.index.slots, degree, coefficients, weights, no_trend)
         np.testing.assert_allclose(total[row], behind[0], rtol=1e-9)
         np.testing.assert_allclose(values[row], value[0], rtol=1e-7, atol=1e-9)
     assert (total > 0).any()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact import kernels
-from sparsact.kernels import reference
+from sparsact.kernels.dispatch import reference
 
 from .conftest import HERE
 

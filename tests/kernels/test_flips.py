@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -91,6 +93,6 @@ def test_blocks_of_rows(monkeypatch):
     W, u, b = network(rng, 17, 31, 0.5)
     X = signs(rng, 23, 31)
     expected = kernels.flip_differences(X, W, u, b)
-    monkeypatch.setattr(kernels.networks, "DIFFERENCES_AT_ONCE", 5 * 31)
+    monkeypatch.setattr(import_module("sparsact.kernels.network_values"), "DIFFERENCES_AT_ONCE", 5 * 31)
     np.testing.assert_allclose(kernels.flip_differences(X, W, u, b), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(kernels.flip_squares(X, W, u, b), (expected**2).sum(axis=1) / 4, rtol=1e-12)

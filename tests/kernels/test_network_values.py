@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact import kernels
-from sparsact.kernels import reference
+from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

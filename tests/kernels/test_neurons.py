@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact import kernels
-from sparsact.kernels.reference.gather import narrowed, widened
+from sparsact.kernels.gather import narrowed, widened
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

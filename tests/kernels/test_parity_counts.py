@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sparsact import kernels
 from sparsact.hypercube import characters, n_words, subset_masks, subsets_of
-from sparsact.kernels import reference
+from sparsact.kernels.dispatch import reference
 
 pytestmark = pytest.mark.usefixtures("backend")
 properties = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

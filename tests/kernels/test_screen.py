@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsact import kernels
-from sparsact.kernels import reference
-from sparsact.kernels.reference.gather import narrowed, widened
+from sparsact.kernels.dispatch import reference
+from sparsact.kernels.gather import narrowed, widened
 from sparsact.kernels.screen import MAX_INPUTS, SCREEN_BLOCK, screen
 
 pytestmark = pytest.mark.usefixtures("backend")

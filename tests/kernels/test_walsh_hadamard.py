@@ -6,8 +6,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from sparsact import kernels
-from sparsact.kernels import dispatch, reference
-from sparsact.kernels.threads import threads
+from sparsact.kernels import dispatch
+from sparsact.kernels.dispatch import reference, threads
 
 ISAS = ("portable", "avx2", "avx512")
 DTYPES = (np.float32, np.float64, np.int32, np.int64)
@@ -91,17 +91,6 @@ def test_neighbours_of_the_table_are_untouched(backend):
         memory = np.full(3 * 2**n + 2, 7.0)
         kernels.walsh_hadamard(memory[1:-1].reshape(3, -1), n_threads=1)
     assert memory[0] == memory[-1] == 7.0
-
-
-def test_threads_means_what_joblib_means():
-    from joblib import effective_n_jobs
-
-    assert threads(2) == 2
-    assert threads(-1) == effective_n_jobs(-1)
-    with pytest.raises(ValueError, match="-1 for every core"):
-        threads(0)
-    with pytest.raises(TypeError):
-        threads(1.5)
 
 
 def test_none_obeys_threadpoolctl(backend):

@@ -176,7 +176,7 @@ def test_an_interrupt_while_the_solution_is_found(name):
 def test_an_error_half_way_leaves_nothing(name, failing, monkeypatch):
     """The memory that runs out in the call of that number of what each update needs several times."""
     places = {
-        "buckets": ("sparsact.learners.lsh.bucket_table.buckets.accumulate", 7),
+        "buckets": ("sparsact.learners.lsh.bucket_table.bucket_statistics.accumulate", 7),
         "cells": ("sparsact.learners.exact_sum.ExactSum.merge", 0),
         "ridge": ("sparsact.learners.dsm.regressor.add_rows", 0),
         "folds": ("sparsact.learners.exact_sum.ExactSum.add", 0),

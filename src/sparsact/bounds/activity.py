@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.bounds.parameters import check
-from sparsact.checks import checked_reals, checked_signs
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_reals, checked_signs
+from sparsact.validation.parameters import check_named
 
 _NUMBERS_AT_ONCE = 2**22
 
@@ -92,7 +92,7 @@ def sensitivity_from_activity(network: SparselyActivatedNetwork, probabilities: 
     4.0
     """
     p = checked_reals(probabilities, "`probabilities`")
-    check(s=network.s, k=k)
+    check_named(s=network.s, k=k)
     if p.shape != (network.s,):
         raise ValueError(f"`probabilities` must be one a unit, shape ({network.s},); got shape {p.shape}.")
     if p.min() < 0 or p.max() > 1:

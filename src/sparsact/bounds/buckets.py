@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from math import comb, inf, log, sqrt
 
-from sparsact.bounds.parameters import check, or_infinity
+from sparsact.bounds.arithmetic import or_infinity
+from sparsact.validation.parameters import check_named
 
 
 @or_infinity
@@ -32,7 +33,7 @@ def bucket_diameter(width: float, intrinsic: int, n_directions: int, confidence:
     >>> round(bucket_diameter(1.0, intrinsic=2, n_directions=32), 2)
     2.7
     """
-    check(width=width, intrinsic=intrinsic, n_directions=n_directions, confidence=confidence)
+    check_named(width=width, intrinsic=intrinsic, n_directions=n_directions, confidence=confidence)
     least = sqrt(n_directions) - sqrt(intrinsic) - sqrt(2 * log(1 / (1 - confidence)))
     return width * sqrt(n_directions) / least if least > 0 else inf
 
@@ -44,7 +45,7 @@ def bucket_count(ambient: int, intrinsic: int, width: float, *, power: float = 1
     *Shape only*: the power (the O of the exponent) is unspecified; at least 1. :func:`bucket_count_of_cuts` is exact
     for arrangements.
     """
-    check(ambient=ambient, intrinsic=intrinsic, width=width, power=power)
+    check_named(ambient=ambient, intrinsic=intrinsic, width=width, power=power)
     return float(max(1.0, 2 * sqrt(ambient) / width) ** (power * intrinsic))
 
 
@@ -59,7 +60,7 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     >>> bucket_count_of_cuts(1, 1, 3)
     4.0
     """
-    check(intrinsic=intrinsic, n_directions=n_directions, cuts=cuts)
+    check_named(intrinsic=intrinsic, n_directions=n_directions, cuts=cuts)
     return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))
 
 
@@ -81,5 +82,5 @@ def ball_within_bucket(radius: float, width: float, intrinsic: int, n_directions
     >>> ball_within_bucket(0.01, 1.0, intrinsic=4, n_directions=2)
     0.9216
     """
-    check(radius=radius, width=width, intrinsic=intrinsic, n_directions=n_directions)
+    check_named(radius=radius, width=width, intrinsic=intrinsic, n_directions=n_directions)
     return float(max(0.0, 1 - 2 * radius * sqrt(intrinsic) / width) ** n_directions)

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from sparsact.bounds.activity import sensitivity_certificate
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
 from sparsact.bounds.measured import Interval, Measured, measure
-from sparsact.bounds.parameters import check
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sufficient_degree
 from sparsact.bounds.unexplained import unexplained_variance
-from sparsact.checks import checked_generator
 from sparsact.fourier import Estimate, Spectrum, walsh_hadamard
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import check_named, checked_generator, checked_option
 
 LARGEST_EXACT = 16
 
@@ -130,14 +129,13 @@ def degree_for(
     >>> degree_for([1, 1, 1, -1, 1, -1, -1, -1], epsilon=0.2).degree
     3
     """
-    check(epsilon=epsilon, confidence=confidence, c=c, n_samples=n_samples)
-    if interval not in get_args(Interval):
-        raise ValueError(f"`interval` must be one of {', '.join(get_args(Interval))}; got {interval!r}.")
+    check_named(epsilon=epsilon, confidence=confidence, c=c, n_samples=n_samples)
+    checked_option(interval, "`interval`", get_args(Interval))
     if isinstance(thing, SparselyActivatedNetwork):
         if not thing.s:
             return SufficientDegree(0, "a network without units is 0 everywhere.", epsilon, 0.0)
         active = thing.s if k is None else k
-        check(s=thing.s, k=active)
+        check_named(s=thing.s, k=active)
         if thing.n <= LARGEST_EXACT:
             return _of_small_network(thing, epsilon, active, c)
         worst = _worst_cases(thing, epsilon, active, c)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from math import log2, sqrt
 from typing import NamedTuple
 
-from sparsact.bounds.parameters import check, or_infinity, power_of_two
+from sparsact.bounds.arithmetic import or_infinity, power_of_two
+from sparsact.validation.parameters import check_named
 
 
 class NetworkSize(NamedTuple):
@@ -33,14 +34,14 @@ def junta_size(p: int) -> NetworkSize:
     >>> junta_size(3)
     NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
     """
-    check(p=p)
+    check_named(p=p)
     return NetworkSize(max(1, int(p)), 2 ** int(p), sqrt(p), float(abs(p - 1)))
 
 
 @or_infinity
 def log2_junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`junta_time`, which may exceed every float."""
-    check(n=n, s=s, c=c)
+    check_named(n=n, s=s, c=c)
     return c * log2(s) * log2(n)
 
 
@@ -58,7 +59,7 @@ def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
 @or_infinity
 def log2_parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`parity_queries`, which may exceed every float."""
-    check(length=length, tau=tau, c=c)
+    check_named(length=length, tau=tau, c=c)
     return length + 2 * log2(tau) + log2(c)
 
 
@@ -86,7 +87,7 @@ def lifted_parity_size(length: int) -> NetworkSize:
     >>> lifted_parity_size(2)
     NetworkSize(n_inputs=4, n_units=2, W=11.661903789690601, B=11.0)
     """
-    check(length=length)
+    check_named(length=length)
     m = int(length)
     return NetworkSize(m * m, m // 2 + 1, 2 * sqrt(m * (m - 1) + 4.0 * m**3), 2 * (m + m * m) - 1.0)
 
@@ -105,7 +106,7 @@ def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
     ValueError
         Unless 2 <= p < q: with p = 1 every value is 0, and p >= q rounds nothing.
     """
-    check(length=length, p_modulus=p_modulus, q_modulus=q_modulus)
+    check_named(length=length, p_modulus=p_modulus, q_modulus=q_modulus)
     if p_modulus >= q_modulus:
         raise ValueError(
             f"`p_modulus` must be below `q_modulus`, or nothing is rounded; got p = {p_modulus}, q = {q_modulus}."

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import expm1, inf, log, log1p, log2, sqrt
 
-from sparsact.bounds.parameters import check, log2_of, log2_quotient, or_infinity, power_of_two
+from sparsact.bounds.arithmetic import log2_of, log2_quotient, or_infinity, power_of_two
 from sparsact.bounds.sensitivity import sufficient_degree
+from sparsact.validation.parameters import check_named
 
 _MOST_ROWS = 2**60
 
@@ -33,7 +34,7 @@ def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
     >>> tail_from_noise(0.25, 0.5, degree=1)
     0.6666666666666666
     """
-    check(noise_sensitivity=noise_sensitivity, rho=rho, degree=degree)
+    check_named(noise_sensitivity=noise_sensitivity, rho=rho, degree=degree)
     _check_noise(rho)
     loss = -expm1((degree + 1) * log(rho)) if rho > 0 else 1.0  # 1 - rho**(d + 1), accurate near rho = 1
     return 2 * noise_sensitivity / loss
@@ -49,7 +50,7 @@ def degree_from_noise(noise_sensitivity: float, rho: float, epsilon: float) -> f
     >>> degree_from_noise(0.25, 0.5, epsilon=0.7)
     1
     """
-    check(noise_sensitivity=noise_sensitivity, rho=rho, epsilon=epsilon)
+    check_named(noise_sensitivity=noise_sensitivity, rho=rho, epsilon=epsilon)
     _check_noise(rho)
     share = 2 * noise_sensitivity / epsilon
     if share > 1 or (share == 1 and rho > 0):
@@ -71,14 +72,14 @@ def largest_value(n: int, k: int, W: float, B: float) -> float:
 
     *Proved* (proof of Theorem 8). The paper defines C as the supremum of h; that of :math:`|h|` is meant.
     """
-    check(n=n, k=k, W=W, B=B)
+    check_named(n=n, k=k, W=W, B=B)
     return k * (W * sqrt(n) + B)
 
 
 @or_infinity
 def log2_low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`low_degree_samples`, which may exceed every float."""
-    check(n=n, degree=degree, C=C, epsilon=epsilon, delta=delta, c=c)
+    check_named(n=n, degree=degree, C=C, epsilon=epsilon, delta=delta, c=c)
     return degree * log2(n) + 2 * log2_of(C) + log2_quotient([c, -log(delta)], [epsilon])
 
 
@@ -100,7 +101,7 @@ def uniform_degree(n: int, s: int, k: int, W: float, B: float, epsilon: float, *
     *Shape only*: the constant c is unspecified. It rests on Lemmas 9 and 10;
     :func:`~sparsact.bounds.sufficient_degree` is sharper and has a constant.
     """
-    check(n=n, s=s, k=k, W=W, B=B, epsilon=epsilon, c=c)
+    check_named(n=n, s=s, k=k, W=W, B=B, epsilon=epsilon, c=c)
     return c * (float(k) ** 8 * W**4 * log(n * s) ** 4 + float(k) ** 6 * B**4 * log(s)) / epsilon / epsilon
 
 
@@ -109,7 +110,7 @@ def log2_uniform_samples(
     n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
 ) -> float:
     """Base-2 logarithm of :func:`uniform_samples`, which may exceed every float."""
-    check(delta=delta, c_degree=c_degree)
+    check_named(delta=delta, c_degree=c_degree)
     degree = uniform_degree(n, s, k, W, B, epsilon, c=c_degree)
     return (
         (degree * log2(n) if n > 1 else 0.0)
@@ -132,7 +133,7 @@ def uniform_samples(
 @or_infinity
 def log2_sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`sparse_samples`, which may exceed every float."""
-    check(n=n, k=k, W=W, B=B, epsilon=epsilon, delta=delta, c=c)
+    check_named(n=n, k=k, W=W, B=B, epsilon=epsilon, delta=delta, c=c)
     degree, C = min(n, sufficient_degree(k, W, epsilon)), largest_value(n, k, W, B)
     return log2_low_degree_samples(n, degree, C, epsilon, delta, c=c) if inf > C else inf
 
@@ -176,7 +177,7 @@ def samples_from_rademacher(
     ValueError
         If the complexity is negative or no number, or seen to increase.
     """
-    check(C=C, epsilon=epsilon, delta=delta, c=c)
+    check_named(C=C, epsilon=epsilon, delta=delta, c=c)
 
     def error(m: int) -> float:
         value = complexity(m)
@@ -212,6 +213,6 @@ def general_samples(
     class (:func:`largest_value` with R for the root of n); it is an argument here, and C = 1 gives the printed form.
     The logarithm counts as at least 1.
     """
-    check(n=n, s=s, k=k, W=W, B=B, R=R, C=C, epsilon=epsilon, delta=delta, c=c)
+    check_named(n=n, s=s, k=k, W=W, B=B, R=R, C=C, epsilon=epsilon, delta=delta, c=c)
     logarithm = max(1.0, log(k * (R + B) / epsilon)) if R + B > 0 else 1.0
     return c * (C**2 * (W * R + B) ** 2 * k * s * n * logarithm + C**4 * log(1 / delta)) / epsilon / epsilon

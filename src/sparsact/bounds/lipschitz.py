@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from math import log, log2, pi, sqrt
 
-from sparsact.bounds.parameters import check, log2_quotient, or_infinity, power_of_two
+from sparsact.bounds.arithmetic import log2_quotient, or_infinity, power_of_two
+from sparsact.validation.parameters import check_named
 
 
 @or_infinity
@@ -20,7 +21,7 @@ def log2_table_size(
     ambient: int, intrinsic: int, L: float, epsilon: float, *, c: float = 1.0, power: float = 1.0
 ) -> float:
     """Base-2 logarithm of :func:`table_size`, which may exceed every float."""
-    check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c, power=power)
+    check_named(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c, power=power)
     return power * intrinsic * max(0.0, log2_quotient([c, L, sqrt(ambient)], [epsilon]))
 
 
@@ -57,7 +58,7 @@ def forward_operations(ambient: int, intrinsic: int, L: float, epsilon: float, *
 
     *Shape only*: c is unspecified. The logarithm counts as at least 1.
     """
-    check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c)
+    check_named(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, c=c)
     return c * ambient * intrinsic * max(1.0, log(2) * log2_quotient([L, sqrt(ambient)], [epsilon]))
 
 
@@ -66,7 +67,7 @@ def log2_dense_width(
     ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, bits: int = 1
 ) -> float:
     """Base-2 logarithm of :func:`dense_width`, which may exceed every float."""
-    check(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, bits=bits)
+    check_named(ambient=ambient, intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, bits=bits)
     return intrinsic * log2_quotient([L, sqrt(ambient)], [C1, epsilon]) - log2(bits)
 
 
@@ -84,7 +85,7 @@ def dense_width(ambient: int, intrinsic: int, L: float, epsilon: float, *, C1: f
 @or_infinity
 def log2_manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`manifold_table_size`, which may exceed every float."""
-    check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
+    check_named(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
     return log2(c) + intrinsic * log2(sqrt(ambient * intrinsic) / epsilon)
 
 
@@ -100,7 +101,7 @@ def manifold_table_size(ambient: int, intrinsic: int, epsilon: float, *, c: floa
 @or_infinity
 def log2_manifold_table_size_proof(ambient: int, intrinsic: int, epsilon: float, *, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`manifold_table_size_proof`, which may exceed every float."""
-    check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
+    check_named(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
     return intrinsic * log2_quotient([c, ambient**2, sqrt(intrinsic)], [epsilon])
 
 
@@ -130,14 +131,14 @@ def manifold_tables(ambient: int, intrinsic: int, epsilon: float, *, c: float = 
     *Shape only*: c is unspecified. Mended: printed :math:`O(k \ln d)`, but the cover that the union bound runs over
     has :math:`(2 d \sqrt d / \epsilon)^k` members. The logarithm counts as at least 1.
     """
-    check(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
+    check_named(ambient=ambient, intrinsic=intrinsic, epsilon=epsilon, c=c)
     return c * intrinsic * max(1.0, log(ambient / epsilon))
 
 
 @or_infinity
 def log2_analytic_width(intrinsic: int, L: float, epsilon: float, *, C1: float = 1.0, c: float = 1.0) -> float:
     """Base-2 logarithm of :func:`analytic_width`, which may exceed every float."""
-    check(intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, c=c)
+    check_named(intrinsic=intrinsic, L=L, epsilon=epsilon, C1=C1, c=c)
     return log2(c) + intrinsic * log2_quotient([L, C1], [sqrt(intrinsic), pi, epsilon])
 
 

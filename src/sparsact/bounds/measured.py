@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sparsact.bounds.activity import sensitivity_certificate
 from sparsact.bounds.learning import degree_from_noise
-from sparsact.bounds.parameters import check
 from sparsact.bounds.sensitivity import average_sensitivity_bound
 from sparsact.fourier import Estimate, estimate_noise_sensitivity
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import check_named
 
 
 def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float = 0.95) -> float:
@@ -58,7 +58,7 @@ def upper_confidence_bound(estimate: Estimate, spread: float, confidence: float 
     >>> round(upper_confidence_bound(Estimate(0.5, 0.0, 1001), spread=1.0), 4)
     0.5086
     """
-    check(confidence=confidence, spread=spread)
+    check_named(confidence=confidence, spread=spread)
     if estimate.n_samples < 2:
         raise ValueError(f"the variance of samples shows from 2 on; `estimate` is of {estimate.n_samples}.")
     logarithm = log(2 / (1 - confidence))

@@ -15,8 +15,9 @@ from math import log, sqrt
 import numpy as np
 from scipy.special import logsumexp
 
+from sparsact.bounds.arithmetic import or_infinity
 from sparsact.bounds.learning import samples_from_rademacher
-from sparsact.bounds.parameters import check, or_infinity
+from sparsact.validation.parameters import check_named
 
 _MOST_TERMS = 10**6
 
@@ -28,7 +29,7 @@ def dense_complexity_bound(s: int, W: float, B: float, R: float, m: int, *, c: f
     *Proved* with c = 2: the units decouple, so that the complexity is s times that of one unit; a sign costs a factor
     2, and ReLU contracts. The paper quotes the shape with c = 1.
     """
-    check(s=s, W=W, B=B, R=R, m=m, c=c)
+    check_named(s=s, W=W, B=B, R=R, m=m, c=c)
     return c * (W * R + B) * s / sqrt(m)
 
 
@@ -41,7 +42,7 @@ def sparse_complexity_bound(n: int, s: int, k: int, W: float, B: float, R: float
     :math:`I_j` has a strict inequality; and :math:`\sum_j |I_j| \le m`. A logarithm below 0 counts as 0.
     :func:`sparse_complexity_bound_explicit` is a version with every constant.
     """
-    check(n=n, s=s, k=k, W=W, B=B, R=R, m=m, c=c)
+    check_named(n=n, s=s, k=k, W=W, B=B, R=R, m=m, c=c)
     argument = k * m * (R + B)
     return c * (W * R + B) * sqrt(s * n * k * (log(argument) if argument > 1 else 0.0) / m)
 
@@ -57,7 +58,7 @@ def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float,
     mean at most :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the
     inequality of Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
     """
-    check(n=n, s=s, k=k, W=W, B=B, R=R, m=m)
+    check_named(n=n, s=s, k=k, W=W, B=B, R=R, m=m)
     return (W * R + B) * (1 + sqrt(2 * _log_halfspace_sets(n, m))) * sqrt(s * k / m)
 
 
@@ -69,7 +70,7 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
     (:func:`sparsact.rademacher.orthogonal_network`), by up to :math:`\sqrt 2`. With another constant
     and logarithms it is proved for k = 1 (documentation, "Sharper bounds"), and open without.
     """
-    check(s=s, k=k, W=W, B=B, R=R, m=m, c=c)
+    check_named(s=s, k=k, W=W, B=B, R=R, m=m, c=c)
     return c * (W * R + B) * sqrt(s * k / m)
 
 

@@ -18,7 +18,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log, sqrt
 
-from sparsact.bounds.parameters import check, least_degree, or_infinity
+from sparsact.bounds.arithmetic import least_degree, or_infinity
+from sparsact.validation.parameters import check_named
 
 
 @or_infinity
@@ -40,7 +41,7 @@ def halfspace_sensitivity_bound(n: int, probability: float) -> float:
     >>> halfspace_sensitivity_bound(100, 1.0)
     0.0
     """
-    check(n=n, probability=probability)
+    check_named(n=n, probability=probability)
     return probability / sqrt(2) * sqrt(n * log(1 / probability))
 
 
@@ -56,7 +57,7 @@ def average_sensitivity_bound(k: int, W: float) -> float:
     >>> average_sensitivity_bound(1, 1.0)
     4.0
     """
-    check(k=k, W=W)
+    check_named(k=k, W=W)
     return 4.0 * k**2 * W**2
 
 
@@ -74,7 +75,7 @@ def average_sensitivity_bound_by_activity(second_moment: float, W: float) -> flo
     W : float
         Scale of Definition 2.
     """
-    check(second_moment=second_moment, W=W)
+    check_named(second_moment=second_moment, W=W)
     return 4.0 * second_moment * W**2
 
 
@@ -87,7 +88,7 @@ def average_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, 
     and as printed it yields :math:`\sqrt n` on the second term too. The statement itself is true for ns >= 2 with
     c = 4 / ln 2, because :func:`average_sensitivity_bound` is smaller; at n = s = 1 it claims 0, which is false.
     """
-    check(n=n, s=s, k=k, W=W, B=B, c=c)
+    check_named(n=n, s=s, k=k, W=W, B=B, c=c)
     return c * (float(k) ** 4 * W**2 * sqrt(n) * log(n * s) + float(k) ** 3 * B**2 * sqrt(log(s)))
 
 
@@ -102,7 +103,7 @@ def noise_sensitivity_bound(k: int, W: float, rho: float) -> float:
     >>> noise_sensitivity_bound(k=3, W=1.0, rho=0.5)
     9.0
     """
-    check(k=k, W=W, rho=rho)
+    check_named(k=k, W=W, rho=rho)
     return 2.0 * (1 - rho) * k**2 * W**2
 
 
@@ -114,7 +115,7 @@ def noise_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, rh
     a factor W; with :math:`r = \lfloor 2/(1-\rho) \rfloor` buckets it shows an inequality, not an equality; and its
     powers of the logarithm differ from the statement's, which stand here.
     """
-    check(n=n, s=s, k=k, W=W, B=B, rho=rho, c=c)
+    check_named(n=n, s=s, k=k, W=W, B=B, rho=rho, c=c)
     if rho == 1:
         return 0.0
     rise = float(k) ** 4 * W**2 * log(n * s / (1 - rho)) ** 2 + float(k) ** 3 * B**2 * sqrt(log(s))
@@ -131,7 +132,7 @@ def tail_bound(k: int, W: float, degree: int) -> float:
     >>> tail_bound(1, 1.0, degree=39)
     0.1
     """
-    check(k=k, W=W, degree=degree)
+    check_named(k=k, W=W, degree=degree)
     return 4.0 * k**2 * W**2 / (degree + 1)
 
 
@@ -143,7 +144,7 @@ def sufficient_degree(k: int, W: float, epsilon: float) -> int:
     >>> sufficient_degree(1, 1.0, epsilon=0.1)
     39
     """
-    check(k=k, W=W, epsilon=epsilon)
+    check_named(k=k, W=W, epsilon=epsilon)
     return least_degree(4 * int(k) ** 2 * Fraction(W) ** 2, epsilon)
 
 
@@ -155,5 +156,5 @@ def degree_from_sensitivity(average_sensitivity: float, epsilon: float) -> int:
     >>> degree_from_sensitivity(1.5, epsilon=0.5)
     2
     """
-    check(average_sensitivity=average_sensitivity, epsilon=epsilon)
+    check_named(average_sensitivity=average_sensitivity, epsilon=epsilon)
     return least_degree(average_sensitivity, epsilon)

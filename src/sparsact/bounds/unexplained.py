@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_generator, checked_reals, checked_signs
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import n_subsets
+from sparsact.validation.arrays import checked_reals, checked_signs
+from sparsact.validation.parameters import checked_generator
 
 MOST_PAIRED_ROWS = 8192
 MOST_TABLE_N = 20

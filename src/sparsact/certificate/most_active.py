@@ -15,9 +15,9 @@ from sparsact.certificate.milp import bounded
 from sparsact.certificate.sampling import Distribution, sample, sampled
 from sparsact.certificate.sweep import MOST_INPUTS, enumerated, sweep
 from sparsact.certificate.symmetry import Characters, Orbits, Reduction
-from sparsact.checks import checked_generator
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
 
 MOST_STATES = 2**26
 COMPARISONS = {"native": 2**34, "reference": 2**31}  # of the enumeration kernel, a few seconds
@@ -120,7 +120,7 @@ def certify(
     rng : numpy.random.Generator, optional
         Draws the sample, and steers the local search of ``"milp"`` (which no proof rests on; seed 0 by default).
     n_jobs : int, optional
-        Threads of the enumeration kernel, see :func:`sparsact.kernels.threads.threads`.
+        Threads of the enumeration kernel, see :func:`sparsact.kernels.dispatch.threads`.
 
     Returns
     -------
@@ -154,8 +154,7 @@ def certify(
     (1, True, (2, 2))
     """
     start = time.perf_counter()
-    if method not in METHODS:
-        raise ValueError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+    checked_option(method, "`method`", METHODS)
     if not isinstance(network, SparselyActivatedNetwork):
         raise TypeError(
             f"a certificate is of a SparselyActivatedNetwork; got {type(network).__name__}: of a learner pass its "
@@ -186,14 +185,11 @@ def _sampled(
     confidence: float,
     rng: np.random.Generator | None,
 ) -> Certificate:
-    if not 0 < confidence < 1:
-        raise ValueError(f"`confidence` must lie strictly between 0 and 1; got {confidence}.")
-    if index(n_samples) < 1:
-        raise ValueError(f"`n_samples` must be at least 1; got {n_samples}.")
+    confidence, n_samples = checked_probability(confidence, "`confidence`"), checked_size(n_samples, "`n_samples`")
     if max_active is not None and not 0 <= index(max_active) <= network.s:
         raise ValueError(f"`max_active` is a number of units, 0 to {network.s}; got {max_active}.")
     if distribution is not None and (inputs.lift is not None or len(inputs.offsets)):
         raise ValueError("pass `inputs` or a `distribution`, not both: a distribution says which inputs there are.")
     at_most = None if max_active is None else index(max_active)
-    seen = sampled(network, sample(inputs, distribution, index(n_samples), rng), at_most, float(confidence))
-    return of_sample(seen, network, inputs, float(confidence), uniform=distribution is None)
+    seen = sampled(network, sample(inputs, distribution, n_samples, rng), at_most, confidence)
+    return of_sample(seen, network, inputs, confidence, uniform=distribution is None)

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from sparsact.certificate.inputs import Inputs
-from sparsact.checks import checked_columns, checked_generator
 from sparsact.hypercube import bits_to_signs
+from sparsact.validation.arrays import checked_columns
+from sparsact.validation.parameters import checked_generator
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork

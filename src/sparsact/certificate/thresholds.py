@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.exact_sign import Weights, grids
-from sparsact.kernels.networks import ROUNDING_STEPS
+from sparsact.kernels.enumeration import ROUNDING_STEPS
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork

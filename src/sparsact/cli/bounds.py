@@ -91,9 +91,9 @@ def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> d
 def _derive(parameters: dict[str, float]) -> None:
     """Fill in what follows from the rest."""
     from sparsact.bounds import largest_value, sufficient_degree
-    from sparsact.bounds.parameters import check
+    from sparsact.validation.parameters import check_named
 
-    check(**{name: value for name, value in parameters.items() if name in _OPTIONS})
+    check_named(**{name: value for name, value in parameters.items() if name in _OPTIONS})
     n, s, k, W, B = (parameters.get(name) for name in ("n", "s", "k", "W", "B"))
     follows: dict[str, float] = {}
     if n is not None:

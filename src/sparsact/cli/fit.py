@@ -142,7 +142,7 @@ def fit(
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
     from sparsact.cli.fitting.choose import wish
-    from sparsact.cli.terminal import stages
+    from sparsact.cli.progress import stages
     from sparsact.datasets.parts import Parts, files
     from sparsact.datasets.table_survey import TableSurvey
     from sparsact.datasets.tables import BATCH_ROWS

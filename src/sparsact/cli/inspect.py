@@ -12,7 +12,8 @@ import typer
 
 from sparsact import files
 from sparsact.cli.outputs import check_report
-from sparsact.cli.terminal import command_line, shown, stages, terminal, versions
+from sparsact.cli.progress import stages
+from sparsact.cli.terminal import command_line, shown, terminal, versions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,8 +61,6 @@ def inspect_model(
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
     network = network_in(learned)
     if network is not None:
-        from sparsact.cli.inspect import inspect_network
-
         words = context.obj or ["inspect"]
         return inspect_network(
             network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json

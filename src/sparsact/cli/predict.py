@@ -49,7 +49,7 @@ def predict(
     import numpy as np
 
     from sparsact.cli.model_files import read_model
-    from sparsact.cli.terminal import stages
+    from sparsact.cli.progress import stages
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
 

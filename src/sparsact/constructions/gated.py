@@ -8,10 +8,11 @@ from operator import index
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_reals
 from sparsact.exact_sign import is_exact
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_positive
 
 
 def gated(weights: ArrayLike, n_address: int, gamma: float | None = None) -> SparselyActivatedNetwork:
@@ -61,7 +62,7 @@ def gated(weights: ArrayLike, n_address: int, gamma: float | None = None) -> Spa
     """
     linear = _checked_weights(weights, n_address)
     strength = gate_strength(linear) if gamma is None else float(gamma)
-    _check_strength(strength)
+    checked_positive(strength, "`gamma`")
     W = np.hstack([strength * points(n_address), linear])
     return SparselyActivatedNetwork(np.ones(len(linear)), W, np.full(len(linear), strength * n_address))
 
@@ -158,7 +159,7 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
     0.0
     """
     linear = _checked_weights(weights, n_address)
-    _check_strength(gamma)
+    checked_positive(gamma, "`gamma`")
     one = 2.0 ** frexp(float(np.abs(linear).max()))[1]  # near the largest weight, so that no square is lost
     l1, l2, strength = _largest_sums(linear / one), np.linalg.norm(linear / one, axis=1), gamma / one
     bound = 0.0
@@ -166,11 +167,6 @@ def gated_failure_probability(weights: ArrayLike, n_address: int, gamma: float) 
         reachable = l1 > 2 * d * strength
         bound += comb(n_address, d) * float(np.exp(-2 * (d * strength / l2[reachable]) ** 2).sum())
     return bound / len(linear)
-
-
-def _check_strength(gamma: float) -> None:
-    if not 0 < gamma < np.inf:
-        raise ValueError(f"`gamma` must be positive and finite; got {gamma}.")
 
 
 def _checked_weights(weights: ArrayLike, n_address: int) -> NDArray[np.float64]:

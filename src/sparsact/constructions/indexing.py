@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from sparsact.checks import checked_size
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import checked_size
 
 LARGEST_ADDRESS = 20
 """A million units with a million inputs, in some gigabytes while they are made; the next few would end the process."""
@@ -56,7 +56,7 @@ def indexing(b: int) -> SparselyActivatedNetwork:
     >>> net([[-1, 1, -1, 1, -1, -1], [-1, 1, 1, -1, 1, 1]])
     array([1., 0.])
     """
-    b = checked_size(b, "the number `b` of address coordinates", least=0)
+    b = checked_size(b, "the number `b` of address coordinates", minimum=0)
     if b > LARGEST_ADDRESS:
         raise ValueError(f"`b` address coordinates choose among 2**b units, up to 2**{LARGEST_ADDRESS}; got b = {b}.")
     addresses = points(b).astype(np.float64)

@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from sparsact.checks import checked_size, checked_table
 from sparsact.hypercube import masks_of, points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_table
+from sparsact.validation.parameters import checked_size
 
 
 def junta(table: ArrayLike, variables: Sequence[int], n: int) -> SparselyActivatedNetwork:

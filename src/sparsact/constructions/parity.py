@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sparsact.checks import checked_size, checked_subset
 from sparsact.constructions.rounding import bump_network
 from sparsact.hypercube import masks_of
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_subset
+from sparsact.validation.parameters import checked_size
 
 
 def parity(subset: Iterable[int], m: int, *, signs: bool = False) -> SparselyActivatedNetwork:

@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_size
 from sparsact.constructions.gated import gate_strength
 from sparsact.constructions.rounding import ResidueLift
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import checked_generator, checked_size
 
 
 def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> SparselyActivatedNetwork:

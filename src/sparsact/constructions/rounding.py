@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_generator, checked_size
 from sparsact.exact_sign import Weights
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import checked_generator, checked_option, checked_size
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ResidueLift:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", checked_size(self.m, "the number `m` of entries of a vector"))
-        object.__setattr__(self, "q", checked_size(self.q, "the modulus `q`", least=2))
+        object.__setattr__(self, "q", checked_size(self.q, "the modulus `q`", minimum=2))
 
     @property
     def n_bits(self) -> int:
@@ -231,8 +231,7 @@ def _checked_secret(w: ArrayLike, p: int, q: int, rule: Rule) -> tuple[NDArray[n
     p, q = index(p), index(q)
     if not 2 <= p <= q:
         raise ValueError(f"the moduli must satisfy 2 <= p <= q; got p = {p}, q = {q}.")
-    if rule not in get_args(Rule):
-        raise ValueError(f"`rule` must be one of {get_args(Rule)}; got {rule!r}.")
+    checked_option(rule, "`rule`", get_args(Rule))
     secret = np.asarray(w)
     if secret.ndim != 1 or not len(secret):
         raise ValueError(f"the secret `w` must be one vector of residues, shape (m,); got shape {secret.shape}.")

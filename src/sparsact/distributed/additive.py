@@ -17,19 +17,9 @@ from sparsact.learners import (
     LSHClassifier,
     LSHRegressor,
 )
-from sparsact.learners.dsm import storage as dsm
-from sparsact.learners.low_degree import storage as low_degree
-from sparsact.learners.lsh import storage as lsh
-from sparsact.learners.stored import Arrays, State
+from sparsact.saving.schema import Arrays, State
 
-_STORAGES: dict[type, Any] = {
-    LowDegreeRegressor: low_degree,
-    LowDegreeClassifier: low_degree,
-    LowDegreeRegressorCV: low_degree,
-    LSHRegressor: lsh,
-    LSHClassifier: lsh,
-    DSMRegressor: dsm,
-}
+_ADDITIVE = (LowDegreeRegressor, LowDegreeClassifier, LowDegreeRegressorCV, LSHRegressor, LSHClassifier, DSMRegressor)
 
 
 def check_additive(estimator: Any) -> None:
@@ -42,8 +32,8 @@ def check_additive(estimator: Any) -> None:
     ValueError
         If its parameters leave it without one; says which.
     """
-    if type(estimator) not in _STORAGES:
-        names = ", ".join(kind.__name__ for kind in _STORAGES)
+    if type(estimator) not in _ADDITIVE:
+        names = ", ".join(kind.__name__ for kind in _ADDITIVE)
         name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         raise TypeError(f"a {name} keeps no sums that could be merged; partitions can be fitted by {names}.")
     try:
@@ -84,7 +74,7 @@ def takes_row_numbers(estimator: Any) -> bool:
 
 def takes_weightless(estimator: Any) -> bool:
     """Whether it learns rows that have no weight, all of them; else they are passed over, as among others."""
-    return _STORAGES[type(estimator)] is low_degree
+    return isinstance(estimator, LowDegreeRegressor | LowDegreeClassifier)
 
 
 def empty(learner: Any) -> Any:
@@ -97,13 +87,13 @@ def empty(learner: Any) -> Any:
 def seen_out(learner: Any) -> tuple[State, Arrays]:
     """What a learner has seen."""
     arrays: Arrays = {}
-    return _STORAGES[type(learner)].statistic_out(learner, arrays), arrays
+    return learner._state(arrays), arrays
 
 
 def seen_in(blank: Any, state: State, arrays: Arrays) -> Any:
     """A learner like the blank one that has seen this."""
     learner = empty(blank)
-    _STORAGES[type(learner)].statistic_in(learner, state, arrays)
+    learner._restore(state, arrays)
     return learner
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sparsact.distributed.additive import empty, seen_in, seen_out, takes_classes, takes_row_numbers, takes_weightless
 from sparsact.distributed.partitions import Partition, Reader
 from sparsact.distributed.progress import tell
-from sparsact.learners.stored import Arrays, State
+from sparsact.saving.schema import Arrays, State
 
 
 class PartitionError(ValueError):

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.validation.parameters import checked_probability
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -38,7 +40,7 @@ class Estimate:
         Good when many samples differ. It has no width when all of them are equal, as for an event too rare to have been
         seen: :meth:`bounded_interval` then still holds.
         """
-        half = NormalDist().inv_cdf((1 + _checked_confidence(confidence)) / 2) * self.standard_error
+        half = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2) * self.standard_error
         return self.value - half, self.value + half
 
     def bounded_interval(self, spread: float, confidence: float = 0.95) -> tuple[Any, Any]:
@@ -56,7 +58,7 @@ class Estimate:
         """
         if not 0 <= spread < inf:
             raise ValueError(f"`spread` is the length of an interval in which all samples lie; got {spread}.")
-        half = spread * sqrt(log(2 / (1 - _checked_confidence(confidence))) / (2 * self.n_samples))
+        half = spread * sqrt(log(2 / (1 - checked_probability(confidence, "`confidence`"))) / (2 * self.n_samples))
         return self.value - half, self.value + half
 
     def pooled(self, other: Estimate) -> Estimate:
@@ -145,9 +147,3 @@ def _merged(one: Moments, other: Moments) -> Moments:
 def _of_moments(count: int, mean: Any, squares: Any) -> Estimate:
     error = np.sqrt(squares / (count - 1) / count)
     return Estimate(mean, error, count) if np.ndim(mean) else Estimate(float(mean), float(error), count)
-
-
-def _checked_confidence(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ValueError(f"`confidence` must lie between 0 and 1; got {confidence}.")
-    return confidence

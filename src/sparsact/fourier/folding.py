@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator
 from sparsact.fourier.estimate import Estimate, mean_of
 from sparsact.fourier.monte_carlo import SIGNS_AT_ONCE, Function, checked_dimension, values_of
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.parameters import check_named, checked_generator
 
 MOST_GROUPS = 20
 
@@ -87,9 +87,7 @@ def estimate_weight_by_degree(
             f"`n_groups` must lie between 1 and {MOST_GROUPS}, as 2**n_groups points are evaluated; got {n_groups}."
         )
     n = checked_dimension(f, n)
-    if n_samples < 2:
-        raise ValueError(f"`n_samples` must be at least 2, or there is no standard error; got {n_samples}.")
-
+    check_named(n_samples=n_samples)
     checked_generator(rng)
 
     def samples() -> Iterator[NDArray[Any]]:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_correlation, checked_rationals, checked_signs, checked_subset
 from sparsact.fourier.signed_sum import (
     Groups,
     Numbers,
@@ -27,6 +26,8 @@ from sparsact.fourier.signed_sum import (
 )
 from sparsact.fourier.spectrum import LARGEST_TABLE, Spectrum
 from sparsact.hypercube import masks_of, points
+from sparsact.validation.arrays import checked_rationals, checked_signs, checked_subset
+from sparsact.validation.parameters import checked_correlation, checked_size
 
 LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: a law of so many numbers
 MOST_ADDITIONS = 2**36  # twice those of one law: about a minute
@@ -211,8 +212,7 @@ class Unit(ABC):
         such choice. These laws are always exact, and floats are rounded at the end: where millions of subsets share a
         small coefficient, the square of its rounding error would count as often.
         """
-        if not 0 <= degree <= self.n:
-            raise ValueError(f"`degree` must lie between 0 and n = {self.n}; got {degree}.")
+        checked_size(degree, "`degree`", minimum=0, maximum=self.n)
         exact = self if self.numbers is Fraction else type(self)(self.w, self.b, Fraction)
         choices = n_choices(self._groups, degree)
         if choices > MOST_CHOICES:

@@ -14,7 +14,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.checks import checked_correlation, checked_generator, checked_reals, checked_subset
 from sparsact.fourier.estimate import Estimate, mean_of
 from sparsact.fourier.halfspaces import Unit
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, masks_of
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_reals, checked_subset
+from sparsact.validation.parameters import check_named, checked_correlation, checked_generator, checked_size
 
 Function = Callable[[NDArray[np.float64]], Any]
 Changes = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
@@ -142,8 +142,7 @@ def estimate_average_sensitivity(
     if isinstance(f, SparselyActivatedNetwork) and n_flips in (None, n):
         return mean_of(kernels.flip_squares(X, f.W, f.u, f.b) for X in _random_points(n, n_samples, rows, rng))
     n_flips = 1 if n_flips is None else n_flips
-    if not 1 <= index(n_flips) <= n:
-        raise ValueError(f"`n_flips` must lie between 1 and n = {n}; got {n_flips}.")
+    checked_size(n_flips, "`n_flips`", maximum=n)
 
     def samples() -> Iterator[NDArray[Any]]:
         for X in _random_points(n, n_samples, rows, rng):
@@ -318,12 +317,9 @@ def _random_coordinates(m: int, n: int, r: int, rng: np.random.Generator) -> NDA
 
 def _checked_rows(f: Function, n: int, n_samples: int, batch_size: int | None) -> int:
     """Rows of one batch."""
-    if n_samples < 2:
-        raise ValueError(f"`n_samples` must be at least 2, or there is no standard error; got {n_samples}.")
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"`batch_size` must be at least 1; got {batch_size}.")
+    check_named(n_samples=n_samples)
     width = max(n, f.s) if isinstance(f, SparselyActivatedNetwork) else n
-    return batch_size or max(1, SIGNS_AT_ONCE // width)
+    return max(1, SIGNS_AT_ONCE // width) if batch_size is None else checked_size(batch_size, "`batch_size`")
 
 
 def checked_dimension(f: Function, n: int | None) -> int:
@@ -336,8 +332,7 @@ def checked_dimension(f: Function, n: int | None) -> int:
     known = f.n if isinstance(f, SparselyActivatedNetwork | Spectrum | Unit) else n
     if known is None:
         raise ValueError("`n`, the number of coordinates, is needed: a function alone does not tell it.")
-    if min(known, known if n is None else n) < 1:
-        raise ValueError(f"`n` must be at least 1; got {known if n is None else n}.")
+    checked_size(known if n is None else n, "`n`")
     if n not in (None, known):
         raise ValueError(f"n = {n}, but the function has {known} coordinates; leave `n` out.")
     return known

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_table
+from sparsact.validation.arrays import checked_table
 
 
 def sensitivity(values: ArrayLike) -> NDArray[np.float64]:

@@ -20,8 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import (
-    checked_correlation,
+from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
+from sparsact.fourier.subset_order import formula
+from sparsact.fourier.transform import walsh_hadamard
+from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
+from sparsact.validation.arrays import (
     checked_masks,
     checked_reals,
     checked_restriction,
@@ -29,10 +32,7 @@ from sparsact.checks import (
     checked_subset,
     checked_table,
 )
-from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
-from sparsact.fourier.subset_order import formula
-from sparsact.fourier.transform import walsh_hadamard
-from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
+from sparsact.validation.parameters import checked_correlation
 
 LARGEST_TABLE = 26  # coordinates; 2**26 float64 are half a gigabyte
 

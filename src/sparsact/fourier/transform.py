@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 
 
 def walsh_hadamard(

@@ -22,10 +22,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_table
 from sparsact.fourier import walsh_hadamard
 from sparsact.fourier.coefficients import subset_sizes
 from sparsact.hypercube import signs_to_bits
+from sparsact.validation.arrays import checked_table
 
 
 def algebraic_normal_form(values: ArrayLike) -> NDArray[np.uint8]:

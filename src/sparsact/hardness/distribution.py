@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_reals
 from sparsact.fourier import Spectrum
 from sparsact.fourier.coefficients import DenseCoefficients
 from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
 from sparsact.lift import Lift
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_generator, checked_size
 
 LARGEST_ENUMERATION = 16  # bits: 65536 points, of n coordinates each
 
@@ -107,8 +108,7 @@ class LiftedFunction(LabelledDistribution):
     """
 
     def __init__(self, f: Any, m: int, lift: Lift | None = None) -> None:
-        if m < 1:
-            raise ValueError(f"`m` must be at least 1, the number of uniform bits; got {m}.")
+        checked_size(m, "`m`, the number of uniform bits,")
         self.lift = Lift([(i,) for i in range(m)], m) if lift is None else lift
         if self.lift.m != m:
             raise ValueError(f"the function has {m} coordinates and the lift takes {self.lift.m}; they must agree.")

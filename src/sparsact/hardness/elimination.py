@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
-from sparsact.checks import checked_reals
 from sparsact.hypercube import WORD
+from sparsact.validation.arrays import checked_reals
 
 
 class InconsistentLabelsError(ValueError):

@@ -16,7 +16,6 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_sign_examples, checked_signs
 from sparsact.constructions import junta
 from sparsact.fourier import Spectrum
 from sparsact.hardness.elimination import InconsistentLabelsError
@@ -31,6 +30,8 @@ from sparsact.hardness.junta_search import (
 from sparsact.hypercube import Subset
 from sparsact.learners.points import Points, pack
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_sign_examples, checked_signs
+from sparsact.validation.parameters import checked_option, checked_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +146,7 @@ def learn_junta(
     points, labels = checked_sign_examples(X, y)
     n = points.shape[1]
     p = _checked_size(p, n, failure_probability)
-    if method not in get_args(Method):
-        raise ValueError(f"`method` must be one of {get_args(Method)}; got {method!r}.")
+    checked_option(method, "`method`", get_args(Method))
     needed = junta_samples(n, p, failure_probability=failure_probability)
     if len(points) < needed:
         raise ValueError(
@@ -259,8 +259,7 @@ def _checked_size(p: int, n: int, failure_probability: float) -> int:
             f"`p` must lie between 1 and the number of variables, {n}, and be at most {MOST_VARIABLES}, as more than "
             f"4**p examples are needed; got {p}."
         )
-    if not 0 < failure_probability < 1:
-        raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
+    checked_probability(failure_probability, "`failure_probability`")
     return int(p)
 
 

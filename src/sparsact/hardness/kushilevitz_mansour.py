@@ -21,12 +21,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import hoeffding_samples
 from sparsact.hardness.queries import MembershipOracle
 from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_words, subsets_of
 from sparsact.learners.points import Points, pack, unpack
+from sparsact.validation.parameters import checked_generator, checked_probability, checked_size
 
 ROWS_AT_ONCE = 2**16
 LEAST_THRESHOLD = 1e-3  # at which a round takes more than 1e15 queries
@@ -94,10 +94,8 @@ def heavy_coefficients(
             f"`threshold` must lie in (0, 1], as f has values in [-1, 1], and be at least {LEAST_THRESHOLD}, as its "
             f"fourth power divides the number of queries; got {threshold}."
         )
-    if not 0 < failure_probability < 1:
-        raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
-    if not 1 <= split <= 16:
-        raise ValueError(f"`split` must lie between 1 and 16 coordinates; got {split}.")
+    checked_probability(failure_probability, "`failure_probability`")
+    checked_size(split, "`split`", maximum=16)
     checked_generator(rng)
     n = oracle.n
     rounds = [range(start, min(start + split, n)) for start in range(0, n, split)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import index
 
 import numpy as np
 
-from sparsact.checks import checked_masks
 from sparsact.fourier import Spectrum
 from sparsact.hardness.queries import StatisticalQueries
 from sparsact.hypercube import Masks, n_subsets, subset_masks
+from sparsact.validation.arrays import checked_masks
+from sparsact.validation.parameters import checked_size
 
 
 def low_degree_by_queries(
@@ -56,8 +56,7 @@ def low_degree_by_queries(
     >>> low_degree_by_queries(StatisticalQueryOracle(majority, 0.01, "exact"), degree=1)
     <Spectrum on 3 coordinates, degree 1: 0.5 x0 + 0.5 x1 + 0.5 x2>
     """
-    if not 0 <= index(degree) <= oracle.n:
-        raise ValueError(f"`degree` must lie between 0 and n = {oracle.n}; got {degree}.")
+    checked_size(degree, "`degree`", minimum=0, maximum=oracle.n)
     if subsets is None:
         oracle.ledger.admit(n_subsets(oracle.n, degree))  # before the masks take memory
         masks = subset_masks(oracle.n, degree)

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_sign_examples, checked_signs, checked_subset
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import Query, query_values
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, LiftedFunction, pulled_back
@@ -17,6 +16,7 @@ from sparsact.hardness.elimination import solve_binary
 from sparsact.hardness.queries import StatisticalQueries
 from sparsact.hypercube import Masks, Subset, points, signs_to_bits
 from sparsact.lift import Lift
+from sparsact.validation.arrays import checked_sign_examples, checked_signs, checked_subset
 
 
 def parity_distribution(subset: Iterable[int], m: int, *, lifted: bool = False) -> LiftedFunction:

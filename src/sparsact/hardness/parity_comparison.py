@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsact.checks import checked_generator, checked_subset
 from sparsact.fourier import Spectrum
 from sparsact.hardness.distribution import LiftedFunction
 from sparsact.hardness.kushilevitz_mansour import heavy_coefficients
@@ -18,6 +17,8 @@ from sparsact.hardness.parity import learn_parity, parity_distribution
 from sparsact.hardness.queries import MembershipOracle, StatisticalQueryOracle
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressor
+from sparsact.validation.arrays import checked_subset
+from sparsact.validation.parameters import checked_generator, checked_share
 
 Access = Literal["statistical queries", "examples", "membership queries"]
 SPARE_EXAMPLES = 20  # beyond the rank: elimination fails to determine the parity with probability 2**-20
@@ -73,8 +74,7 @@ def statistical_queries_needed(m: int, tolerance: float) -> float:
     """
     if not 1 <= index(m) <= LARGEST_COUNT:
         raise ValueError(f"`m` must lie between 1 and {LARGEST_COUNT}, where the count still is a float; got {m}.")
-    if not 0 < tolerance <= 1:
-        raise ValueError(f"`tolerance` must lie in (0, 1], as queries have values in [-1, 1]; got {tolerance}.")
+    checked_share(tolerance, "`tolerance`", ", as queries have values in [-1, 1]")
     return max(0.0, tolerance**2 * (2.0**m - 9))
 
 

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_generator, checked_masks, checked_reals, checked_signs
 from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers, Query, SampledAnswers
 from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hypercube import Masks
+from sparsact.validation.arrays import checked_masks, checked_reals, checked_signs
+from sparsact.validation.parameters import checked_generator, checked_probability, checked_share, checked_size
 
 
 class QueryBudgetError(RuntimeError):
@@ -121,10 +122,8 @@ class StatisticalQueries(ABC):
     """
 
     def __init__(self, n: int, tolerance: float, budget: int | None = None) -> None:
-        if not 0 < tolerance <= 1:
-            raise ValueError(f"`tolerance` must lie in (0, 1], as queries have values in [-1, 1]; got {tolerance}.")
         self.n = n
-        self.tolerance = float(tolerance)
+        self.tolerance = checked_share(tolerance, "`tolerance`", ", as queries have values in [-1, 1]")
         self.ledger = Ledger(budget)
 
     def query(self, phi: Query, description: str = "a query") -> float:
@@ -254,8 +253,7 @@ def _answers(
         raise ValueError(f'`answers` is "sampling", "adversarial" or "exact"; got {kind!r}.')
     if rng is None:
         raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
-    if not 0 < failure_probability < 1:
-        raise ValueError(f"`failure_probability` must lie between 0 and 1; got {failure_probability}.")
+    checked_probability(failure_probability, "`failure_probability`")
     return SampledAnswers(distribution, tolerance, failure_probability=failure_probability, rng=checked_generator(rng))
 
 
@@ -281,8 +279,7 @@ class MembershipOracle:
     """
 
     def __init__(self, f: Callable[[NDArray[Any]], Any], n: int, *, budget: int | None = None) -> None:
-        if index(n) < 1:
-            raise ValueError(f"`n` must be at least 1; got {n}.")
+        checked_size(n, "`n`")
         self.f = f
         self.n = n
         self.ledger = Ledger(budget)

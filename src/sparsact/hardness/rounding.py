@@ -11,12 +11,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_generator, checked_reals
 from sparsact.constructions import ResidueLift, rounded_products, rounding
 from sparsact.constructions.rounding import checked_residues
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support, frozen
 from sparsact.hardness.elimination import ModularSolution, checked_prime, solve_modulo
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_generator
 
 Predictor = Callable[[ArrayLike], NDArray[np.int64]]
 

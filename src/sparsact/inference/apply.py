@@ -59,13 +59,11 @@ class Replacement:
             layer: Any = model.get_submodule(name)
             layer.__class__ = kind
             layer._sparse = state
-        bar_fast_paths(model)
 
     def take_off(self, model: nn.Module) -> None:
         """Let the layers be ``nn.Linear`` again."""
         for name in self.layers:
             restore(model.get_submodule(name))
-        free_fast_paths(model)
 
     def limit(self, max_rows: int, max_share: float) -> None:
         """Set the most rows, and the largest share of active units, for which the short way is taken."""
@@ -202,6 +200,20 @@ Chosen = tuple[Replacement | None, BlockPlan]
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03}  # of the norm, by dtype
 
 
+@contextmanager
+def applied(model: nn.Module, settings: Sequence[Replacement]) -> Iterator[None]:
+    """The model under these settings for a while; it is dense afterwards."""
+    try:
+        for setting in settings:
+            setting.put_on(model)
+        bar_fast_paths(model)
+        yield
+    finally:
+        for setting in settings:
+            setting.take_off(model)
+        free_fast_paths(model)
+
+
 def put_on(model: nn.Module, chosen: Sequence[Chosen]) -> list[Chosen]:
     """Put the settings on; a block that shares a layer with one before it, which took the layer, stays dense."""
     taken: set[str] = set()
@@ -214,6 +226,7 @@ def put_on(model: nn.Module, chosen: Sequence[Chosen]) -> list[Chosen]:
             taken |= set(setting.layers)
             setting.put_on(model)
         worn.append((setting, choice))
+    bar_fast_paths(model)
     return worn
 
 
@@ -231,6 +244,7 @@ def verified(model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], 
         sparse = outputs(model, blocks, batch)
         for setting in settings:
             setting.take_off(model)
+        free_fast_paths(model)
         dense = outputs(model, blocks, batch)
         if alike(dense, sparse):
             return put_on(model, worn)
@@ -247,11 +261,8 @@ def _keeps(
     model: nn.Module, blocks: Sequence[Block], setting: Replacement, batch: Batch, dense: Sequence[Tensor]
 ) -> bool:
     """Whether the model returns the same under this setting alone."""
-    setting.put_on(model)
-    try:
+    with applied(model, [setting]):
         return alike(dense, outputs(model, blocks, batch))
-    finally:
-        setting.take_off(model)
 
 
 def with_shares(

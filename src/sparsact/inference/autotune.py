@@ -12,7 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.activations import constants
-from sparsact.inference.apply import Applicability, Chosen, Replacement, approximate, certified, exact, kept, private
+from sparsact.inference.apply import (
+    Applicability,
+    Chosen,
+    Replacement,
+    applied,
+    approximate,
+    certified,
+    exact,
+    kept,
+    private,
+)
 from sparsact.inference.batches import evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights
@@ -23,7 +33,7 @@ from sparsact.inference.predictors.collect import Reservoir
 from sparsact.inference.products import DTYPES
 from sparsact.inference.roofline import ratio, roofline
 
-LEAST, MOST = 5, 40  # rounds
+LEAST, MOST = 3, 40  # rounds
 
 
 class Times:
@@ -76,17 +86,11 @@ def take(
     with evaluating(model), torch.inference_mode():
         for turn in range(MOST + 1):
             for method in methods:
-                worn = [one[method] for one in settings if method in one]
-                try:
-                    for setting in worn:
-                        setting.put_on(model)
+                with applied(model, [one[method] for one in settings if method in one]):
                     for i, block in enumerate(blocks):
                         seconds = _once(model, block, _rows(samples[i], turn, rows[i]))
                         if turn:  # the first round pays for first touches
                             times.seconds[method][i].append(seconds)
-                finally:
-                    for setting in worn:
-                        setting.take_off(model)
             if turn >= LEAST and time.perf_counter() - start > limit:
                 break
     return times

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -279,7 +280,10 @@ def _module_by_module() -> Iterator[None]:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        with torch.compiler.set_stance("force_eager"), torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
+        with ExitStack() as stack:
+            stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
+            if "torch._dynamo" in sys.modules:  # else nothing is compiled, and to load it takes two seconds
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

@@ -18,6 +18,7 @@ from sparsact.inference.fast_paths import free_fast_paths
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
 from sparsact.inference.predictors.collect import sampled
+from sparsact.validation.parameters import checked_option
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -98,8 +99,7 @@ def sparsify(
     ...     print(torch.allclose(model(x[:1]), before, atol=1e-6), plan_of(model).choices[0].method)
     True exact
     """
-    if method != "auto" and method not in METHODS[1:]:
-        raise ValueError(f"`method` must be one of auto, {', '.join(METHODS[1:])}; got {method!r}.")
+    checked_option(method, "`method`", ("auto", *METHODS[1:]))
     check_options(method, options)
     if inputs is None:
         raise ValueError(

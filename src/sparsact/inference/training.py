@@ -22,8 +22,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from sparsact.checks import checked_positive, checked_size
 from sparsact.inference.block import Block
+from sparsact.validation.parameters import checked_positive, checked_size
 
 GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # activations are told apart here
 

@@ -1,38 +1,21 @@
 """The hot loops: one readable NumPy reference and one native (C++) version of each, and the choice between them.
 
 ``SPARSACT_KERNELS=reference|native`` forces a choice; ``SPARSACT_ISA=portable|avx2|avx512`` narrows the native one.
-Arrays are trusted here: the public doors (estimators, :mod:`sparsact.fourier`) have checked them.
+Kernels trust their arrays: the public functions and estimators that call them have checked them.
 """
 
 from sparsact.kernels.descent import descend
-from sparsact.kernels.dispatch import (
-    add_products,
-    backend,
-    description,
-    evaluate,
-    evaluate_packed,
-    exponent_range,
-    max_threads,
-    pack_columns,
-    parity_counts,
-    ranked_gram,
-    subsets_in_order,
-    symmetric_differences,
-    transpose_bits,
-    using,
-    walsh_hadamard,
-)
+from sparsact.kernels.dispatch import backend, description, max_threads, using
+from sparsact.kernels.enumeration import ActiveCounts, count_active
+from sparsact.kernels.exact_sums import add_products, exponent_range
 from sparsact.kernels.gather import gather_dot, gather_sum, scatter_outer
-from sparsact.kernels.networks import (
-    ActiveCounts,
-    active_units,
-    count_active,
-    flip_differences,
-    flip_squares,
-    network_values,
-)
+from sparsact.kernels.network_values import active_units, flip_differences, flip_squares, network_values
 from sparsact.kernels.neurons import ActiveDot, SparseProduct, active_counts, active_counts_at
+from sparsact.kernels.packed_bits import pack_columns, parity_counts, transpose_bits
+from sparsact.kernels.polynomial import evaluate, evaluate_packed
 from sparsact.kernels.selection import top_k, top_k_dot, top_k_masked
+from sparsact.kernels.subset_ranks import ranked_gram, subsets_in_order, symmetric_differences
+from sparsact.kernels.walsh_hadamard import walsh_hadamard
 
 __all__ = [
     "ActiveCounts",

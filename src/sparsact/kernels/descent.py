@@ -1,6 +1,8 @@
-"""The kernel of training a linear layer over features that never change: an epoch of RMSProp."""
+"""Training of a linear layer on frozen features: an epoch of RMSProp."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,8 @@ from numpy.typing import NDArray
 from sparsact.kernels import dispatch
 
 Array = NDArray[np.float64]
+
+Order = NDArray[np.int64]
 Units = NDArray[np.uint16] | NDArray[np.uint32]
 
 
@@ -15,7 +19,7 @@ def descend(
     values: NDArray[np.float32],
     units: Units | None,
     y: Array,
-    order: NDArray[np.int64],
+    order: Order,
     layer: tuple[Array, Array, Array],
     *,
     fit_intercept: bool,
@@ -55,10 +59,43 @@ def descend(
     About ``4 m a`` operations and ``t`` roots a batch. Batches come from memory once: where A and a batch fit the
     second-level cache that is the cost. Any instruction set gives the same bits; the reference agrees up to rounding.
     """
-    kernels = dispatch.chosen()
+    kernels = dispatch.chosen
     settings = (fit_intercept, batch_size, learning_rate, rho, epsilon)
     if units is None:
         loss = kernels.descend_dense(values, y, order, *layer, *settings)
     else:
         loss = kernels.descend_compact(values, units, y, order, *layer, *settings)
     return float(loss) / len(y)
+
+
+@dispatch.kernel
+def _descend_dense(
+    values: NDArray[np.float32], y: Array, order: Order, A: Array, velocity: Array, intercept: Array, *settings: Any
+) -> float:
+    """The sum of squared errors."""
+    fit_intercept, batch_size, learning_rate, rho, epsilon = settings
+
+    def step(weights: Array, v: Array, gradient: Array) -> None:
+        v[:] = rho * v + (1 - rho) * gradient**2
+        weights -= learning_rate * gradient / (np.sqrt(v) + epsilon)
+
+    loss = 0.0
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        rows = values[batch].astype(np.float64)
+        errors = rows @ A + (intercept[0] if fit_intercept else 0.0) - y[batch]
+        loss += float(errors @ errors)
+        slopes = 2 / len(batch) * errors
+        step(A, velocity, slopes @ rows)
+        if fit_intercept:
+            step(intercept[:1], intercept[1:], slopes.sum(keepdims=True))
+    return loss
+
+
+@dispatch.kernel
+def _descend_compact(
+    values: NDArray[np.float32], units: NDArray[np.unsignedinteger], y: Array, order: Order, A: Array, *rest: Any
+) -> float:
+    dense = np.zeros((len(values), len(A)), dtype=np.float32)
+    np.put_along_axis(dense, units.astype(np.intp), values, axis=1)
+    return _descend_dense(dense, y, order, A, *rest)

@@ -15,14 +15,18 @@ calls is ``at``, with ``Tensor.data_ptr``. The kernels are those chosen when the
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sparsact.kernels import dispatch
+from sparsact.kernels.gather import narrowed, row_dots, widened
 
+Array = NDArray[Any]
 _NUMBERS = tuple(map(np.dtype, (np.float64, np.float32, np.uint16)))
 
 
@@ -57,13 +61,13 @@ class SparseProduct:
     (2, array([[103., 206.]]))
     """
 
-    def __init__(self, V: NDArray[Any], bias: NDArray[Any] | None = None, *, numbers: DTypeLike | None = None) -> None:
+    def __init__(self, V: Array, bias: Array | None = None, *, numbers: DTypeLike | None = None) -> None:
         self._numbers = _checked(V, bias, V.shape[-1], numbers)
         self._shape = V.shape
-        held = dispatch.chosen().SparseProduct(V, bias, self._numbers != V.dtype)
+        held = dispatch.chosen.SparseProduct(V, bias, self._numbers != V.dtype)
         self.at: Callable[[int, int, int, int, int], int] = held.at
 
-    def __call__(self, H: NDArray[Any], out: NDArray[Any], *, n_threads: int = 1, most: int | None = None) -> int:
+    def __call__(self, H: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
         """Fill ``out`` (m, n) from H (m, s), and return how many units some input has active.
 
         If they are more than ``most``, nothing else is read and ``out`` is left as it is: the caller's dense product
@@ -114,16 +118,14 @@ class ActiveDot:
     (1, array([[ 0., 50.,  0.]]))
     """
 
-    def __init__(self, W: NDArray[Any], bias: NDArray[Any] | None = None, *, numbers: DTypeLike | None = None) -> None:
+    def __init__(self, W: Array, bias: Array | None = None, *, numbers: DTypeLike | None = None) -> None:
         self._numbers = _checked(W, bias, len(W), numbers)
         self._shape = W.shape
-        held = dispatch.chosen().ActiveDot(W, bias, self._numbers != W.dtype)
+        held = dispatch.chosen.ActiveDot(W, bias, self._numbers != W.dtype)
         self.at: Callable[[int, int, int, int, int, int], int] = held.at
         self.at_mask: Callable[[int, int, int, int, int, int], int] = held.at_mask
 
-    def __call__(
-        self, X: NDArray[Any], on: NDArray[Any], out: NDArray[Any], *, n_threads: int = 1, most: int | None = None
-    ) -> int:
+    def __call__(self, X: Array, on: Array, out: Array, *, n_threads: int = 1, most: int | None = None) -> int:
         """Fill ``out`` (m, s) from X (m, n), and return how many units some input has active.
 
         ``on`` (m, s) are numbers of the dtype of X, active where they are not zero, or a mask, bool or uint8. ``most``
@@ -138,7 +140,7 @@ class ActiveDot:
         return run(X.ctypes.data, on.ctypes.data, len(X), out.ctypes.data, n_threads, s if most is None else most)
 
 
-def active_counts(H: NDArray[Any]) -> tuple[int, int]:
+def active_counts(H: Array) -> tuple[int, int]:
     """Entries of H (m, s) that are not zero, and units (columns) that some input has active.
 
     H is C-contiguous: numbers as the kernels take them, or a mask, bool or uint8. Before any weight is read this says
@@ -164,27 +166,23 @@ def active_counts(H: NDArray[Any]) -> tuple[int, int]:
 
 
 def active_counts_at(h: int, m: int, s: int, size: int) -> tuple[int, int]:
-    """:func:`active_counts` of numbers of ``size`` bytes (1: a mask) at an address.
+    """:func:`active_counts` of memory at an address.
 
     Parameters
     ----------
-    h : int
-        Address.
-    m, s : int
-        Rows and units.
-    size : int
-        Bytes a number.
+    h, m, s, size : int
+        Address, rows, units, and bytes per number (1: a mask).
 
     Returns
     -------
     entries, units : int
         Both counts.
     """
-    entries, units = dispatch.chosen().active_counts(h, m, s, size)
+    entries, units = dispatch.chosen.active_counts(h, m, s, size)
     return entries, units
 
 
-def _checked(rows: NDArray[Any], bias: NDArray[Any] | None, size: int, numbers: DTypeLike | None) -> np.dtype[Any]:
+def _checked(rows: Array, bias: Array | None, size: int, numbers: DTypeLike | None) -> np.dtype[Any]:
     """The dtype of numbers beside these weights."""
     if rows.ndim != 2 or rows.dtype not in _NUMBERS or not rows.flags.c_contiguous:
         raise ValueError(
@@ -202,10 +200,81 @@ def _checked(rows: NDArray[Any], bias: NDArray[Any] | None, size: int, numbers: 
     return chosen
 
 
-def _check(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def _check(name: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
         raise ValueError(
             f"`{name}` is C-contiguous, {dtype} of shape {shape}, for these weights; got {array.dtype} of shape "
             f"{array.shape}{'' if array.flags.c_contiguous else ', not contiguous'}: convert it with "
             "np.ascontiguousarray."
         )
+
+
+class _Neurons:
+    """Weights, one row a unit, and a bias; with ``wide`` numbers are float32 where weights are bfloat16."""
+
+    def __init__(self, rows: Array, bias: Array | None, wide: bool) -> None:
+        self._rows, self._bias = rows, bias
+        self._numbers = np.dtype(np.float32) if wide else rows.dtype
+
+    def _biases(self, size: int) -> Array:
+        none = np.zeros(size, dtype=self._numbers)
+        return widened(none if self._bias is None else self._bias)
+
+
+@dispatch.kernel
+class _SparseProduct(_Neurons):
+    def at(self, h: int, m: int, out: int, n_threads: int, most: int) -> int:
+        s, n = self._rows.shape
+        H, sums = array_at(h, (m, s), self._numbers), array_at(out, (m, n), self._numbers)
+        units = int(nonzero(H).any(axis=0).sum())
+        if units <= most:
+            for i, row in enumerate(H):
+                sums[i] = narrowed(self._sum(row), sums.dtype)
+        return units
+
+    @np.errstate(over="ignore", invalid="ignore")  # native kernels do not warn
+    def _sum(self, row: Array) -> Array:
+        total = self._biases(self._rows.shape[1]).copy()
+        for j in np.flatnonzero(nonzero(row)):
+            total += widened(row[j : j + 1]) * widened(self._rows[j])
+        return total
+
+
+@dispatch.kernel
+class _ActiveDot(_Neurons):
+    def at(self, x: int, on: int, m: int, out: int, n_threads: int, most: int) -> int:
+        return self._fill(x, array_at(on, (m, len(self._rows)), self._numbers), out, most)
+
+    def at_mask(self, x: int, on: int, m: int, out: int, n_threads: int, most: int) -> int:
+        return self._fill(x, array_at(on, (m, len(self._rows)), np.uint8), out, most)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _fill(self, x: int, on: Array, out: int, most: int) -> int:
+        s, n = self._rows.shape
+        X, dots = array_at(x, (len(on), n), self._numbers), array_at(out, on.shape, self._numbers)
+        units = int(nonzero(on).any(axis=0).sum())
+        if units <= most:
+            dots[:] = 0
+            for i, taken in enumerate(nonzero(on)):
+                products = row_dots(widened(X[i]), widened(self._rows[taken])) + self._biases(s)[taken]
+                dots[i, taken] = narrowed(products, dots.dtype)
+        return units
+
+
+@dispatch.kernel
+def _active_counts(h: int, m: int, s: int, size: int) -> tuple[int, int]:
+    numbers: dict[int, Any] = {8: np.float64, 4: np.float32, 2: np.uint16, 1: np.uint8}
+    on = nonzero(array_at(h, (m, s), numbers[size]))
+    return int(on.sum()), int(on.any(axis=0).sum())
+
+
+def nonzero(values: Array) -> NDArray[np.bool_]:
+    """Where numbers are neither 0 nor -0; what is no number counts."""
+    on: NDArray[np.bool_] = (values & 0x7FFF if values.dtype == np.uint16 else values) != 0
+    return on
+
+
+def array_at(address: int, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    """The array whose memory begins at an address."""
+    memory = (ctypes.c_char * max(1, prod(shape) * np.dtype(dtype).itemsize)).from_address(address)
+    return np.ndarray(shape, dtype=dtype, buffer=memoryview(memory))

@@ -11,20 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
+from sparsact.kernels.gather import ordered_sum, widened
+from sparsact.kernels.neurons import array_at
 
+Array = NDArray[np.float64]
+Singles = NDArray[np.float32]
 SCREEN_BLOCK = 64
 MAX_INPUTS = 65_536  # of 8 bits times 8 bits, added in 32
+PARTIALS, TERMS = 32, 8  # partial sums over inputs, and over directions
+LARGEST_INTEGER = 32639
+UP = 1 + 2.0**-30
+SLACK = 2.0**-45
 
 
 def screen(
     rows: NDArray[np.uint8],
-    a: NDArray[np.float64],
-    Q: NDArray[np.float64],
-    R: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    along: NDArray[np.float32],
-    columns: NDArray[np.float64],
-    directions: NDArray[np.float32],
+    a: Array,
+    Q: Array,
+    R: Array,
+    offset: Array,
+    along: Singles,
+    columns: Array,
+    directions: Singles,
     leak: float,
 ) -> Any:
     """The screen of a matrix, which holds these arrays; its calls take addresses, so that they cost microseconds.
@@ -58,4 +66,75 @@ def screen(
     -----
     Reads the copy once per call, ``s * width`` bytes; all instruction sets and the reference give the same bits.
     """
-    return dispatch.chosen().Screen(rows, a, Q, R, offset, along, columns, directions, leak)
+    return dispatch.chosen.Screen(rows, a, Q, R, offset, along, columns, directions, leak)
+
+
+@dispatch.kernel
+class _Screen:
+    def __init__(self, *held: Any) -> None:
+        rows, a, Q, R, offset, along, columns, directions, self.leak = held
+        self.q = (rows ^ np.uint8(128)).view(np.int8)[:, : len(columns)]
+        self.a, self.Q, self.R, self.offset, self.along = a, Q, R, offset, along.astype(np.float64)
+        self.columns, self.directions = columns, directions.astype(np.float64)
+
+    def survivors(self, x: int, bfloat16: bool, m: int, mask: int, counts: int, n_threads: int) -> None:
+        upper = self._bounds(x, bfloat16, m)
+        survive = array_at(mask, upper.shape, np.uint8)
+        survive[:] = ~(upper <= 0)
+        array_at(counts, (m,), np.int64)[:] = survive.sum(axis=1)
+
+    def bounds(self, x: int, bfloat16: bool, m: int, bounds: int, n_threads: int) -> None:
+        upper = self._bounds(x, bfloat16, m)
+        array_at(bounds, upper.shape, np.float64)[:] = upper
+
+    def estimates(self, x: int, bfloat16: bool, m: int, estimates: int, n_threads: int) -> None:
+        filled = array_at(estimates, (m, len(self.a)), np.float32)
+        for row, point in zip(filled, self._inputs(x, bfloat16, m), strict=True):
+            b, p, h, _, N = self._prepared(point)
+            with np.errstate(all="ignore"):
+                row[:] = b * (self._products(p, h)[0] + 0 * N) + self.offset
+
+    def _inputs(self, x: int, bfloat16: bool, m: int) -> NDArray[Any]:
+        return widened(array_at(x, (m, len(self.columns)), np.uint16 if bfloat16 else np.float32)).astype(np.float64)
+
+    def _bounds(self, x: int, bfloat16: bool, m: int) -> Array:
+        upper = np.empty((m, len(self.a)))
+        for row, point in zip(upper, self._inputs(x, bfloat16, m), strict=True):
+            b, p, h, E, N = self._prepared(point)
+            with np.errstate(all="ignore"):  # rows and inputs that are not finite give NaN, which proves nothing
+                total, sizes = self._products(p, h)
+                unknown = self.Q * E + self.R * N
+                row[:] = b * (total + unknown) + self.offset
+                row += SLACK * (b * (sizes + unknown) + np.abs(self.offset))
+        return upper
+
+    def _products(self, p: NDArray[np.int64], h: list[float]) -> tuple[Array, Array]:
+        """<a q, p> + <G, h> of each row, and the sum of the sizes of its terms."""
+        total = self.a * (self.q @ p).astype(np.float64)
+        terms = self.along * np.array(h)
+        return total + ordered_sum(terms, TERMS), np.abs(total) + ordered_sum(np.abs(terms), TERMS)
+
+    def _prepared(self, x: Array) -> tuple[float, NDArray[np.int64], list[float], float, float]:
+        """Unit b, integers p, components h, and the norms E and N of what these leave out."""
+        with np.errstate(invalid="ignore"):
+            z = x * self.columns
+        largest = float(np.abs(z).max(initial=0))
+        if largest == 0 or not np.isfinite(z).all():
+            nothing = np.zeros(len(z), dtype=np.int64), [0.0] * len(self.directions)
+            return 1.0, *nothing, 0.0, 0.0 if largest == 0 else float("nan")
+        b = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 15))
+        b *= 2 if largest > LARGEST_INTEGER * b else 1
+        z = z / b
+        p = np.rint(z)
+        h = [float(ordered_sum(z * direction, PARTIALS)) for direction in self.directions]
+        rest, spread = z.copy(), 0.0
+        for component, direction in zip(h, self.directions, strict=True):
+            rest -= component * direction
+            spread += abs(component)
+        N = UP * (norm(rest) + self.leak * spread + 2.0**-18 * norm(z))
+        return b, p.astype(np.int64), h, UP * norm(z - p), N
+
+
+def norm(x: Array) -> float:
+    """Euclidean norm, rounded."""
+    return float(np.sqrt(ordered_sum(x * x, PARTIALS)))

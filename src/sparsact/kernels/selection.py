@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from sparsact.kernels import dispatch
 
+Array = NDArray[Any]
+Places = NDArray[np.int64]
 
-def top_k(values: NDArray[Any], k: int, *, absolute: bool = False, n_threads: int = 1) -> NDArray[np.int64]:
+
+def top_k(values: Array, k: int, *, absolute: bool = False, n_threads: int = 1) -> Places:
     """Places (m, k), in increasing order, of the k largest values of each row; of equal values the first wins.
 
     Parameters
@@ -28,13 +31,17 @@ def top_k(values: NDArray[Any], k: int, *, absolute: bool = False, n_threads: in
     bisection of the floats finds it among them. About ten passes over a row that is in the cache, whatever k.
     """
     places = np.empty((len(values), k), dtype=np.int64)
-    dispatch.chosen().top_k(values, k, absolute, places, n_threads)
+    dispatch.chosen.top_k(values, k, absolute, places, n_threads)
     return places
 
 
-def top_k_dot(
-    values: NDArray[Any], A: NDArray[Any], k: int, *, absolute: bool = False, n_threads: int = 1
-) -> NDArray[Any]:
+@dispatch.kernel
+def _top_k(values: Array, k: int, absolute: bool, places: Places, n_threads: int) -> None:
+    ranked = np.argsort(-(np.abs(values) if absolute else values), axis=1, kind="stable")
+    places[:] = np.sort(ranked[:, :k], axis=1)
+
+
+def top_k_dot(values: Array, A: Array, k: int, *, absolute: bool = False, n_threads: int = 1) -> Array:
     """Sums (m, T) of A times the k largest values of each row, whose places are never written out.
 
     Parameters
@@ -51,12 +58,29 @@ def top_k_dot(
     :func:`top_k_masked` and a product of matrices are faster.
     """
     dots = np.empty((len(values), len(A)), dtype=values.dtype)
-    dispatch.chosen().top_k_dot(values, A, k, absolute, dots, n_threads)
+    dispatch.chosen.top_k_dot(values, A, k, absolute, dots, n_threads)
     return dots
 
 
-def top_k_masked(values: NDArray[Any], k: int, *, absolute: bool = False, n_threads: int = 1) -> NDArray[Any]:
+@dispatch.kernel
+def _top_k_dot(values: Array, A: Array, k: int, absolute: bool, dots: Array, n_threads: int) -> None:
+    places = np.empty((len(values), k), dtype=np.int64)
+    _top_k(values, k, absolute, places, n_threads)
+    chosen = np.take_along_axis(values, places, axis=1)
+    for target, row in enumerate(A):
+        dots[:, target] = np.sum(chosen * row[places], axis=1)
+
+
+def top_k_masked(values: Array, k: int, *, absolute: bool = False, n_threads: int = 1) -> Array:
     """The k largest values of each row where they stand, 0 elsewhere; arguments and choice as for :func:`top_k`."""
     masked = np.empty_like(values)
-    dispatch.chosen().top_k_masked(values, k, absolute, masked, n_threads)
+    dispatch.chosen.top_k_masked(values, k, absolute, masked, n_threads)
     return masked
+
+
+@dispatch.kernel
+def _top_k_masked(values: Array, k: int, absolute: bool, masked: Array, n_threads: int) -> None:
+    places = np.empty((len(values), k), dtype=np.int64)
+    _top_k(values, k, absolute, places, n_threads)
+    masked[:] = 0
+    np.put_along_axis(masked, places, np.take_along_axis(values, places, axis=1), axis=1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from sparsact.checks import checked_size
-from sparsact.layers.common import Flops, checked_inputs
+from sparsact.layers.common import Flops
 from sparsact.layers.sparsely_activated import SparselyActivatedLayer
 from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
+from sparsact.validation.parameters import checked_positive, checked_size
 
 
 class BlockSparseFeedForward(nn.Module):
@@ -77,9 +78,7 @@ class BlockSparseFeedForward(nn.Module):
         super().__init__()
         if checked_size(d_ff, "`d_ff`") % checked_size(n_blocks, "`n_blocks`"):
             raise ValueError(f"`n_blocks` must divide `d_ff`; got {n_blocks} blocks of {d_ff} units.")
-        if not 0 < temperature < float("inf"):
-            raise ValueError(f"`temperature` must be positive and finite; got {temperature}.")
-        self.temperature = temperature
+        self.temperature = checked_positive(temperature, "`temperature`")
         size = d_ff // n_blocks
         rank = max(1, checked_size(d_model, "`d_model`") // size) if rank is None else rank
         self.units = SparselyActivatedLayer(
@@ -110,7 +109,7 @@ class BlockSparseFeedForward(nn.Module):
         """Outputs (..., d_model), and the selection that they were computed with: in training, a sampled one."""
         if not self.training:
             return self.units.forward_with_selection(x)
-        rows = checked_inputs(x, self.units.in_features, self.units.up_weight.dtype)
+        rows = checked_layer_inputs(x, self.units.in_features, self.units.up_weight.dtype)
         noise = -torch.empty(len(rows), self.units.width, dtype=rows.dtype, device=rows.device).exponential_().log()
         selection: Selection = self.units.routing(rows, noise=noise)
         blocks = ((selection.logits + noise) / self.temperature).unflatten(1, (selection.indices.shape[1], -1))

@@ -1,10 +1,9 @@
-"""What the layers share: checks of inputs, initial parameters, activations, routing and FLOP counts."""
+"""What the layers share: initial parameters, activations, routing and FLOP counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,19 +12,6 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-
-
-def checked_inputs(x: Any, in_features: int, dtype: torch.dtype) -> Tensor:
-    """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"`x` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor(x).")
-    if not x.dtype.is_floating_point:
-        raise TypeError(f"`x` must hold real numbers; got {x.dtype}: pass x.to({dtype}).")
-    if x.ndim == 0 or x.shape[-1] != in_features:
-        raise ValueError(f"`x` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}.")
-    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
-        raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
-    return x.to(dtype).reshape(-1, in_features)
 
 
 def as_computed(rows: Tensor) -> Tensor:

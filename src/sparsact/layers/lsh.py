@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.checks import checked_size
-from sparsact.layers.common import Flops, Routing, as_computed, checked_inputs
+from sparsact.layers.common import Flops, Routing, as_computed
 from sparsact.layers.gather import gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
+from sparsact.validation.parameters import checked_size
 
 
 class LSHLayer(nn.Module):
@@ -94,7 +95,7 @@ class LSHLayer(nn.Module):
 
     def route(self, x: Tensor) -> Selection:
         """Buckets of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
-        selection: Selection = self.routing(checked_inputs(x, self.in_features, self.values.dtype))
+        selection: Selection = self.routing(checked_layer_inputs(x, self.in_features, self.values.dtype))
         return selection
 
     def forward(self, x: Tensor) -> Tensor:
@@ -103,7 +104,7 @@ class LSHLayer(nn.Module):
 
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the buckets that they came from."""
-        rows = checked_inputs(x, self.in_features, self.values.dtype)
+        rows = checked_layer_inputs(x, self.in_features, self.values.dtype)
         selection: Selection = self.routing(rows)
         rows = as_computed(rows)
         weights = selection.weights.to(rows.dtype)

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.checks import checked_size
-from sparsact.layers.common import Flops, Routing, activation_of, as_computed, checked_inputs, fill_uniform
+from sparsact.layers.common import Flops, Routing, activation_of, as_computed, fill_uniform
 from sparsact.layers.gather import gather_dot, gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
+from sparsact.validation.parameters import checked_option, checked_size
 
 METHODS = ("auto", "sparse", "dense")
 # "auto" computes sparsely while a batch of m inputs selects at most max(a, m b) rows for each row that there is, and no
@@ -98,8 +99,7 @@ class SparselyActivatedLayer(nn.Module):
         self.in_features = checked_size(in_features, "`in_features`")
         self.width = checked_size(width, "`width`")
         self.out_features = checked_size(out_features, "`out_features`")
-        if method not in METHODS:
-            raise ValueError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+        checked_option(method, "`method`", METHODS)
         self.method, self.activation = method, activation
         self._activation = activation_of(activation)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
@@ -130,7 +130,7 @@ class SparselyActivatedLayer(nn.Module):
 
     def route(self, x: Tensor) -> Selection:
         """Units of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
-        rows = checked_inputs(x, self.in_features, self.up_weight.dtype)
+        rows = checked_layer_inputs(x, self.in_features, self.up_weight.dtype)
         return self._select(rows, self._dense_up(rows) if self._routes_on_features else None)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ class SparselyActivatedLayer(nn.Module):
 
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the selection that they were computed with, as :meth:`route` returns it."""
-        rows = checked_inputs(x, self.in_features, self.up_weight.dtype)
+        rows = checked_layer_inputs(x, self.in_features, self.up_weight.dtype)
         z = self._dense_up(rows) if self._routes_on_features else None
         selection = self._select(rows, z)
         if self._is_dense(selection):

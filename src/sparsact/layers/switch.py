@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.checks import checked_size
-from sparsact.layers.common import Flops, Routing, as_computed, checked_inputs, fill_uniform
+from sparsact.layers.common import Flops, Routing, as_computed, fill_uniform
 from sparsact.layers.segments import segment_matmul
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
+from sparsact.validation.parameters import checked_size
 
 
 class SwitchLayer(nn.Module):
@@ -109,7 +110,7 @@ class SwitchLayer(nn.Module):
 
     def route(self, x: Tensor) -> Selection:
         """Experts of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
-        selection: Selection = self.routing(checked_inputs(x, self.in_features, self.up_weight.dtype))
+        selection: Selection = self.routing(checked_layer_inputs(x, self.in_features, self.up_weight.dtype))
         return selection
 
     def forward(self, x: Tensor) -> Tensor:
@@ -118,7 +119,7 @@ class SwitchLayer(nn.Module):
 
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the selection, with the auxiliary loss to train with."""
-        tokens = checked_inputs(x, self.in_features, self.up_weight.dtype)
+        tokens = checked_layer_inputs(x, self.in_features, self.up_weight.dtype)
         selection: Selection = self.routing(tokens)
         m, k = selection.indices.shape
         groups = Groups.of(selection.indices.reshape(-1), self.n_experts)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.checks import aligned
+from sparsact.validation.arrays import aligned
 
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparsact import bounds
-from sparsact.checks import checked_signs
 from sparsact.fourier import Estimate
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.rademacher.sample import checked_n_active, checked_sample, checked_scale
+from sparsact.rademacher.sample import check_scale, checked_n_active, checked_sample
+from sparsact.validation.arrays import checked_signs
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def compare(
     1.0
     """
     rows, _ = checked_sample(X)
-    checked_scale(W, B)
+    check_scale(W, B)
     if np.shape(complexity.value) != np.shape(s):
         raise ValueError(
             f"the complexity has shape {np.shape(complexity.value)}, but `s` has {np.shape(s)}: "
@@ -159,7 +159,7 @@ def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> Spa
     (array([ 2., -2., -2.,  2.]), np.int64(1))
     """
     rows, _ = checked_sample(X)
-    checked_scale(W, 1.0)
+    check_scale(W, 1.0)
     m, n = rows.shape
     zeta = checked_signs(np.asarray(signs)[None], m)[0]
     square = float(np.mean(rows * rows) * n)

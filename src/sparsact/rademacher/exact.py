@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 
 from sparsact.fourier import Estimate
 from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies, most_faces, most_sets, spanned
-from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_sample, checked_scale, mean_of_draws
+from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_active, checked_sample, mean_of_draws
 
 ROUNDING = 1e-12
 CELLS_AT_ONCE = 2**22
@@ -276,7 +276,7 @@ def exact_maxima(
            [1., 2.]])
     """
     rows, distinct, place = _distinct(X, support)
-    checked_scale(W, B)
+    check_scale(W, B)
     sizes = np.asarray(s)
     if sizes.dtype.kind not in "iu" or not sizes.size or sizes.min() < 1:
         raise ValueError(f"`s` must be a number of units, 1 or more; got {s!r}.")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_generator, checked_reals, checked_size
 from sparsact.fourier import Estimate
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.rademacher.sample import checked_draws, checked_n_active, checked_sample, checked_scale, mean_of_draws
+from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_active, checked_sample, mean_of_draws
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_generator, checked_size
 
 N_STEPS = 25
 FIRST_STEP = 0.5
@@ -255,7 +256,7 @@ def correlating_network(
     c = checked_reals(coefficients, "`coefficients`")
     if c.shape != (len(rows),):
         raise ValueError(f"`coefficients` must hold one number a point, shape ({len(rows)},); got shape {c.shape}.")
-    checked_scale(W, B)
+    check_scale(W, B)
     s, n_rounds, n_starts = (
         checked_size(value, f"`{name}`") for name, value in (("s", s), ("n_rounds", n_rounds), ("n_starts", n_starts))
     )

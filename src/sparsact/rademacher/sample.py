@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_reals, checked_signs
 from sparsact.fourier import Estimate
 from sparsact.hypercube import points
+from sparsact.validation.arrays import checked_reals, checked_signs
+from sparsact.validation.parameters import checked_positive, checked_size
 
 MOST_SIGNS = 12
 
@@ -29,18 +29,15 @@ def checked_sample(X: ArrayLike, support: ArrayLike | None = None) -> tuple[NDAr
     return rows, np.concatenate([rows, others])
 
 
-def checked_scale(W: float, B: float) -> None:
+def check_scale(W: float, B: float) -> None:
     """Refuse a scale that is not positive."""
-    for name, value in (("W", W), ("B", B)):
-        if not 0 < value < np.inf:
-            raise ValueError(f"the scale `{name}` must be positive and finite; got {value}.")
+    checked_positive(W, "the scale `W`")
+    checked_positive(B, "the scale `B`")
 
 
 def checked_n_active(k: int | None, s: int) -> int:
     """Number of active units, of ``s``; s itself is the dense class."""
-    if k is not None and index(k) < 1:
-        raise ValueError(f"`k` must be at least 1, or None for the dense class; got {k}.")
-    return s if k is None else min(index(k), s)
+    return s if k is None else min(checked_size(k, "`k`"), s)
 
 
 def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:

@@ -20,11 +20,6 @@ def namespace(array: Any) -> Any:
     return torch
 
 
-def is_tensor(thing: Any) -> bool:
-    """Whether it is a torch tensor, found without importing torch."""
-    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
-
-
 def like(array: Any, x: Any) -> Any:
     """A NumPy array as the kind of x; floats take its dtype, or float32 where that is half precision."""
     xp = namespace(x)

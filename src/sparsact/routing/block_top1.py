@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import parameters
 from sparsact.routing.backend import constant, integers, namespace, ones, scores
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.validation.parameters import check_seed, check_sizes
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class BlockTop1(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "n_blocks", "block_size")
-        parameters.sizes(self, "rank", optional=True)
-        parameters.seed(self)
+        check_sizes(self, "n_blocks", "block_size")
+        check_sizes(self, "rank", optional=True)
+        check_seed(self)
 
     def width(self, in_features: int) -> int:
         """Units of all blocks."""

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import parameters
 from sparsact.routing.backend import integers, namespace, ones, scores
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.validation.parameters import check_numbers, check_seed, check_sizes
 
 _STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -98,8 +98,8 @@ class HyperplaneLSH(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "n_hashes", "n_tables")
-        parameters.seed(self)
+        check_sizes(self, "n_hashes", "n_tables")
+        check_seed(self)
         if self.n_hashes > MOST_HYPERPLANES:
             raise ValueError(f"`n_hashes` is at most {MOST_HYPERPLANES}, as a table has 2**n_hashes units.")
 
@@ -169,9 +169,9 @@ class EuclideanLSH(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "n_hashes", "n_tables", "n_buckets")
-        parameters.numbers(self, "bucket_width", positive=True)
-        parameters.seed(self)
+        check_sizes(self, "n_hashes", "n_tables", "n_buckets")
+        check_numbers(self, "bucket_width", positive=True)
+        check_seed(self)
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""

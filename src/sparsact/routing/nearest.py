@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from sparsact.checks import checked_reals
-from sparsact.routing import parameters
 from sparsact.routing.backend import namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.top_k import largest
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import check_seed, check_sizes
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Nearest(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "k", "n_centres")
-        parameters.seed(self)
+        check_sizes(self, "k", "n_centres")
+        check_seed(self)
         if self.k > self.n_centres:
             raise ValueError(f"Nearest cannot choose {self.k} of {self.n_centres} centres; pass k <= n_centres.")
 
@@ -105,8 +105,8 @@ class Interpolation(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "n_points")
-        parameters.seed(self)
+        check_sizes(self, "n_points")
+        check_seed(self)
 
     @staticmethod
     def state_of(points: ArrayLike) -> dict[str, NDArray[np.float64]]:

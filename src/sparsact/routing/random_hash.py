@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsact.routing import parameters
 from sparsact.routing.backend import namespace, ones
 from sparsact.routing.lsh import finished, numbered, shifted
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.routing.top_k import largest
+from sparsact.validation.parameters import check_seed, check_sizes
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -48,9 +48,9 @@ class RandomHash(Router):
     def __init__(self, k: int, width: int | None = None, seed: int = 0) -> None:
         for name, value in (("k", k), ("n_units", width), ("seed", seed)):
             object.__setattr__(self, name, value)
-        parameters.sizes(self, "k")
-        parameters.sizes(self, "n_units", optional=True)
-        parameters.seed(self)
+        check_sizes(self, "k")
+        check_sizes(self, "n_units", optional=True)
+        check_seed(self)
         if self.n_units is not None and self.k > self.n_units:
             raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= width.")
 

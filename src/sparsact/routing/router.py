@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.routing.backend import hash_generator, like, namespace
-from sparsact.routing.parameters import Shape, checked_inputs, checked_state
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor
 
 State = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ class Router(ABC):
         """Multiplications and additions (each counts as one) that routing one input costs, comparisons included."""
 
     def __call__(self, x: Any, state: State | None = None, *, training: bool = False) -> Selection:
-        """Units for each row of ``x``: the public door.
+        """Units for each row of ``x``: checked, then :meth:`select`.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Router(ABC):
         ValueError
             If x is not finite, not of two axes, or does not fit the router or its state, or if scores overflow.
         """
-        x = checked_inputs(x)
+        x = checked_router_inputs(x)
         self.width(x.shape[1])  # says so where the columns do not fit
         own = _own_state(self, x.shape[1])
         if state is None:
@@ -91,7 +91,7 @@ class Router(ABC):
             shapes: dict[str, Shape] = {name: array.shape for name, array in own.items()}
             if self.free_length:
                 shapes = {name: (None, *shape[1:]) for name, shape in shapes.items()}
-            state = checked_state(state, shapes, x, self.name)
+            state = _checked_state(state, shapes, x, self.name)
         with np.errstate(over="ignore", invalid="ignore"):
             selection = self.select(x, state, training=training)
         if selection.logits is not None and not bool(namespace(x).isfinite(selection.logits).all()):
@@ -106,3 +106,25 @@ class Router(ABC):
 @lru_cache(maxsize=64)
 def _own_state(router: Router, in_features: int) -> dict[str, NDArray[Any]]:
     return router.initial_state(in_features, rng=hash_generator(getattr(router, "seed", 0)))
+
+
+def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -> dict[str, Any]:
+    """A state that holds all arrays that a router needs, of these shapes, of the kind and on the device of ``x``."""
+    missing = [each for each in shapes if not isinstance(state, Mapping) or each not in state]
+    if missing:
+        raise ValueError(f"the state of {name} lacks {', '.join(missing)}; start from initial_state().")
+    return {each: _checked_entry(state[each], shapes.get(each), x, f"`{each}` of {name}") for each in state}
+
+
+def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
+    array = checked_tensor(value, what) if is_tensor(value) else checked_reals(value, what)
+    if shape is not None and not has_shape(array, shape):
+        need = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{what} must have shape ({need}) for these inputs; got {tuple(array.shape)}.")
+    if not is_tensor(array):
+        return like(array, x) if is_tensor(x) else array
+    if not is_tensor(x):
+        raise ValueError(f"{what} is a torch tensor, the inputs are not; pass both of one kind.")
+    if array.device != x.device:
+        raise ValueError(f"{what} is on {array.device}, the inputs on {x.device}; bring them together.")
+    return array

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import parameters
 from sparsact.routing.backend import namespace, scores
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection, counts_of
+from sparsact.validation.parameters import check_numbers, check_seed, check_sizes
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Switch(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "n_experts")
-        parameters.numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
-        parameters.numbers(self, "load_balance", "z_loss")
-        parameters.seed(self)
+        check_sizes(self, "n_experts")
+        check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
+        check_numbers(self, "load_balance", "z_loss")
+        check_seed(self)
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsact import kernels
-from sparsact.routing import parameters
 from sparsact.routing.backend import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.validation.parameters import check_bool, check_sizes
 
 
 def largest(values: Any, k: int) -> Any:
@@ -58,8 +58,8 @@ class TopK(Router):
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "k")
-        parameters.flag(self, "absolute")
+        check_sizes(self, "k")
+        check_bool(self, "absolute")
 
     def width(self, in_features: int) -> int:
         """The features themselves; an error where they are fewer than k."""

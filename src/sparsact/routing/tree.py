@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.routing import parameters
 from sparsact.routing.backend import integers, namespace, ones, precise, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.validation.parameters import check_seed, check_sizes
 
 MOST_LEVELS = 24
 
@@ -54,8 +54,8 @@ class Tree(Router):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        parameters.sizes(self, "depth")
-        parameters.seed(self)
+        check_sizes(self, "depth")
+        check_seed(self)
         if self.depth > MOST_LEVELS:
             raise ValueError(f"`depth` is at most {MOST_LEVELS}, as a tree has 2**depth leaves.")
 

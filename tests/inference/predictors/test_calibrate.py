@@ -178,7 +178,7 @@ def test_samples_that_cannot_be():
 def test_blocks_that_cannot_be():
     spoiled = block(gated=True)
     spoiled.up_weight[3, 1] = float("inf")
-    with pytest.raises(ValueError, match=r"`up_weight` of the block must be finite; the number at \(3, 1\) is inf"):
+    with pytest.raises(ValueError, match=r"`up_weight` of the block must be finite; the one at \(3, 1\) is inf"):
         calibrate(spoiled, inputs(400, seed=4), method="top_k", density=0.1)
     with pytest.raises(ValueError, match=r"gelu\) is never exactly zero.*method=\"threshold\""):
         calibrate(block(gelu()), inputs(400, seed=4), method="low_rank", recall=0.9)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from sparsact import DSMRegressor
+from sparsact.learners.dsm import training
 from sparsact.learners.dsm.statistic import RidgeStatistic
 
 rng = np.random.default_rng(23)
@@ -104,12 +105,9 @@ def test_the_solution_waits_until_it_is_asked_for():
 
 
 def test_rows_are_blocked(monkeypatch):
-
     whole = model().fit(X, Y)
-    from sparsact.learners.dsm import training
-
     monkeypatch.setattr(training, "ADDED_AT_ONCE", 1)
-    monkeypatch.setattr(features, "VALUES_AT_ONCE", 31 * 13)
+    monkeypatch.setattr("sparsact.learners.dsm.features.VALUES_AT_ONCE", 31 * 13)
     many = np.tile(X, (3, 1))
     tiled = model().fit(many, np.tile(Y, (3, 1)))
     np.testing.assert_allclose(tiled.predict(X), whole.predict(X), rtol=1e-8, atol=1e-10)

@@ -71,7 +71,7 @@ def test_an_unfitted_model_and_an_altered_file_are_refused(tmp_path):
     content = bytearray((tmp_path / "m.safetensors").read_bytes())
     content[-3] ^= 1
     (tmp_path / "m.safetensors").write_bytes(content)
-    with pytest.raises(sa.storage.ModelFileError, match="altered"):
+    with pytest.raises(sa.saving.ModelFileError, match="altered"):
         sa.load(tmp_path / "m.safetensors")
 
 

@@ -15,9 +15,10 @@ from safetensors.numpy import save as to_bytes
 from sklearn.model_selection import KFold, PredefinedSplit
 
 import sparsact
-from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, storage
+from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree import plan
-from sparsact.storage import ModelFileError
+from sparsact.saving import modelfile
+from sparsact.saving.modelfile import ModelFileError
 
 rng = np.random.default_rng(0)
 BITS = rng.integers(0, 2, (83, 6))
@@ -205,7 +206,7 @@ def use(path):
         model.predict(X), model.coef_
         model.partial_fit(X, np.zeros((70, 2)))
         model.predict(X), model.coef_
-    except sparsact.storage.ModelFileError as error:
+    except sparsact.saving.modelfile.ModelFileError as error:
         return 0 if path in str(error) else 7
 
 for path in sys.argv[1:]:
@@ -224,10 +225,10 @@ for path in sys.argv[1:]:
 def forge(path, model, change):
     """The model's file with something changed, and a digest that fits."""
     model.save(path, statistic=True)
-    kind, state, arrays = storage.read(path)
+    kind, state, arrays = modelfile.read(path)
     change(state, arrays)
-    header = {"schema": storage.SCHEMA, "kind": kind, "version": "0", "state": state}
-    header["digest"] = storage._digest(header, arrays)
+    header = {"schema": modelfile.SCHEMA, "kind": kind, "version": "0", "state": state}
+    header["digest"] = modelfile._digest(header, arrays)
     path.write_bytes(to_bytes(arrays, metadata={"sparsact": json.dumps(header)}))
 
 

@@ -8,7 +8,7 @@ from hashed_rows import FAMILIES, model, rows, same, state
 
 import sparsact
 from sparsact import LSHClassifier
-from sparsact.storage import ModelFileError, write
+from sparsact.saving.modelfile import ModelFileError, write
 
 X, Y = rows()
 QUERIES = np.concatenate([rows(m=37, seed=4)[0], np.full((1, 5), 1e6)])
@@ -112,7 +112,9 @@ WRONG = {
 def test_a_file_with_a_digest_of_its_own_is_checked_all_the_same(message, tmp_path, monkeypatch):
     """Whoever writes a file can write its digest too: shapes and ranges are looked at one by one."""
     kept = {}
-    monkeypatch.setattr("sparsact.storage.write", lambda path, kind, state, arrays: kept.update(s=state, a=arrays))
+    monkeypatch.setattr(
+        "sparsact.saving.modelfile.write", lambda path, kind, state, arrays: kept.update(s=state, a=arrays)
+    )
     model().fit(X, Y).save(tmp_path / "never written")
     monkeypatch.undo()
     WRONG[message](kept["s"], kept["a"])

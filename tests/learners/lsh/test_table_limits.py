@@ -5,7 +5,7 @@ import pytest
 from hashed_rows import model, rows, same, state
 
 import sparsact
-from sparsact.kernels.buckets import MOST_KEYS, BucketIndex
+from sparsact.kernels.bucket_index import MOST_KEYS, BucketIndex
 from sparsact.learners.lsh import room
 
 X, Y = rows()

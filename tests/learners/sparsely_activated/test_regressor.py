@@ -10,9 +10,10 @@ from safetensors.numpy import load_file
 from sklearn.base import clone
 
 import sparsact
-from sparsact import SparselyActivatedRegressor, fourier, storage
+from sparsact import SparselyActivatedRegressor, fourier
 from sparsact.hypercube import points
-from sparsact.storage import ModelFileError
+from sparsact.saving import modelfile
+from sparsact.saving.modelfile import ModelFileError
 
 QUICK = {"n_units": 8, "n_restarts": 2, "max_iter": 30, "random_state": 0}
 
@@ -163,14 +164,14 @@ def test_a_file_gives_the_same_model(tmp_path, kind):
 def test_a_file_that_does_not_fit_together_is_refused(tmp_path):
     X, y = data()
     SparselyActivatedRegressor(**QUICK).fit(X, y).save(tmp_path / "m")
-    kind, state, arrays = storage.read(tmp_path / "m")
+    kind, state, arrays = modelfile.read(tmp_path / "m")
     assert set(load_file(tmp_path / "m")) == set(arrays)
     for change in (
         {"learned": state["learned"] | {"encoding_": "runes"}},
         {"learned": state["learned"] | {"n_features_in_": 7}},
         {"params": state["params"] | {"n_units": -1}},
     ):
-        storage.write(tmp_path / "bad", kind, state | change, arrays)
+        modelfile.write(tmp_path / "bad", kind, state | change, arrays)
         with pytest.raises(ModelFileError, match="bad"):
             sparsact.load(tmp_path / "bad")
 

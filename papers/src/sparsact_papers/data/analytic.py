@@ -9,7 +9,8 @@ from math import cos, floor, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_positive, checked_reals, checked_size
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_generator, checked_positive, checked_size
 from sparsact_papers.data.targets import Target, separable_sum
 
 MOST_TERMS = 1 << 22

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from sparsact.checks import checked_generator, checked_positive, checked_reals
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_generator, checked_positive
 from sparsact_papers.data.subspaces import Subspace
 from sparsact_papers.data.targets import Composed, Target, row_blocks
 

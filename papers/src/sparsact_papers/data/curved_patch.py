@@ -8,7 +8,8 @@ from math import hypot, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_columns, checked_positive, checked_size
+from sparsact.validation.arrays import checked_columns
+from sparsact.validation.parameters import checked_positive, checked_size
 from sparsact_papers.data.manifolds import Manifold, uniform_parameters
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_size
+from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.domains import Domain
 from sparsact_papers.data.targets import Target
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_columns, checked_generator, checked_size
+from sparsact.validation.arrays import checked_columns
+from sparsact.validation.parameters import checked_generator, checked_size
 
 TOLERANCE = 1e-9
 

@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_columns, checked_frame, checked_positive, checked_size
+from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.parameters import checked_positive, checked_size
 from sparsact_papers.data.domains import Domain, in_cube
 from sparsact_papers.data.subspaces import random_frame
 

@@ -11,8 +11,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_generator, checked_reals, checked_size, checked_table
 from sparsact.fourier import walsh_hadamard
+from sparsact.validation.arrays import checked_reals, checked_table
+from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.targets import Target, row_blocks, separable_sum
 
 MOST_COLUMNS = 26  # a table of 2**26 float64 numbers is half a gigabyte

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from sparsact.checks import checked_columns, checked_frame, checked_generator, checked_size
+from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.domains import Domain, hit_and_run, in_cube
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_columns, checked_frame, checked_positive
+from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.parameters import checked_positive
 from sparsact_papers.data.subspaces import random_frame
 
 BLOCK = 1 << 19  # float64 numbers of a temporary array: 4 MB, about a level-2 cache

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.checks import checked_reals
 from sparsact.routing import EMPTY, Selection
+from sparsact.validation.arrays import checked_reals
 
 Array = NDArray[np.float64]
 Units = NDArray[np.int64]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsact.checks import checked_reals
-from sparsact.kernels import buckets
+from sparsact.kernels import bucket_statistics, hashing
 from sparsact.routing import EMPTY, BlockTop1, Interpolation, Nearest, Selection, Switch
+from sparsact.validation.arrays import checked_reals
 from sparsact_papers.dsm.model import DSM, Array, Units
 
 
@@ -204,7 +204,7 @@ def from_lsh(model: Any) -> DSM:
     A = np.concatenate([layout.level[None], layout.trend, solution.coefficients.reshape(-1, layout.n_targets)])
 
     def route(X: Array) -> Selection:
-        ids = index.find(buckets.places(X, layout.hashes).keys).astype(np.int64)
+        ids = index.find(hashing.places(X, layout.hashes).keys).astype(np.int64)
         ids = np.where((ids >= 0) & (_at(solution.weights, ids) > 0), ids, EMPTY)
         units = np.where(ids[:, :, None] == EMPTY, EMPTY, n_own + ids[:, :, None] * D + np.arange(D))
         always = np.broadcast_to(np.arange(n_own), (len(X), n_own))
@@ -212,14 +212,14 @@ def from_lsh(model: Any) -> DSM:
         return Selection.of(places, (places != EMPTY).astype(np.float64), len(A))
 
     def features(X: Array, units: Units) -> Array:
-        found = buckets.places(X, layout.hashes)
+        found = hashing.places(X, layout.hashes)
         own = np.concatenate([np.ones((len(X), 1)), X - layout.hashes.centre], axis=1)
         values = np.take_along_axis(own, np.minimum(units, d), axis=1)
         ids = index.find(found.keys).astype(np.int64)
         weight = np.where(ids >= 0, _at(solution.weights, ids), 0.0)
         total = weight.sum(axis=1, keepdims=True)
         share = weight / np.where(total > 0, total, 1.0) if solution.average else (weight > 0).astype(np.float64)
-        polynomials = buckets.features(found.V, layout.degree)  # (m, tables or 1, D)
+        polynomials = bucket_statistics.features(found.V, layout.degree)  # (m, tables or 1, D)
         for t in range(layout.n_tables):
             place = units - n_own - ids[:, t : t + 1] * D
             mine = (ids[:, t : t + 1] >= 0) & (place >= 0) & (place < D)

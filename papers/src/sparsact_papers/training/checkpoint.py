@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sparsact import storage
+from sparsact.saving import modelfile
 
 KIND, FILE = "training", "checkpoint.safetensors"
 
@@ -73,7 +73,7 @@ def write(folder: str | Path, settings: Mapping[str, Any], rows: list[Any], trai
     """Write the checkpoint of a folder; the one before is replaced whole, or on any failure not at all."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     state = {"settings": dict(settings), "rows": [asdict(row) for row in rows]}
-    storage.write(Path(folder) / FILE, KIND, state, training.arrays())
+    modelfile.write(Path(folder) / FILE, KIND, state, training.arrays())
 
 
 def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingState) -> list[dict[str, Any]]:
@@ -87,12 +87,12 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingStat
     path = Path(folder) / FILE
     if not path.exists():
         return []
-    kind, state, arrays = storage.read(path)
+    kind, state, arrays = modelfile.read(path)
     if kind != KIND:
         raise ValueError(f"{path} holds a {kind!r}, not a checkpoint of a training; choose another folder.")
     trained = state.get("settings")
     if not isinstance(trained, dict) or not isinstance(state.get("rows"), list):
-        raise storage.ModelFileError(f"{path} tells no settings or no rows; pass resume=False to begin anew.")
+        raise modelfile.ModelFileError(f"{path} tells no settings or no rows; pass resume=False to begin anew.")
     for name, wanted in settings.items():
         if (found := trained.get(name)) != wanted:
             raise ValueError(
@@ -103,7 +103,7 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingStat
         training.restore(arrays)
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         what = f"{path} lacks something that this training needs ({error})"
-        raise storage.ModelFileError(f"{what}; pass resume=False to begin anew.") from error
+        raise modelfile.ModelFileError(f"{what}; pass resume=False to begin anew.") from error
     rows: list[dict[str, Any]] = state["rows"]
     return rows
 

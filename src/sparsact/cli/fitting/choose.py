@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import n_subsets
-from sparsact.learners.low_degree.storage import statistic_in, statistic_out
-from sparsact.learners.stored import Arrays, State, prefixed, under
 from sparsact.reports import Contender, CVCandidate, Spread
+from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 if TYPE_CHECKING:
     from sparsact.cli.fitting.folds import RowSample
@@ -188,15 +187,15 @@ class _ModelSearch:
     def state(self, arrays: Arrays) -> State:
         """The statistic of every fold, and the sample."""
         of_search: Arrays = {}
-        state = {"search": statistic_out(self.search, of_search)}
-        arrays |= prefixed("search", of_search)
+        state = {"search": self.search._state(of_search)}
+        arrays |= add_prefix("search", of_search)
         if self.sample is not None:
             state["sample"] = self.sample.state(arrays)
         return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """As another search had it."""
-        statistic_in(self.search, state["search"], under("search", arrays))
+        self.search._restore(state["search"], strip_prefix("search", arrays))
         if self.sample is not None:
             self.sample.restore(state["sample"], arrays)
 

@@ -11,13 +11,13 @@ from logging import ERROR
 from typing import Any
 
 from sparsact.cli.fitting.resumption import Divisible
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
 from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
-from sparsact.learners.stored import Arrays, State
+from sparsact.saving.schema import Arrays, State
 
 Summed = tuple[State, Arrays]
 WAIT_FOR_WORKERS = 60  # seconds

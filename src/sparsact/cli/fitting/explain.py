@@ -15,7 +15,7 @@ from sparsact.cli.fitting.held_out import LEVELS, HeldOut
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import Subset
-from sparsact.kernels.buckets import n_sums
+from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.low_degree.solve import as_rows
 from sparsact.reports import Confusion, Spread, TargetSummary, Term
 from sparsact.reports.model_summary import ColumnWeight, LSHSummary, TriedLayout

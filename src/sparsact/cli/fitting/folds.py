@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.learners.low_degree.choose import dealt
-from sparsact.learners.low_degree.storage import statistic_in, statistic_out
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
-from sparsact.learners.stored import Arrays, State, prefixed, under
+from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
 
@@ -90,8 +89,8 @@ class _Lessons:
         states = []
         for fold, model in enumerate(self.models):
             of_fold: Arrays = {}
-            states.append(statistic_out(model, of_fold))
-            arrays |= prefixed(f"model{fold}", of_fold)
+            states.append(model._state(of_fold))
+            arrays |= add_prefix(f"model{fold}", of_fold)
         parts = {"X": self.sample.points, "y": self.sample.answers, "folds": self.sample.folds}
         arrays |= {f"sample.{name}": np.concatenate(part) for name, part in parts.items() if part}
         return {"models": states, "rng": self.rng.bit_generator.state}
@@ -99,8 +98,8 @@ class _Lessons:
     def restore(self, state: State, arrays: Arrays) -> None:
         """As another pass had it."""
         for fold, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
-            statistic_in(model, seen, under(f"model{fold}", arrays))
-        if drawn := under("sample", arrays):
+            model._restore(seen, strip_prefix(f"model{fold}", arrays))
+        if drawn := strip_prefix("sample", arrays):
             self.sample = HeldOutSample([drawn["X"]], [drawn["y"]], [drawn["folds"]])
         self.rng.bit_generator.state = state["rng"]
 

@@ -12,12 +12,12 @@ from scipy.special import ndtri
 from sparsact.cli.fitting.choose import FitOptions, as_numbers
 from sparsact.cli.fitting.folds import MAX_HELD_OUT, Prediction, RowSample, see, values
 from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.terminal import OnRows
+from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.learners.lsh.storage import table_in, table_out
-from sparsact.learners.stored import Arrays, State, prefixed, under
+from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.reports import Spread
+from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 _KEPT = ("actual", "predicted", "fold")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
@@ -129,7 +129,7 @@ class HeldOutScores:
     def state(self, arrays: Arrays) -> State:
         """All of it, as JSON spells it; arrays are put among the others."""
         for number, fold in self.folds.items():
-            arrays |= prefixed(f"fold{number}", fold.arrays())
+            arrays |= add_prefix(f"fold{number}", fold.arrays())
         for name, parts in zip(_KEPT, zip(*self.kept, strict=True), strict=False):
             arrays[f"kept.{name}"] = np.concatenate(parts)
         arrays["within"] = self.within.copy()
@@ -138,7 +138,7 @@ class HeldOutScores:
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """As another tally had it."""
-        self.folds = {fold: _Fold.from_arrays(under(f"fold{fold}", arrays)) for fold in state["folds"]}
+        self.folds = {fold: _Fold.from_arrays(strip_prefix(f"fold{fold}", arrays)) for fold in state["folds"]}
         self.kept = [tuple(arrays[f"kept.{name}"] for name in _KEPT)] if "kept.actual" in arrays else []  # type: ignore[list-item]
         self.judged, self.missed, self.rows = (int(state[name]) for name in ("judged", "missed", "rows"))
         self.within, self.rng.bit_generator.state = arrays["within"].copy(), state["rng"]
@@ -176,12 +176,12 @@ class _Buckets:
 
     def state(self, arrays: Arrays) -> State:
         """The tables."""
-        arrays |= table_out(self.model.table_, rows=True)
+        arrays |= self.model.table_.arrays(rows=True)
         return {}
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """As those of another model of the same layout."""
-        self.model.table_ = table_in(self.model.table_.layout, arrays)
+        self.model.table_ = BucketTable.from_arrays(self.model.table_.layout, arrays)
         self.model._forget_solution()
 
 

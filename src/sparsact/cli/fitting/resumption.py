@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import __version__, storage
+from sparsact import __version__
 from sparsact.cli.outputs import naming
-from sparsact.cli.terminal import Bar, OnRows, Stopped
+from sparsact.cli.progress import Bar, OnRows
+from sparsact.cli.terminal import Stopped
 from sparsact.datasets.parts import Parts
-from sparsact.learners.stored import Arrays, State, prefixed, under
+from sparsact.saving import modelfile
+from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 if TYPE_CHECKING:
     from sparsact.datasets import Table
@@ -241,16 +243,16 @@ class Resumption:
         state: State = {"asked": self.asked, "outcomes": {}, "passes": {}}
         for name, (outcome, arrays) in self.outcomes.items():
             state["outcomes"][name] = outcome
-            everything |= prefixed(name, arrays)
+            everything |= add_prefix(name, arrays)
         waiting = dict(self.found)
         for name, begun in self.passes.items():
             arrays = {}
             waiting[name] = (begun.rows, begun.sums.state(arrays), arrays)
         for name, (rows, sums, arrays) in waiting.items():
             state["passes"][name] = {"rows": rows, "sums": sums}
-            everything |= prefixed(name, arrays)
+            everything |= add_prefix(name, arrays)
         with naming(self.path):
-            storage.write(self.path, storage.UNFINISHED_FIT, state, everything)
+            modelfile.write(self.path, modelfile.UNFINISHED_FIT, state, everything)
         self._written = perf_counter()
         self._cost = self._written - start
 
@@ -271,14 +273,15 @@ class Resumption:
         """
         if self.path is None or not self.path.exists():
             return
-        kind, state, arrays = storage.read(self.path)
-        if kind != storage.UNFINISHED_FIT:
+        kind, state, arrays = modelfile.read(self.path)
+        if kind != modelfile.UNFINISHED_FIT:
             raise ValueError(f"{self.path} holds a {kind}, not the statistic of a fit; name another file.")
         refuse_other_fit(self.path, state["asked"], self.asked)
         with self._reading():
-            self.outcomes = {name: (one, under(name, arrays)) for name, one in state["outcomes"].items()}
+            self.outcomes = {name: (one, strip_prefix(name, arrays)) for name, one in state["outcomes"].items()}
             self.found = {
-                name: (int(one["rows"]), one["sums"], under(name, arrays)) for name, one in state["passes"].items()
+                name: (int(one["rows"]), one["sums"], strip_prefix(name, arrays))
+                for name, one in state["passes"].items()
             }
 
     def remove(self) -> None:

@@ -26,15 +26,16 @@ from sparsact.cli.fitting.explain import (
 from sparsact.cli.fitting.folds import Prediction, RowSample, learn, merged, predictions
 from sparsact.cli.fitting.held_out import laid_out, learned, measured, rows_of_fold
 from sparsact.cli.fitting.resumption import Resumption, identity
-from sparsact.cli.terminal import OnRows, Stages, command_line, versions
+from sparsact.cli.progress import OnRows, Stages
+from sparsact.cli.terminal import command_line, versions
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
 from sparsact.datasets.table_survey import TableSurvey, TargetSurvey
-from sparsact.learners.stored import Arrays, State
 from sparsact.memory import peak_memory
 from sparsact.reports import FitSummary, LowDegreeInfo, LSHSummary, Resources, Spread, TargetSummary
+from sparsact.saving.schema import Arrays, State
 
 
 @dataclass(frozen=True)

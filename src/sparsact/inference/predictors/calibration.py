@@ -23,6 +23,7 @@ from sparsact.inference.predictors.masked_model import Approximated
 from sparsact.inference.predictors.predictor import Graded, Predictor, Rule
 from sparsact.inference.predictors.sketch import Sketch
 from sparsact.inference.quality import Quality
+from sparsact.validation.parameters import checked_option, checked_share
 
 PREDICTING: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
 CHOOSING: dict[str, type[Threshold | LargestActivations]] = {"threshold": Threshold, "top_k": LargestActivations}
@@ -145,16 +146,14 @@ def _choosing(
 
 def _target(method: str, **targets: float | None) -> dict[str, float]:
     """The one target that was given, checked against the method."""
-    if method not in PREDICTING | CHOOSING:
-        raise ValueError(f"`method` must be one of {', '.join(PREDICTING | CHOOSING)}; got {method!r}.")
+    checked_option(method, "`method`", PREDICTING | CHOOSING)
     given = {name: float(value) for name, value in targets.items() if value is not None}
     suits = ("recall", "density") if method in PREDICTING else ("density", "error")
     if len(given) != 1 or not given.keys() <= set(suits):
         got = ", ".join(f"{name}={value:g}" for name, value in given.items()) or "none"
         raise ValueError(f"{method} takes one target, {' or '.join(suits)}; got {got}.")
     ((name, value),) = given.items()
-    if not 0 < value <= 1:
-        raise ValueError(f"`{name}` must lie in (0, 1]; got {value:g}.")
+    checked_share(value, f"`{name}`")
     return given
 
 

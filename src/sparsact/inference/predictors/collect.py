@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.checks import checked_size
 from sparsact.inference.batches import Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import least_rows
 from sparsact.inference.predictors.predictor import Split
+from sparsact.validation.arrays import check_finite_tensor
+from sparsact.validation.parameters import checked_size
 
 
 @dataclass
@@ -120,23 +121,11 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
         )
     if not x.is_floating_point():
         raise ValueError(f"sample inputs must be floats; got {x.dtype}: pass x.float().")
-    finite = x.isfinite()
-    if not bool(finite.all()):
-        place = tuple((~finite).nonzero()[0].tolist())
-        raise ValueError(f"sample inputs must be finite; the one at {place} is {float(x[place])}.")
-    _check_finite(weights)
-    return plain(x).to(weights.weight.dtype)
-
-
-def _check_finite(weights: BlockWeights) -> None:
+    check_finite_tensor(x, "sample inputs")
     for name in ("weight", "bias", "up_weight", "up_bias", "down"):
-        array = getattr(weights, name)
-        if array is not None and not bool(array.isfinite().all()):
-            place = tuple((~array.isfinite()).nonzero()[0].tolist())
-            raise ValueError(
-                f"`{name}` of the block must be finite; the number at {place} is {float(array[place])}: "
-                "leave the block dense."
-            )
+        if (array := getattr(weights, name)) is not None:
+            check_finite_tensor(array, f"`{name}` of the block", ": leave the block dense")
+    return plain(x).to(weights.weight.dtype)
 
 
 def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> tuple[Tensor, Tensor, Tensor, Split]:

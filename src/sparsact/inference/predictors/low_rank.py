@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.checks import checked_size
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.predictor import Reads, mask, spreads, whole
+from sparsact.validation.parameters import checked_size
 
 CHUNK = 1024
 

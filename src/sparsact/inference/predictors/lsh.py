@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from sparsact.checks import checked_size
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import level_for_recall
 from sparsact.inference.predictors.low_rank import metric, moments, square_root
 from sparsact.inference.predictors.predictor import Reads, whole
 from sparsact.routing import HyperplaneLSH, hash_generator
+from sparsact.validation.parameters import checked_size
 
 HASHES = (2, 3, 4, 6, 8)  # hyperplanes a table that are tried where the number is not given
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.dsm.seeds import stream
 from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
+from sparsact.saving.schema import Arrays, check_array
 
 Array = NDArray[np.float64]
 
@@ -118,6 +119,20 @@ class SparseLayer:
     router: Router
     state: dict[str, NDArray[Any]]
 
+    @classmethod
+    def from_arrays(cls, bottom: Bottom, router: Router, arrays: Arrays) -> Self:
+        """The layer with what a file says that its router needs, which must be as the router would draw it."""
+        layer = cls(bottom, router, {})
+        columns = layer.routed_columns
+        if router.width(columns) != bottom.t or router.n_active(columns) > bottom.t:
+            raise ValueError(f"{router!r} does not choose among {bottom.t} units")
+        drawn = router.initial_state(columns, rng=cast("np.random.Generator", _Zeros()))
+        for name, array in drawn.items():
+            layer.state[name] = check_array(arrays, f"router.{name}", np.float64, array.shape)
+        if not all(np.isfinite(array).all() for array in layer.state.values()):
+            raise ValueError(f"the state of {router!r} is not finite")
+        return layer
+
     @property
     def by_values(self) -> bool:
         """Whether units are chosen by their pre-activations, so that all of these must be computed."""
@@ -218,6 +233,15 @@ def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool
     if router == BlockTop1.name:
         return BlockTop1(n_active, block, seed=drawn)
     return HyperplaneLSH(max(1, block.bit_length() - 1), n_active, seed=drawn)
+
+
+class _Zeros:
+    """Stands for a generator where the shapes of what it would draw are wanted: zeros that take no memory."""
+
+    def normal(self, loc: float = 0.0, scale: float = 1.0, size: tuple[int, ...] = ()) -> Array:
+        return np.broadcast_to(0.0, size)
+
+    uniform = normal
 
 
 def to_dict(router: Router) -> dict[str, Any]:

@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.door import validated
-from sparsact.learners.dsm.features import Bottom, SparseLayer
+from sparsact.learners.dsm.features import Bottom, SparseLayer, to_dict
 from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.learners.dsm.storage import save_dsm
 from sparsact.learners.dsm.training import TopLayer
+from sparsact.routing import Router, from_dict
+from sparsact.saving import modelfile
+from sparsact.saving.schema import (
+    ArrayField,
+    Arrays,
+    Checks,
+    State,
+    as_bool,
+    as_count,
+    as_n_rows,
+    learned_state,
+    params_of,
+    read_arrays,
+    rebuild,
+    restore_learned,
+)
 from sparsact.transaction import lock_of
+from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
 LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
+_LEARNED: Checks = {
+    "n_features_in_": as_count,
+    "n_rows_": as_n_rows,
+    "_n_targets": partial(as_count, minimum=1),
+    "_single_target": as_bool,
+}
+_BOTTOM = {"B": ArrayField("t n"), "c": ArrayField("t")}
+_SOLUTION = {"A": ArrayField("T t"), "intercept": ArrayField("T")}
+_TRAINED = {
+    "velocity": ArrayField("T t"),
+    "intercept_velocity": ArrayField("T"),
+    "losses": ArrayField("epochs"),
+}
 
 
 class FittedDSM:
@@ -29,6 +58,7 @@ class FittedDSM:
     statistic_: RidgeStatistic
     top_: TopLayer
     n_rows_: int
+    _seed: tuple[int, ...]
     _single_target: bool
     _n_targets: int
 
@@ -67,7 +97,64 @@ class FittedDSM:
         """
         check_is_fitted(self)
         with lock_of(self):
-            save_dsm(self, path, statistic=statistic)
+            A, intercept = self._top_layer  # found now, if it has not been
+            bottom = self.layer_.bottom
+            arrays: Arrays = {"B": bottom.B, "c": bottom.c, "A": A, "intercept": intercept}
+            arrays |= {f"router.{name}": np.asarray(array) for name, array in self.layer_.state.items()}
+            state: State = learned_state(self, _LEARNED) | {
+                "params": params_of(self),
+                "router": to_dict(self.layer_.router),
+                "activation": bottom.activation,
+                "seed": self._seed,
+                "trained": "top_" in vars(self),
+            }
+            router = self.get_params(deep=False)["router"]  # type: ignore[attr-defined] # of the regressor
+            if isinstance(router, Router):
+                state["params"]["router"] = to_dict(router)
+            if state["trained"]:
+                top = self.top_
+                arrays |= {"velocity": top.velocity, "intercept_velocity": top.intercept_velocity}
+                arrays["losses"] = np.array(top.losses, dtype=np.float64)
+            elif statistic:
+                state["rows"] = self._statistic.state(arrays)
+            modelfile.write(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The regressor that :meth:`save` wrote."""
+        if isinstance(state["params"]["router"], dict):
+            state["params"]["router"] = from_dict(state["params"]["router"])
+        learner: Any = rebuild(cls, state, _LEARNED)
+        learner._seed = tuple(as_count(word, "seed") for word in state["seed"])
+        T, bottom = learner._n_targets, read_arrays(_BOTTOM, arrays, n=learner.n_features_in_)
+        if learner._single_target and T != 1:
+            raise ValueError(f"{T} targets where there is one")
+        if state["activation"] not in ("identity", "relu"):
+            raise ValueError(f"unknown activation {state['activation']!r}")
+        learner.layer_ = SparseLayer.from_arrays(
+            Bottom(bottom["B"], bottom["c"], state["activation"]), from_dict(state["router"]), arrays
+        )
+        t = learner.layer_.bottom.t
+        solution = read_arrays(_SOLUTION, arrays, T=T, t=t)
+        if state["trained"]:
+            trained = read_arrays(_TRAINED, arrays, T=T, t=t)
+            learner.top_ = TopLayer(**solution | trained | {"losses": trained["losses"].tolist()})
+            return cast("Self", learner)
+        learner._solution = solution["A"], solution["intercept"]
+        if "rows" in state:
+            learner.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, t, T)
+        return cast("Self", learner)
+
+    def _state(self, arrays: Arrays) -> State:
+        """What the model has seen, without its layer: names, shapes, and the sums."""
+        return learned_state(self, _LEARNED) | {"rows": self._statistic.state(arrays)}
+
+    def _restore(self: Any, state: State, arrays: Arrays) -> None:
+        """Take over what :meth:`_state` wrote; the layer is drawn, if there is none, from an integer seed."""
+        restore_learned(self, state, _LEARNED)
+        if "layer_" not in vars(self):
+            self.layer_ = self._draw(np.zeros((1, self.n_features_in_)), np.ones(1))
+        self.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, self.layer_.bottom.t, self._n_targets)
 
     @property
     def coef_(self) -> Array:
@@ -117,7 +204,7 @@ class FittedDSM:
             return self._solution
 
     def _rows(self, X: ArrayLike) -> Array:
-        rows: Array = validated(self, X, reset=False, dtype=np.float64, order="C")
+        rows: Array = checked_rows(self, X, reset=False, dtype=np.float64, order="C")
         check_size(rows, self.layer_.bottom)
         return rows
 

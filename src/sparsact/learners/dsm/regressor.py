@@ -14,8 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.checks import check_row_weights
-from sparsact.learners.door import row_weights, validated
 from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, router_of
 from sparsact.learners.dsm.fitted import FittedDSM, check_size
 from sparsact.learners.dsm.seeds import entropy, stream
@@ -23,6 +21,8 @@ from sparsact.learners.dsm.statistic import RidgeStatistic
 from sparsact.learners.dsm.training import RMSProp, TopLayer, add_rows, train
 from sparsact.routing import Router
 from sparsact.transaction import transaction
+from sparsact.validation.arrays import check_row_weights
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 Array = NDArray[np.float64]
 
@@ -251,10 +251,10 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     def _learn(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, epochs: int) -> None:
         self._validate_params()
         first = not self.__sklearn_is_fitted__()
-        rows, targets = validated(
+        rows, targets = checked_rows(
             self, X, y, reset=first, dtype=np.float64, multi_output=True, y_numeric=True, order="C"
         )
-        weights = row_weights(sample_weight, rows)
+        weights = checked_sample_weight(sample_weight, rows)
         check_row_weights(weights)
         targets = np.asarray(targets, dtype=np.float64)
         columns = targets.reshape(len(targets), -1)

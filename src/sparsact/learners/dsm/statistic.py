@@ -14,15 +14,23 @@ References
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import Factor
+from sparsact.saving.schema import ArrayField, Arrays, add_prefix, as_n_rows, read_arrays
 
 Array = NDArray[np.float64]
+_SUMS = {
+    "feature_mean": ArrayField("t"),
+    "target_mean": ArrayField("T"),
+    "gram": ArrayField("t t"),
+    "cross": ArrayField("T t"),
+    "weight": ArrayField("1", finite=True, nonnegative=True),
+}
 
 
 class RidgeStatistic:
@@ -75,6 +83,20 @@ class RidgeStatistic:
         self.feature_mean = self.feature_mean + share * apart
         self.target_mean = self.target_mean + share * targets_apart
         self.n_rows, self.weight = self.n_rows + other.n_rows, weight
+
+    def state(self, arrays: Arrays) -> int:
+        """The number of rows; the sums are put among the arrays."""
+        sums = {name: getattr(self, name) for name in _SUMS if name != "weight"} | {"weight": np.array([self.weight])}
+        arrays |= add_prefix("sums", sums)
+        return self.n_rows
+
+    @classmethod
+    def from_state(cls, n_rows: Any, arrays: Arrays, t: int, n_targets: int) -> Self:
+        """The sums that :meth:`state` wrote, of that many features and targets."""
+        sums = cls(t, n_targets)
+        vars(sums).update(read_arrays(_SUMS, arrays, "sums.", t=t, T=n_targets))
+        sums.n_rows, sums.weight = as_n_rows(n_rows, "rows"), float(arrays["sums.weight"][0])
+        return sums
 
     def copy(self) -> Self:
         """An independent copy."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.kernels.descent import Units
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.dsm.features import SparseLayer
 from sparsact.learners.dsm.seeds import stream
 from sparsact.learners.dsm.statistic import RidgeStatistic

@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.door import check_classes
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.transaction import transaction
+from sparsact.validation.estimators import check_classes
 
 
 class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn

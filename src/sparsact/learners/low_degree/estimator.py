@@ -12,9 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.checks import check_row_weights
-from sparsact.kernels.threads import threads
-from sparsact.learners.door import row_weights, validated
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.exact_sum import LIMB_BITS
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
@@ -27,6 +25,8 @@ from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations
 from sparsact.learners.low_degree.stream import Batch, Request, Stream, count_rows
 from sparsact.learners.points import kernel_dtype
 from sparsact.transaction import lock_of, transaction
+from sparsact.validation.arrays import check_row_weights
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 MOST_TOTAL = 1e200  # weight of all rows
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
@@ -99,7 +99,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         """
         weights = None
         if sample_weight is not None:
-            weights = row_weights(sample_weight, X, allow_all_zero_weights=streamed)
+            weights = checked_sample_weight(sample_weight, X, allow_all_zero_weights=streamed)
             check_row_weights(weights)
             _check_products(weights, y)
         if "stream_" not in self.__dict__:
@@ -129,7 +129,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             raise ValueError(_NO_STATISTIC)
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, targets = validated(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
+        rows, targets = checked_rows(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
         return kernel_dtype(rows), targets
 
     def _request(self, degree: int | None = None) -> Request:

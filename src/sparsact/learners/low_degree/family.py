@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.checks import checked_subset
 from sparsact.hypercube import Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
+from sparsact.validation.arrays import checked_subset
 
 
 @dataclass(frozen=True, eq=False)

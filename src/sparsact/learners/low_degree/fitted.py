@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
-from sparsact.kernels.threads import threads
-from sparsact.learners.door import validated
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.aliases import agreeing, aliases
 from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
 from sparsact.learners.low_degree.normal_equations import normal_equations
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
 from sparsact.learners.low_degree.solve import Solution
-from sparsact.learners.low_degree.storage import save_learner
+from sparsact.learners.low_degree.storage import SavedLowDegree
 from sparsact.learners.low_degree.stream import Request, Stream
 from sparsact.learners.points import Encoding, kernel_dtype, pack
 from sparsact.transaction import lock_of
+from sparsact.validation.estimators import checked_rows
 
 
-class FittedLowDegree(ABC):
+class FittedLowDegree(SavedLowDegree, ABC):
     """Reading side of the low-degree estimators."""
 
     n_features_in_: int
@@ -179,19 +178,6 @@ class FittedLowDegree(ABC):
         """
         return np.asarray(self._squeezed(confidence_intervals(self._fitted, self._places(subsets), confidence)))
 
-    def save(self, path: str | Path, *, statistic: bool = False) -> None:
-        """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; it is replaced whole or not at all.
-        statistic : bool, default=False
-            Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
-        """
-        with lock_of(self):
-            save_learner(self, path, statistic=statistic)
-
     @property
     def _polynomial(self) -> FittedPolynomial:
         return self._fitted.polynomial
@@ -202,7 +188,7 @@ class FittedLowDegree(ABC):
         solution = self._fitted  # asked for once: another thread may add rows meanwhile
         encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
-        rows = kernel_dtype(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
         if encoding is None:
             return polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))

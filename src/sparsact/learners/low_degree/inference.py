@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from sparsact.learners.low_degree.solve import Solution
+from sparsact.validation.parameters import checked_probability
 
 
 def standard_errors(solution: Solution, places: NDArray[np.intp] | None) -> NDArray[np.float64]:
@@ -58,8 +59,7 @@ def confidence_intervals(solution: Solution, places: NDArray[np.intp] | None, co
     ValueError
         If ``confidence`` is not strictly between 0 and 1, and as :func:`standard_errors`.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie strictly between 0 and 1; got {confidence}.")
+    checked_probability(confidence, "`confidence`")
     error = standard_errors(solution, places)
     if places is None:
         places = np.arange(1, len(solution.polynomial.family) + 1)

@@ -12,12 +12,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.door import row_weights
 from sparsact.learners.low_degree.choose import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.solve import Penalty
 from sparsact.learners.low_degree.stream import Batch
 from sparsact.transaction import transaction
+from sparsact.validation.estimators import checked_sample_weight
 
 _CHOSEN_BY_FIT = (
     'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
@@ -170,7 +170,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         if self.heredity is not None or self.solver in ("lasso", "correlation"):
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
-        weights = None if weight is None else row_weights(weight, X)
+        weights = None if weight is None else checked_sample_weight(weight, X)
         penalty = Penalty("ridge", float(self.alpha), self.fit_intercept)
         return automatic_degree(X, Batch(y, weights), self._request(degree=0), penalty)
 

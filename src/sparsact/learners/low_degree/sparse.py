@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from sparsact.kernels.threads import blas_threads
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 
 _GAP = 1e-10  # of the objective

@@ -2,129 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
 
-from sparsact import storage
-from sparsact.checks import checked_positive
 from sparsact.hypercube import WORD, n_words
 from sparsact.learners.low_degree.dual import Dual
 from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
 from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
-from sparsact.learners.low_degree.stored import listed, spanned
-from sparsact.learners.low_degree.stream_storage import stream_in, stream_out
+from sparsact.learners.low_degree.stream import Stream
+from sparsact.learners.low_degree.stream_storage import listed, spanned, stream_in, stream_out
 from sparsact.learners.points import Points
-from sparsact.learners.stored import (
+from sparsact.saving import modelfile
+from sparsact.saving.schema import (
+    ArrayField,
     Arrays,
+    Checks,
     State,
-    classes_in,
-    encoding_named,
-    expect,
-    flag,
-    number,
-    plain,
-    remade,
-    rows_in,
-    take_columns,
-    text,
-    whole,
+    add_prefix,
+    as_bool,
+    as_count,
+    as_encoding,
+    as_n_rows,
+    as_nonnegative,
+    as_str,
+    check_array,
+    learned_state,
+    params_of,
+    read_arrays,
+    read_classes,
+    rebuild,
+    restore_learned,
+    strip_prefix,
+    write_classes,
 )
+from sparsact.transaction import lock_of
+from sparsact.validation.parameters import checked_positive
 
 
 def _degree_and_reason(value: Any, name: str) -> tuple[int, str]:
     degree, reason = value
-    return whole(degree, name), text(reason, name)
+    return as_count(degree, name), as_str(reason, name)
 
 
-# What was learned beside the solution, and what each must be.
-_LEARNED: dict[str, Callable[[Any, str], Any]] = {
-    "n_features_in_": whole,
-    "_single_target": flag,
+# What was learned besides the solution, and what each must be.
+_LEARNED: Checks = {
+    "n_features_in_": as_count,
+    "_single_target": as_bool,
     "_automatic": _degree_and_reason,
-    "rows_dealt_": rows_in,
-    "table_encoding_": text,  # how the command encoded the columns of a table
+    "rows_dealt_": as_n_rows,
+    "table_encoding_": as_str,  # how the command encoded the columns of a table
+}
+
+_TARGETS = {"intercept": ArrayField("T"), "squared_error": ArrayField("T"), "target_squares": ArrayField("T")}
+_DUAL = {
+    "columns": ArrayField("n words", np.uint64),
+    "weights": ArrayField("rows T"),
+    "kernel": ArrayField("sizes"),
+}
+_COEF = {"coef": ArrayField("D T")}
+_TERMS = {
+    "variances": ArrayField("terms", optional=True),
+    "identified": ArrayField("terms", np.bool_, optional=True),
 }
 
 
-def save_learner(learner: Any, path: str | Path, *, statistic: bool) -> None:
-    """Write a fitted low-degree estimator; the solution is found first, if it has not been."""
-    solution = learner._fitted
-    state, arrays = _solution_out(solution)
-    state["params"] = {name: plain(value) for name, value in learner.get_params(deep=False).items()}
-    if solution.choice is not None:
-        state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: so many folds
-    state |= _known_out(learner, arrays)
-    if statistic:
-        if "stream_" not in learner.__dict__:
-            raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
-        state["stream"] = stream_out(learner.stream_, arrays)
-    storage.write(path, type(learner).__name__, state, arrays)
+class SavedLowDegree:
+    """Saving and loading of a :class:`~sparsact.learners.low_degree.estimator.LowDegree`."""
 
+    n_features_in_: int
+    stream_: Stream
 
-def statistic_out(learner: Any, arrays: Arrays) -> State:
-    """What a learner has seen so far, unsolved, as state; its arrays are put among the others. None before any row."""
-    if not learner._begun():
-        return {}
-    return _known_out(learner, arrays) | {"stream": stream_out(learner.stream_, arrays)}
+    def save(self, path: str | Path, *, statistic: bool = False) -> None:
+        """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
 
+        Parameters
+        ----------
+        path : path-like
+            The file; it is replaced whole or not at all.
+        statistic : bool, default=False
+            Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
+        """
+        with lock_of(self):
+            solution: Solution = self._fitted  # type: ignore[attr-defined] # found now, if it has not been
+            state, arrays = _solution_out(solution)
+            state["params"] = params_of(self)
+            if solution.choice is not None:
+                state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: a number
+            state |= self._known(arrays)
+            if statistic:
+                if "stream_" not in vars(self):
+                    raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
+                state["stream"] = stream_out(self.stream_, arrays)
+            modelfile.write(path, type(self).__name__, state, arrays)
 
-def statistic_in(learner: Any, state: State, arrays: Arrays) -> None:
-    """Let a new learner of the same parameters have seen what :func:`statistic_out` wrote."""
-    if state:
-        take_columns(learner, state["stream"]["n"], state)
-        _known_in(learner, state, arrays, whole(state["stream"]["n_targets"], "n_targets", least=1))
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The estimator that :meth:`save` wrote."""
+        learner: Any = rebuild(cls, state, _LEARNED, optional=_LEARNED)
+        n = learner.n_features_in_
+        if learner.subsets is not None:
+            Family.listed(n, learner.subsets)
+        for name, check in (("degrees", as_count), ("alphas", as_nonnegative)):
+            for value in getattr(learner, name, []):
+                check(value, name)
+        learner._solution = solution = _solution_in(state["solution"], arrays)
+        n_targets = len(solution.polynomial.intercept)
+        learner._restore_known(state, arrays, n_targets)
+        if solution.choice is not None and getattr(learner, "cv", None) != solution.choice.results["fold_mse"].shape[1]:
+            raise ValueError("held-out errors of other folds than cv deals")
+        if learner._single and n_targets != 1:
+            raise ValueError(f"{n_targets} functions where there is one")
+        if solution.polynomial.family.n != n:
+            raise ValueError(f"a solution of {solution.polynomial.family.n} columns where there are {n}")
+        return cast("Self", learner)
 
+    def _state(self, arrays: Arrays) -> State:
+        """What the model has seen, unsolved; its arrays are put among the others. Empty before the first row."""
+        if "stream_" not in vars(self):
+            return {}
+        return self._known(arrays) | {"stream": stream_out(self.stream_, arrays)}
 
-def _known_out(learner: Any, arrays: Arrays) -> State:
-    """What a learner knows beside its parameters, its statistic and its solution."""
-    state: State = {"learned": {name: plain(getattr(learner, name)) for name in _LEARNED if hasattr(learner, name)}}
-    if hasattr(learner, "feature_names_in_"):
-        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
-    if hasattr(learner, "classes_"):
-        classes = learner.classes_
-        if classes.dtype.kind in "OUS":
-            state["classes"] = [str(label) for label in classes]
-        else:
-            arrays["classes"] = classes
-    return state
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        """Let a new model of the same parameters have seen what :meth:`_state` wrote."""
+        if state:
+            restore_learned(self, state, _LEARNED, optional=_LEARNED)
+            n_targets = as_count(state["stream"]["n_targets"], "n_targets", minimum=1)
+            self._restore_known(state, arrays, n_targets)
 
+    def _known(self, arrays: Arrays) -> State:
+        """What the model knows besides its parameters, its statistic and its solution."""
+        state = learned_state(self, _LEARNED)
+        if hasattr(self, "classes_") and (labels := write_classes(self.classes_, arrays)) is not None:
+            state["classes"] = labels
+        return state
 
-def load_learner(make: Any, state: State, arrays: Arrays) -> Any:
-    """The estimator that :func:`save_learner` wrote; ``make`` is its class."""
-    learner = remade(make, state)
-    n = learner.n_features_in_
-    if learner.subsets is not None:
-        Family.listed(n, learner.subsets)
-    for name, check in (("degrees", whole), ("alphas", number)):
-        for value in getattr(learner, name, []):
-            check(value, name)
-    learner._solution = solution = _solution_in(state["solution"], arrays)
-    n_targets = len(solution.polynomial.intercept)
-    _known_in(learner, state, arrays, n_targets)
-    if solution.choice is not None and getattr(learner, "cv", None) != solution.choice.results["fold_mse"].shape[1]:
-        raise ValueError("held-out errors of other folds than cv deals")
-    if learner._single and n_targets != 1:
-        raise ValueError(f"{n_targets} functions where there is one")
-    if solution.polynomial.family.n != n:
-        raise ValueError(f"a solution of {solution.polynomial.family.n} columns where there are {n}")
-    return learner
-
-
-def _known_in(learner: Any, state: State, arrays: Arrays, n_targets: int) -> None:
-    for name, value in state["learned"].items():
-        setattr(learner, name, _LEARNED[name](value, name))
-    if hasattr(learner, "_targets"):
-        learner.classes_ = classes_in(state, arrays)
-        if n_targets != (1 if learner._single else len(learner.classes_)):
-            raise ValueError(f"{n_targets} functions of {len(learner.classes_)} classes")
-    if "stream" in state:
-        learner.stream_ = stream_in(state["stream"], arrays, learner.n_features_in_, n_targets)
-        if learner.stream_.n_folds != learner._n_folds():
-            raise ValueError(f"sums of {learner.stream_.n_folds} folds where cv deals {learner._n_folds()}")
+    def _restore_known(self: Any, state: State, arrays: Arrays, n_targets: int) -> None:
+        """Take over the classes and the statistic."""
+        if hasattr(self, "_targets"):
+            self.classes_ = read_classes(state, arrays)
+            if n_targets != (1 if self._single else len(self.classes_)):
+                raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
+        if "stream" in state:
+            self.stream_ = stream_in(state["stream"], arrays, self.n_features_in_, n_targets)
+            if self.stream_.n_folds != self._n_folds():
+                raise ValueError(f"sums of {self.stream_.n_folds} folds where cv deals {self._n_folds()}")
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:
@@ -150,7 +174,7 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
     }
     if solution.choice is not None:
         state["choice"] = [solution.choice.degree, solution.choice.alpha, solution.choice.score]
-        arrays |= {f"cv.{name}": values for name, values in solution.choice.results.items()}
+        arrays |= add_prefix("cv", solution.choice.results)
     if family.span is None:
         arrays["masks"] = family.masks
     if polynomial.dual is not None:
@@ -168,34 +192,34 @@ def _solution_out(solution: Solution) -> tuple[State, Arrays]:
 
 def _solution_in(state: State, arrays: Arrays) -> Solution:
     n, span = int(state["n"]), state["span"]
-    intercept = expect(arrays, "intercept", np.float64, (None,))
-    shape = intercept.shape
+    found = read_arrays(_TARGETS, arrays)
+    T = len(found["intercept"])
     dual, coef = None, None
     if "dual_rows" in state:
         rows = int(state["dual_rows"])
-        columns = expect(arrays, "dual.columns", np.uint64, (n, -(-rows // WORD)))
-        weights = expect(arrays, "dual.weights", np.float64, (rows, *shape))
-        dual = Dual(Points(columns, rows), weights, expect(arrays, "dual.kernel", np.float64, (n + 1,)))
+        parts = read_arrays(_DUAL, arrays, "dual.", n=n, words=-(-rows // WORD), rows=rows, T=T, sizes=n + 1)
+        dual = Dual(Points(parts["columns"], rows), parts["weights"], parts["kernel"])
     else:
-        coef = expect(arrays, "coef", np.float64, (None, *shape))
+        coef = read_arrays(_COEF, arrays, T=T)["coef"]
     if span is None:
-        family = listed(n, expect(arrays, "masks", np.uint64, (None, n_words(n))))
+        family = listed(n, check_array(arrays, "masks", np.uint64, (None, n_words(n))))
     else:
         family = spanned(n, span, None if coef is None else len(coef))
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
+    found |= read_arrays(_TERMS, arrays, terms=len(family) + 1)
     return Solution(
-        FittedPolynomial(family, coef, intercept, dual),
+        FittedPolynomial(family, coef, found["intercept"], dual),
         str(state["solver"]),
         str(state["reason"]),
-        expect(arrays, "squared_error", np.float64, shape),
-        expect(arrays, "target_squares", np.float64, shape),
-        rows_in(state["n_rows"], "n_rows"),
-        number(state["total_weight"], "total_weight"),
+        found["squared_error"],
+        found["target_squares"],
+        as_n_rows(state["n_rows"], "n_rows"),
+        as_nonnegative(state["total_weight"], "total_weight"),
         _penalty(*state["penalty"]),
-        encoding=encoding_named(state["encoding"]),
-        variances=expect(arrays, "variances", np.float64, (len(family) + 1,)) if "variances" in arrays else None,
-        said_identified=expect(arrays, "identified", np.bool_, (len(family) + 1,)) if "identified" in arrays else None,
+        encoding=as_encoding(state["encoding"]),
+        variances=found.get("variances"),
+        said_identified=found.get("identified"),
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=_choice(state["choice"], arrays) if "choice" in state else None,
         unit=checked_positive(state["unit"], "the unit of targets"),
@@ -205,10 +229,9 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
 def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
     if kind not in ("ridge", "lasso", "correlation"):
         raise ValueError(f"unknown penalty {kind!r}")
-    return Penalty(kind, number(alpha, "alpha"), flag(fit_intercept, "fit_intercept"))
+    return Penalty(kind, as_nonnegative(alpha, "alpha"), as_bool(fit_intercept, "fit_intercept"))
 
 
 def _choice(state: list[Any], arrays: Arrays) -> CVSelection:
     degree, alpha, score = state
-    results = {name.removeprefix("cv."): values for name, values in arrays.items() if name.startswith("cv.")}
-    return CVSelection(int(degree), float(alpha), float(score), results)
+    return CVSelection(int(degree), float(alpha), float(score), strip_prefix("cv", arrays))

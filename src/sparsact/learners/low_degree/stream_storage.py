@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sparsact.hypercube import n_words
+from sparsact.hypercube import WORD, n_words
 from sparsact.learners.exact_sum import LIMB_BITS, MOST_DIGIT, MOST_PLACES, ExactSum
 from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.family import Family
@@ -15,11 +16,33 @@ from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.plan import available_memory
 from sparsact.learners.low_degree.real import NO_TARGET, RealStatistic
 from sparsact.learners.low_degree.rows import DistinctPoints
-from sparsact.learners.low_degree.stored import check_bits, listed, spanned
 from sparsact.learners.low_degree.stream import Batch, Stream
-from sparsact.learners.stored import Arrays, State, encoding_named, expect, number, rows_in, whole
+from sparsact.saving.schema import (
+    ArrayField,
+    Arrays,
+    State,
+    as_count,
+    as_encoding,
+    as_n_rows,
+    as_nonnegative,
+    check_array,
+    read_arrays,
+)
 
-MOST_EXPONENT = LIMB_BITS * MOST_PLACES
+MAX_EXPONENT = LIMB_BITS * MOST_PLACES
+_BATCH = {
+    "y": ArrayField("m T", finite=True),
+    "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
+    "folds": ArrayField("m", np.intp, optional=True),
+}
+_REAL = {
+    "feature_mean": ArrayField("D"),
+    "target_mean": ArrayField("T"),
+    "gram": ArrayField("D D"),
+    "rhs": ArrayField("D T"),
+    "target_squares": ArrayField("T"),
+    "exponents": ArrayField("T", np.int64),
+}
 
 
 def stream_out(stream: Stream, arrays: Arrays) -> State:
@@ -40,7 +63,7 @@ def stream_in(state: State, arrays: Arrays, n: int, n_targets: int) -> Stream:
     """The stream that :func:`stream_out` wrote, of n columns and so many targets."""
     if (state["n"], state["n_targets"]) != (n, n_targets):
         raise ValueError("the sums are of other columns or targets than the solution")
-    n_folds = whole(state["n_folds"], "n_folds", least=1)
+    n_folds = as_count(state["n_folds"], "n_folds", minimum=1)
     kind = "real" if state["domain"] == "real" else "cube"
     if state["domain"] not in ("cube", "real", None) or (state["encoding"] is None) == (state["domain"] == "cube"):
         raise ValueError("a statistic of no known kind")
@@ -51,7 +74,7 @@ def stream_in(state: State, arrays: Arrays, n: int, n_targets: int) -> Stream:
     statistics = [
         statistic_in(one, f"statistic.{fold}", n, n_targets, arrays) for fold, one in enumerate(state["statistics"])
     ]
-    stream = Stream(n, n_targets, n_folds, state["domain"], encoding_named(state["encoding"]), statistics)
+    stream = Stream(n, n_targets, n_folds, state["domain"], as_encoding(state["encoding"]), statistics)
     stream.undecided = [_batch_in(sign, f"undecided.{i}", stream, arrays) for i, sign in enumerate(state["undecided"])]
     return stream
 
@@ -64,20 +87,12 @@ def _batch_out(batch: Batch, name: str, arrays: Arrays) -> int:
 
 
 def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
-    y = expect(arrays, f"{name}.y", np.float64, (None, stream.n_targets))
-    weights, folds = (
-        expect(arrays, f"{name}.{part}", dtype, (len(y),)) if f"{name}.{part}" in arrays else None
-        for part, dtype in (("weights", np.float64), ("folds", np.intp))
-    )
+    found = read_arrays(_BATCH, arrays, f"{name}.", T=stream.n_targets)
+    folds = found.get("folds")
     outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
     if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
         raise ValueError("rows of no known kind")
-    if not np.isfinite(y).all() or (weights is not None and not (np.isfinite(weights) & (weights >= 0)).all()):
-        raise ValueError("a target or a weight of waiting rows is not finite, or a weight negative")
-    return Batch(y, weights, folds, sign)
-
-
-_REAL = ("feature_mean", "target_mean", "gram", "rhs", "target_squares")
+    return Batch(found["y"], found.get("weights"), folds, sign)
 
 
 def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
@@ -85,7 +100,6 @@ def statistic_out(statistic: Any, name: str, arrays: Arrays) -> State:
     if isinstance(statistic, RealStatistic):
         arrays |= {f"{name}.{part}": getattr(statistic, part) for part in _REAL}
         arrays[f"{name}.masks"] = statistic.family.masks
-        arrays[f"{name}.exponents"] = statistic.exponents
         return {"kind": "real", "weight": statistic.weight, "n_rows": statistic.n_rows}
     state: State = {"n_rows": statistic.totals.n_rows, "base": {}}
     statistic.digest()
@@ -112,10 +126,10 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
     statistic: Cells | DistinctPoints | Moments
     if state["kind"] == "rows":
         statistic = DistinctPoints(n, n_targets)
-        statistic.codes = expect(arrays, f"{name}.codes", np.uint64, (None, n_words(n)))
+        statistic.codes = check_array(arrays, f"{name}.codes", np.uint64, (None, n_words(n)))
         check_bits(statistic.codes, n)
     elif state["kind"] == "moments":
-        family = listed(n, expect(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
+        family = listed(n, check_array(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
         span = None if state["span"] is None else (int(state["span"][0]), int(state["span"][1]))
         if span is not None and not np.array_equal(spanned(n, span).masks, family.masks):
             raise ValueError(f"masks that are not all subsets of sizes {span}")
@@ -128,14 +142,14 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
         if n > MAX_N or arrays[f"{name}.weights"].shape[-1:] != (2**n,):
             raise ValueError(f"cells of {n} coordinates")
         statistic = Cells(n, n_targets)
-    statistic.totals.n_rows = rows_in(state["n_rows"], "n_rows")
+    statistic.totals.n_rows = as_n_rows(state["n_rows"], "n_rows")
     for part, sums in _sums(statistic).items():
         shape = (
             (*sums.shape[:-1], len(statistic.codes))
             if isinstance(statistic, DistinctPoints) and "." not in part
             else sums.shape
         )
-        limbs = expect(arrays, f"{name}.{part}", np.int64, (None, *shape))
+        limbs = check_array(arrays, f"{name}.{part}", np.int64, (None, *shape))
         if limbs.size and (limbs.max() > MOST_DIGIT or limbs.min() < -MOST_DIGIT):
             raise ValueError(f"{part} is not a normalised sum")
         base = int(state["base"][part])
@@ -149,15 +163,13 @@ def statistic_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays
 
 
 def _real_in(state: State, name: str, n: int, n_targets: int, arrays: Arrays) -> RealStatistic:
-    family = listed(n, expect(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
+    family = listed(n, check_array(arrays, f"{name}.masks", np.uint64, (None, n_words(n))))
     real = RealStatistic(family, n_targets)
-    for part in _REAL:
-        setattr(real, part, expect(arrays, f"{name}.{part}", np.float64, getattr(real, part).shape))
-    real.exponents = expect(arrays, f"{name}.exponents", np.int64, (n_targets,))
-    outside = (real.exponents > MOST_EXPONENT) | (real.exponents < -MOST_EXPONENT)
+    vars(real).update(read_arrays(_REAL, arrays, f"{name}.", D=len(family), T=n_targets))
+    outside = (real.exponents > MAX_EXPONENT) | (real.exponents < -MAX_EXPONENT)
     if (outside & (real.exponents != NO_TARGET)).any():
         raise ValueError("targets beyond any double")
-    real.weight, real.n_rows = number(state["weight"], "weight"), rows_in(state["n_rows"], "n_rows")
+    real.weight, real.n_rows = as_nonnegative(state["weight"], "weight"), as_n_rows(state["n_rows"], "n_rows")
     return real
 
 
@@ -170,3 +182,28 @@ def _sums(statistic: Cells | DistinctPoints | Moments) -> Mapping[str, ExactSum]
         "total.sums": sums,
         "total.squares": squares,
     }
+
+
+def spanned(n: int, span: tuple[int, int], due: int | None = None) -> Family:
+    """All subsets of those sizes, unless there are more than memory holds, or not as many as are due."""
+    low, high = (as_count(size, "span") for size in span)
+    if not low <= n or not high <= n:
+        raise ValueError(f"degrees {low} to {high} of {n} coordinates")
+    count = Family.count(n, high, low)
+    if due not in (None, count) or 8.0 * n_words(n) * count > available_memory():
+        raise ValueError(f"{count} subsets of {low} to {high} of {n} coordinates, where there are {due or 'fewer'}")
+    return Family.full(n, high, low)
+
+
+def listed(n: int, masks: NDArray[np.uint64]) -> Family:
+    """The family of masks that name coordinates there are."""
+    check_bits(masks, n)
+    if not masks.any(axis=1).all() or len(np.unique(masks, axis=0)) < len(masks):
+        raise ValueError("a subset is empty, or stands twice")
+    return Family(n, masks, None)
+
+
+def check_bits(words: NDArray[np.uint64], n: int) -> None:
+    """Refuse packed words that name coordinates beyond the n there are."""
+    if n % WORD and (words[:, -1] >> np.uint64(n % WORD)).any():
+        raise ValueError(f"coordinates beyond the {n} there are")

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 
-from sparsact.checks import checked_reals
+from sparsact.validation.arrays import checked_reals
+from sparsact.validation.parameters import checked_share
 
 FREQUENT = 3.0  # counts above (this many roots of the row number) are taken at their face value
 GRID = 1.1
@@ -104,8 +105,7 @@ def estimate_support(counts: ArrayLike, least_probability: float | None = None) 
         raise ValueError("`counts` must hold the whole number of rows, at least 1, in each bucket that was met.")
     n = float(met.sum())
     least = 1.0 / (n * max(1.0, np.log(n))) if least_probability is None else float(least_probability)
-    if not 0 < least <= 1:
-        raise ValueError(f"`least_probability` must lie in (0, 1]; got {least_probability}.")
+    checked_share(least, "`least_probability`")
     ones, twos = int((met == 1).sum()), int((met == 2).sum())
     chao = len(met) + ones * (ones - 1) / (2 * (twos + 1))
     return SupportEstimate(len(met), float(chao), _by_linear_program(met, n, least), unseen_mass(met.astype(np.int64)))

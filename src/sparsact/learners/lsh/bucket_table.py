@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels import buckets
-from sparsact.kernels.buckets import BucketIndex
+from sparsact.kernels import bucket_statistics, hashing
+from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.layout import Array, Layout
 from sparsact.learners.lsh.room import KEY_BYTES, check_room
+from sparsact.saving.schema import ArrayField, Arrays, read_arrays
 
 
 class Undo:
@@ -53,6 +54,14 @@ MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places 
 MOST_COUNT = 2**62  # of rows, over all tables
 LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
+_ARRAYS = {
+    "keys": ArrayField("B", np.uint64),
+    "counts": ArrayField("B", np.int64, nonnegative=True),
+    "sums": ArrayField("B n_sums", finite=True),
+    "totals": ArrayField("totals", finite=True),
+}
+_ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
+
 
 @dataclass(frozen=True)
 class BucketSolution:
@@ -84,6 +93,25 @@ class BucketTable:
         self._sums = np.zeros((0, layout.n_sums))
         self._undo: Undo | None = None
 
+    def arrays(self, *, rows: bool) -> Arrays:
+        """Every part as an array; with the keys of its ``rows``, if it remembers them and they may be taken away."""
+        kept = {"keys": self.index.keys, "counts": self.counts, "sums": self.sums, "totals": self.totals}
+        if rows and not self.forgets_rows:
+            kept |= {"rows.keys": self.rows.keys, "rows.copies": self.copies}
+        return kept
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, arrays: Arrays) -> BucketTable:
+        """The table of that layout that :meth:`arrays` took apart."""
+        table = cls(layout, forgets_rows="rows.keys" not in arrays)
+        read = read_arrays(_ARRAYS, arrays, n_sums=layout.n_sums, totals=1 + layout.n_targets)
+        table.index = _index(read["keys"], "two buckets have one key")
+        table._counts, table._sums, table.totals = read["counts"], read["sums"], read["totals"]
+        if not table.forgets_rows:
+            read = read_arrays(_ROWS, arrays, "rows.")
+            table.rows, table.copies = _index(read["keys"], "two rows have one key"), read["copies"]
+        return table
+
     @property
     def n_rows(self) -> int:
         """Rows held."""
@@ -96,7 +124,7 @@ class BucketTable:
 
     @property
     def sums(self) -> Array:
-        """Sums of each bucket, (B, n_sums); see :func:`sparsact.kernels.buckets.accumulate`."""
+        """Sums of each bucket, (B, n_sums); see :func:`sparsact.kernels.bucket_statistics.accumulate`."""
         return self._sums[: len(self.index)]
 
     def add(self, X: Array, Y: Array, weights: Array) -> None:
@@ -107,12 +135,14 @@ class BucketTable:
             self._remember(_row_keys(X, Y, weights), 1)
         self.totals = self.totals + self._totals(Y, weights)
         for part in _parts(len(X)):
-            found = buckets.places(X[part], self.layout.hashes)
+            found = hashing.places(X[part], self.layout.hashes)
             own = self.index.insert(found.keys)
             self._make_room()
             self._save(own)
             residual = self.layout.residual(X[part], Y[part])
-            buckets.accumulate(found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums)
+            bucket_statistics.accumulate(
+                found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums
+            )
 
     def remove(self, X: Array, Y: Array, weights: Array) -> None:
         """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
@@ -131,11 +161,13 @@ class BucketTable:
         np.subtract.at(self.copies, ids, 1)
         self.totals = self.totals - self._totals(Y, weights)
         for part in _parts(len(X)):
-            found = buckets.places(X[part], self.layout.hashes)
+            found = hashing.places(X[part], self.layout.hashes)
             own = self.index.find(found.keys)
             self._save(own)
             residual = self.layout.residual(X[part], Y[part])
-            buckets.accumulate(found, own, residual, weights[part], -1, self.layout.degree, self._counts, self._sums)
+            bucket_statistics.accumulate(
+                found, own, residual, weights[part], -1, self.layout.degree, self._counts, self._sums
+            )
         self._drop_empty()
 
     def merge(self, other: BucketTable) -> None:
@@ -196,7 +228,9 @@ class BucketTable:
     def solution(self, alpha: float, min_count: int) -> BucketSolution:
         """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
         layout = self.layout
-        coefficients, residual = buckets.solve(self.sums, layout.n_local, layout.degree, layout.n_targets, alpha)
+        coefficients, residual = bucket_statistics.solve(
+            self.sums, layout.n_local, layout.degree, layout.n_targets, alpha
+        )
         weights = np.where(self.counts >= min_count, self.sums[:, layout.n_local], 0.0)
         return BucketSolution(coefficients * layout.unit, weights, self._variances(residual))
 
@@ -231,7 +265,7 @@ class BucketTable:
 
     def _n_new(self, X: Array) -> int:
         """Buckets that these rows would be the first in."""
-        keys = (buckets.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
+        keys = (hashing.places(X[part], self.layout.hashes).keys.ravel() for part in _parts(len(X)))
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0
 
@@ -295,7 +329,13 @@ class BucketTable:
 
 def _row_keys(X: Array, Y: Array, weights: Array) -> NDArray[np.uint64]:
     rows = np.concatenate([X, Y, weights[:, None]], axis=1) + 0.0  # -0.0 becomes 0.0
-    return buckets.row_keys(np.ascontiguousarray(rows))
+    return hashing.row_keys(np.ascontiguousarray(rows))
+
+
+def _index(keys: NDArray[np.uint64], complaint: str) -> BucketIndex:
+    if len(np.unique(keys)) != len(keys):
+        raise ValueError(complaint)
+    return BucketIndex(keys)
 
 
 def _padded(array: NDArray[np.int64], length: int) -> NDArray[np.int64]:

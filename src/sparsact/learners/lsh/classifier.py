@@ -10,11 +10,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.door import check_classes
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.stored import classes_in
+from sparsact.saving.schema import read_classes, write_classes
 from sparsact.transaction import transaction
+from sparsact.validation.estimators import check_classes
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -113,12 +113,9 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         return False
 
     def _state_of_targets(self, arrays: dict[str, Any]) -> dict[str, Any]:
-        if self.classes_.dtype.kind in "biuf":
-            arrays["classes"] = self.classes_
-            return {"classes": None}
-        return {"classes": [str(label) for label in self.classes_]}
+        return {"classes": write_classes(self.classes_, arrays)}
 
     def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self.classes_ = classes_in(state, arrays)
+        self.classes_ = read_classes(state, arrays)
         if self.classes_.shape != (self.table_.layout.n_targets,):
             raise ValueError("classes and targets differ in number")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,22 +14,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.checks import aligned, check_row_weights
-from sparsact.kernels import buckets
-from sparsact.kernels.threads import blas_threads, threads
-from sparsact.learners.door import row_weights, validated
+from sparsact.kernels import hashing
+from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
-from sparsact.learners.lsh.storage import save_learner
+from sparsact.learners.lsh.storage import SavedLSH
 from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
 from sparsact.transaction import lock_of, locked
+from sparsact.validation.arrays import aligned, check_row_weights
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 
-class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
     table_: BucketTable
@@ -147,8 +146,8 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
-        X, y = validated(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
-        weights = row_weights(sample_weight, X)
+        X, y = checked_rows(self, X, y, reset=reset, dtype=np.float64, order="C", **options)
+        weights = checked_sample_weight(sample_weight, X)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
         _check_sizes(X, weights)
@@ -251,7 +250,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
             numbers = aligned(np.ascontiguousarray(X, dtype=np.float64))
             if np.isfinite(numbers.sum()):
                 return numbers
-        rows: Array = aligned(validated(self, X, reset=False, dtype=np.float64, order="C"))
+        rows: Array = aligned(checked_rows(self, X, reset=False, dtype=np.float64, order="C"))
         return rows
 
     def _values(self, X: Any) -> Array:
@@ -273,7 +272,7 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
         """
         rows = self._queries(X)
         with lock_of(self):
-            found = buckets.places(rows, self.table_.layout.hashes)
+            found = hashing.places(rows, self.table_.layout.hashes)
             return self.table_.index.find(found.keys).astype(np.int64)
 
     def predictor(self) -> TablePredictor:
@@ -309,20 +308,6 @@ class LSHModel(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no typ
     def miss_rate_(self) -> float:
         """Share of new inputs whose bucket in a table is empty, as Good and Turing estimate it from the counts."""
         return unseen_mass(self.table_.counts)
-
-    @locked
-    def save(self, path: str | Path, *, statistic: bool = True) -> None:
-        """Write the model to one file: safetensors with a JSON header and a digest of everything.
-
-        Parameters
-        ----------
-        path : path-like
-            The file; it is replaced whole or not at all.
-        statistic : bool, default=True
-            Also keep what ``remove`` needs, a key and a count for each row; without it the file is smaller.
-        """
-        check_is_fitted(self)
-        save_learner(self, path, statistic=statistic)
 
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
-from sparsact.kernels import buckets
+from sparsact.kernels import bucket_statistics, hashing
 from sparsact.learners.lsh.bucket_table import BucketSolution, BucketTable
 from sparsact.learners.lsh.layout import Array, Layout
 
@@ -53,11 +53,11 @@ def joint_solution(
 
 def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
     """Features of each row in the columns of its buckets, (m, B * D)."""
-    found = buckets.places(X, layout.hashes)
+    found = hashing.places(X, layout.hashes)
     ids = table.index.find(found.keys).astype(np.int64)
     D = layout.n_features
     columns = (ids[:, :, None] * D + np.arange(D)).reshape(len(X), -1)
-    entries = np.broadcast_to(buckets.features(found.V, layout.degree), (len(X), layout.n_tables, D)).reshape(
+    entries = np.broadcast_to(bucket_statistics.features(found.V, layout.degree), (len(X), layout.n_tables, D)).reshape(
         len(X), -1
     )
     starts = np.arange(len(X) + 1) * columns.shape[1]

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.kernels.buckets import Hashes, n_features, n_sums
+from sparsact.kernels.bucket_statistics import n_features, n_sums
+from sparsact.kernels.hashing import Hashes
+from sparsact.saving.schema import ArrayField, check_array, read_arrays
 
 Array = NDArray[np.float64]
 MOST_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
 MOST_LOCAL = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
+
+_ARRAYS = {
+    "centre": ArrayField("d", finite=True),
+    "local": ArrayField("d p", finite=True),
+    "directions": ArrayField("side codes", finite=True),
+    "offsets": ArrayField("codes", finite=True),
+    "seeds": ArrayField("tables", np.uint64),
+    "trend": ArrayField("d T", finite=True),
+    "level": ArrayField("T", finite=True),
+    "unit": ArrayField("T", finite=True),
+}
 
 
 @dataclass(frozen=True)
@@ -91,9 +104,18 @@ class Layout:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Layout:
         """The layout that :meth:`arrays` took apart."""
-        parts = {name: arrays[name] for name in ("centre", "local", "directions", "offsets", "seeds")}
-        hashes = Hashes(**parts, grid=bool(arrays["grid"][0]), signs=bool(arrays["signs"][0]))
-        return cls(hashes, int(arrays["degree"][0]), arrays["trend"], arrays["level"], arrays["unit"])
+        grid, signs, degree = (
+            int(check_array(arrays, name, np.int64, (1,))[0]) for name in ("grid", "signs", "degree")
+        )
+        d, p = arrays["local"].shape
+        read = read_arrays(_ARRAYS, arrays, d=d, p=p, side=p if grid else d)
+        n_tables, codes = len(read["seeds"]), len(read["offsets"])
+        if not n_tables or codes % n_tables or not codes or (grid and codes != p * n_tables) or degree not in (0, 1, 2):
+            raise ValueError("the hash functions do not fit together")
+        if n_sums(p, degree, len(read["level"])) > 2**24:
+            raise ValueError("a bucket holds too many sums")
+        own = {name: read.pop(name) for name in ("trend", "level", "unit")}
+        return cls(Hashes(**read, grid=bool(grid), signs=bool(signs)), degree, **own)
 
 
 def random_rotation(p: int, rng: np.random.Generator) -> Array:

@@ -7,10 +7,10 @@ from math import ceil, e, exp, inf, log, sqrt
 from typing import Any
 
 from sparsact import bounds
-from sparsact.bounds.parameters import check
-from sparsact.kernels.buckets import n_sums
+from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.lsh.layout import MOST_LOCAL, MOST_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
+from sparsact.validation.parameters import check_named, checked_positive
 
 PARTS = 3  # of the error: two diameters of a bucket and a distance to the nearest row
 KEY, COUNT, SLOT = 8, 8, 16  # bytes
@@ -145,7 +145,7 @@ def plan_table(
     >>> plan.n_hashes, plan.n_tables, round(plan.width, 4), plan.samples
     (27, 1, 0.028, 1718.0)
     """
-    check(intrinsic=intrinsic, ambient=ambient, epsilon=epsilon, L=lipschitz, confidence=confidence)
+    check_named(intrinsic=intrinsic, ambient=ambient, epsilon=epsilon, L=lipschitz, confidence=confidence)
     if intrinsic > MOST_LOCAL:
         raise ValueError(
             f"`intrinsic` must be at most {MOST_LOCAL}, the local coordinates of a table; got {intrinsic}."
@@ -192,8 +192,7 @@ def _check_manifold(d: int, distortion: float) -> None:
             f"`ambient` must be at most {MOST_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
             f"is found; got {d}. Project the rows on the principal directions that they span."
         )
-    if not 0 < distortion < inf:
-        raise ValueError(f"`distortion` must be positive and finite; got {distortion}.")
+    checked_positive(distortion, "`distortion`")
 
 
 def _covering_samples(k: int, extent: float, reach: float, delta: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from sparsact.kernels import buckets
+from sparsact.kernels import bucket_values, hashing
 from sparsact.learners.lsh.bucket_table import BucketSolution, BucketTable
 
 Array = NDArray[np.float64]
@@ -125,7 +125,7 @@ class TablePredictor:
         layout = self._layout
         variances = np.ascontiguousarray(self.solution.variances[:, None, :])
         none = np.zeros((layout.n_columns, layout.n_targets))
-        values, behind = buckets.bucket_values(
+        values, behind = bucket_values.bucket_values(
             X, layout.hashes, self.table.index.slots, 0, variances, self.solution.weights, none, n_threads=n_threads
         )
         values[behind == 0] = np.nan
@@ -140,7 +140,7 @@ class TablePredictor:
         """Values without the level, and the weight behind each."""
         if self._kernel is None:
             layout, solution = self._layout, self.solution
-            self._kernel = buckets.predictor(
+            self._kernel = bucket_values.predictor(
                 layout.hashes,
                 self.table.index.slots,
                 layout.degree,
@@ -170,7 +170,7 @@ class TablePredictor:
         if self._index is None:
             self._index = nearest_index(self.table.positions()[present])
             self._means = self.table.means()[present]
-        found = buckets.places(X, layout.hashes)
+        found = hashing.places(X, layout.hashes)
         at = self._index.nearest(np.clip(found.Z, -FARTHEST, FARTHEST))
         values: Array = self._means[at] + lines
         return values

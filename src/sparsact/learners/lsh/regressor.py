@@ -10,11 +10,12 @@ from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.kernels.threads import threads
+from sparsact.kernels.dispatch import threads
 from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.stored import flag
+from sparsact.saving.schema import as_bool
 from sparsact.transaction import transaction
+from sparsact.validation.parameters import checked_probability
 
 
 class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -57,7 +58,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     min_count : int, default=1
         Buckets of fewer rows count as empty (Theorem C.1 keeps those of a least volume only).
     n_jobs : int or None, default=None
-        Threads of prediction; see :func:`sparsact.kernels.threads.threads`.
+        Threads of prediction; see :func:`sparsact.kernels.dispatch.threads`.
 
     Attributes
     ----------
@@ -157,8 +158,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         that noise may differ from place to place; NaN where every bucket is empty. The error of the polynomial itself
         is in it only as far as its own rows show it.
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"`confidence` must lie in (0, 1); got {confidence}.")
+        checked_probability(confidence, "`confidence`")
         check_is_fitted(self)
         rows = self._queries(X)
         values = self._predictor.values(rows, threads(self.n_jobs))
@@ -200,6 +200,6 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         return {}
 
     def _set_targets(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self._one_target = flag(state["single"], "single")
+        self._one_target = as_bool(state["single"], "single")
         if self._one_target and self.table_.layout.n_targets != 1:
             raise ValueError(f"{self.table_.layout.n_targets} targets where there is one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sparsact.kernels.buckets import BucketIndex
+from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.memory import free_memory
 
 KEY_BYTES = 8 + 4 * 16  # of a bucket: its key, and slots of which a quarter is full at the least

@@ -8,7 +8,7 @@ from math import inf, log2
 
 import numpy as np
 
-from sparsact.kernels import buckets
+from sparsact.kernels import bucket_statistics, hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.directions import (
     PrincipalMoments,
@@ -191,7 +191,7 @@ class _LayoutSearch:
         for _ in range(BISECTIONS):
             middle = float(np.sqrt(low * high))
             width = middle * unit
-            found = buckets.places(rows[0][:ROWS_FOR_DIRECTIONS], self._layout(local, width, n_tables=1).hashes)
+            found = hashing.places(rows[0][:ROWS_FOR_DIRECTIONS], self._layout(local, width, n_tables=1).hashes)
             thinned = min(1.0, ROWS_FOR_DIRECTIONS / len(rows[0]))
             if len(found.keys) / len(np.unique(found.keys)) < max(1.5, ROWS_IN_A_BUCKET * thinned):
                 low = middle
@@ -208,10 +208,10 @@ class _LayoutSearch:
         table = BucketTable(layout)
         table.add(X, Y, weights)
         part = slice(0, ROWS_LEFT_OUT)
-        found, residual, own = buckets.places(X[part], layout.hashes), layout.residual(X[part], Y[part]), weights[part]
+        found, residual, own = hashing.places(X[part], layout.hashes), layout.residual(X[part], Y[part]), weights[part]
         ids = table.index.find(found.keys)
         for alpha in penalties:
-            values, _ = buckets.leave_one_out(
+            values, _ = bucket_statistics.leave_one_out(
                 found, ids, residual, own, layout.degree, alpha, self.wish.min_count, table.counts, table.sums
             )
             mean = own @ (values - residual) ** 2 / own.sum()
@@ -255,10 +255,10 @@ def distinct(X: Array, Y: Array, weights: Array) -> Rows:
     """
     kept = weights > 0
     X, Y, weights = X[kept], Y[kept], weights[kept]
-    keys = buckets.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
+    keys = hashing.row_keys(np.ascontiguousarray(np.concatenate([X, Y], axis=1) + 0.0))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     X, Y, weights = X[first], Y[first], np.bincount(inverse, weights).astype(np.float64)
-    order = np.lexsort((*Y.T[::-1], buckets.row_keys(np.ascontiguousarray(X + 0.0))))
+    order = np.lexsort((*Y.T[::-1], hashing.row_keys(np.ascontiguousarray(X + 0.0))))
     return X[order], Y[order], weights[order]
 
 

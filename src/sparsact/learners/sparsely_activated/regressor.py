@@ -15,13 +15,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.kernels.threads import blas_threads
-from sparsact.learners.door import row_weights, validated
+from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
-from sparsact.learners.sparsely_activated.storage import save_regressor
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
+from sparsact.network import SparselyActivatedNetwork
+from sparsact.saving import modelfile
+from sparsact.saving.schema import (
+    ArrayField,
+    Arrays,
+    Checks,
+    State,
+    as_count,
+    as_encoding,
+    as_str,
+    learned_state,
+    params_of,
+    read_arrays,
+    rebuild,
+)
+from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
@@ -29,6 +43,15 @@ if TYPE_CHECKING:
 LARGEST_SPECTRUM = 20  # coordinates
 LARGEST_TARGET = 1e301
 MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
+_LEARNED: Checks = {"n_features_in_": as_count, "encoding_": as_encoding, "n_iter_": as_count, "origin_": as_str}
+_ARRAYS = {
+    "u": ArrayField("s"),
+    "W": ArrayField("s n"),
+    "b": ArrayField("s"),
+    "loss": ArrayField("1"),
+    "activity": ArrayField("levels", np.int64, nonnegative=True),
+    "witness": ArrayField("n", finite=True),
+}
 
 
 class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -152,9 +175,11 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         rng = _generator(self.random_state)
-        rows, targets = validated(self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube")
+        rows, targets = checked_rows(
+            self, X, y, dtype="numeric", y_numeric=True, ensure_all_finite=self.domain != "cube"
+        )
         _check_targets(targets)
-        weights = _counts(row_weights(sample_weight, rows))
+        weights = _counts(checked_sample_weight(sample_weight, rows))
         self.encoding_ = self._encoding(rows)
         inputs = self._inputs(rows)[weights > 0]
         sample = TrainingSample.of(
@@ -183,7 +208,9 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Predicted targets, (m,)."""
         check_is_fitted(self)
         finite = self.encoding_ is None  # on the cube, packing names the column and the row of a NaN
-        return self.network_(self._inputs(validated(self, X, reset=False, dtype="numeric", ensure_all_finite=finite)))
+        return self.network_(
+            self._inputs(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        )
 
     @property
     def domain_(self) -> str:
@@ -239,7 +266,29 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
-        save_regressor(self, path)
+        network, state = self.network_, learned_state(self, _LEARNED) | {"params": params_of(self)}
+        arrays = {
+            "u": network.u,
+            "W": network.W,
+            "b": network.b,
+            "loss": np.array([self.loss_]),  # may be infinite, which JSON cannot say
+            "activity": self._activity,
+            "witness": self._witness,
+        }
+        modelfile.write(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The regressor that :meth:`save` wrote."""
+        learner: Self = rebuild(cls, state, _LEARNED)
+        read = read_arrays(_ARRAYS, arrays, n=learner.n_features_in_)
+        learner.network_ = SparselyActivatedNetwork(read["u"], read["W"], read["b"])
+        learner.loss_, learner._activity, learner._witness = float(read["loss"][0]), read["activity"], read["witness"]
+        if not 0 < len(learner._activity) <= 1 + learner.network_.s:
+            raise ValueError("counts of active units that do not fit the network")
+        if learner.encoding_ and (abs(learner._witness) != 1).any():
+            raise ValueError("a witness that is no point of the domain")
+        return learner
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

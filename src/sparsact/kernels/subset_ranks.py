@@ -1,0 +1,108 @@
+r"""Subsets of at most K coordinates in numeric order, their ranks, and symmetric differences of pairs.
+
+The subsets before :math:`U = \{e_0 > e_1 > \dots\}` part from it at some :math:`e_j`, which they lack: they hold at
+most :math:`K - j` of the coordinates below it. So the rank of U is the sum over j of the number of those.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.hypercube import WORD, Masks, n_subsets, n_words, sizes, subset_masks
+from sparsact.kernels import dispatch
+
+Array = NDArray[np.float64]
+
+
+def symmetric_differences(masks: Masks) -> tuple[Masks, NDArray[np.int32]]:
+    """All distinct symmetric differences of two subsets of a family, and where each pair's stands.
+
+    Parameters
+    ----------
+    masks : ndarray of shape (D, W), uint64
+        Distinct subsets, C-contiguous.
+
+    Returns
+    -------
+    unique : ndarray of shape (N, W), uint64
+        Distinct masks ``S xor T``, in the order of the numbers they spell (the last word is the most significant).
+    position : ndarray of shape (D, D), int32
+        Symmetric; ``unique[position[a, b]] == masks[a] ^ masks[b]``.
+    """
+    position = np.empty((len(masks), len(masks)), dtype=np.int32)
+    return dispatch.chosen.symmetric_differences(masks, position), position
+
+
+@dispatch.kernel
+def _symmetric_differences(masks: Masks, position: NDArray[np.int32]) -> Masks:
+    a, b = np.tril_indices(len(masks))
+    pairs = masks[a] ^ masks[b]
+    order = np.lexsort(pairs.T)  # the last key, the highest word, is the primary one
+    ordered = pairs[order]
+    first = np.ones(len(pairs), dtype=bool)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    place = np.cumsum(first, dtype=np.int32) - np.int32(1)
+    position[a[order], b[order]] = place
+    position[b[order], a[order]] = place
+    return ordered[first]
+
+
+def subsets_in_order(n: int, size: int) -> Masks:
+    """All subsets of n coordinates with at most ``size`` members, in the order of the numbers they spell, (N, W).
+
+    They are the ``unique`` of :func:`symmetric_differences` for the family of all subsets with at most ``size / 2``.
+    """
+    masks = np.empty((n_subsets(n, size), n_words(n)), dtype=np.uint64)
+    dispatch.chosen.subsets_in_order(n, size, masks)
+    return masks
+
+
+@dispatch.kernel
+def _subsets_in_order(n: int, size: int, masks: Masks) -> None:
+    subsets = subset_masks(n, size)
+    masks[:] = subsets[np.lexsort(subsets.T)]  # the last key, the highest word, is the primary one
+
+
+def ranked_gram(masks: Masks, moments: Array, n: int, size: int, *, n_threads: int = 1) -> Array:
+    """The moment of every pair's symmetric difference: (D, D), symmetric.
+
+    Parameters
+    ----------
+    masks : ndarray of shape (D, W), uint64
+        Subsets, C-contiguous; no two differ in more than ``size`` coordinates.
+    moments : ndarray of shape (N,), float64
+        One for each subset of :func:`subsets_in_order`.
+    """
+    gram = np.empty((len(masks), len(masks)))
+    dispatch.chosen.ranked_gram(masks, moments, n, size, gram, n_threads)
+    return gram
+
+
+@dispatch.kernel
+def _ranked_gram(masks: Masks, moments: Array, n: int, size: int, gram: Array, n_threads: int) -> None:
+    counts = _counts(n, size)
+    for row, mask in zip(gram, masks, strict=True):
+        row[:] = moments[_ranks(masks ^ mask, counts)]
+
+
+def _counts(n: int, size: int) -> NDArray[np.int64]:
+    """Number of subsets of ``range(e)`` with at most r members, (n + 1, size + 1), by Pascal's rule."""
+    counts = np.ones((n + 1, size + 1), dtype=np.int64)
+    for e in range(n):
+        counts[e + 1, 1:] = counts[e, 1:] + counts[e, :-1]
+    return counts
+
+
+def _ranks(masks: Masks, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    size = counts.shape[1] - 1
+    ranks, above = np.zeros(len(masks), dtype=np.int64), sizes(masks)
+    for w, word in enumerate(masks.T):
+        left = word.copy()
+        while len(some := np.flatnonzero(left)):  # take the lowest members off
+            lowest = left[some] & -left[some]
+            left[some] ^= lowest
+            above[some] -= 1
+            member = WORD * w + np.bitwise_count(lowest - np.uint64(1)).astype(np.intp)  # its bytes end at 255
+            ranks[some] += counts[member, size - above[some]]
+    return ranks

@@ -1,0 +1,201 @@
+"""Fields that classes declare for their files: plain JSON values, and arrays of a due dtype, shape and range.
+
+An estimator declares what it learned as a mapping of attributes to checks, and its arrays as a mapping of names to
+:class:`ArrayField`; it then has a method ``save`` and a class method ``_from_file(state, arrays)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from math import isfinite
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.validation.arrays import Shape, has_shape
+
+State = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+Checks = Mapping[str, Callable[[Any, str], Any]]
+MAX_COUNT = 2**53  # columns, units: beyond it they are no longer told apart as floats
+MAX_ROWS = 2**200  # models may be merged with themselves again and again
+
+
+# ---- estimators ----
+
+
+def params_of(learner: Any) -> State:
+    """The parameters of an estimator as JSON values."""
+    return {name: to_json(value) for name, value in learner.get_params(deep=False).items()}
+
+
+def learned_state(learner: Any, learned: Checks) -> State:
+    """Those of the declared attributes that the estimator has, and the names of its columns."""
+    state: State = {"learned": {name: to_json(getattr(learner, name)) for name in learned if hasattr(learner, name)}}
+    if hasattr(learner, "feature_names_in_"):
+        state["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    return state
+
+
+def restore_learned(learner: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> None:
+    """Give an estimator the declared attributes and the names of its columns that :func:`learned_state` returned."""
+    values = state["learned"]
+    for name, check in learned.items():
+        if name in values or name not in optional:
+            setattr(learner, name, check(values[name], name))
+    learner.n_features_in_ = as_count(learner.n_features_in_, "n_features_in_", minimum=1)
+    if "feature_names" in state:
+        names = as_strs(state["feature_names"], "feature_names")
+        if len(names) != learner.n_features_in_:
+            raise ValueError(f"{len(names)} names of {learner.n_features_in_} columns")
+        learner.feature_names_in_ = np.array(names, dtype=object)
+
+
+def rebuild(make: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> Any:
+    """An estimator of a file: its parameters, checked as its own ``fit`` checks them, and the declared attributes."""
+    for name, value in state["params"].items():
+        if isinstance(value, int) and abs(value) > MAX_COUNT:  # as a float it might overflow
+            raise ValueError(f"the parameter {name} is {str(value)[:40]}")
+    learner = make(**state["params"])
+    learner._validate_params()
+    restore_learned(learner, state, learned, optional)
+    return learner
+
+
+def write_classes(classes: NDArray[Any], arrays: Arrays) -> list[str] | None:
+    """Labels of a classifier for the state; numbers are put among the arrays, and the state has None."""
+    if classes.dtype.kind in "OUS":
+        return [str(label) for label in classes]
+    arrays["classes"] = classes
+    return None
+
+
+def read_classes(state: State, arrays: Arrays) -> NDArray[Any]:
+    """The labels of a classifier: texts of the state, or an array of numbers; in ascending order."""
+    labels = np.array(as_strs(state["classes"], "classes")) if state.get("classes") is not None else arrays["classes"]
+    if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
+        raise ValueError(f"classes of shape {labels.shape} that are not two or more in ascending order")
+    return labels
+
+
+# ---- arrays ----
+
+
+class ArrayField(NamedTuple):
+    """An array of a file.
+
+    Attributes
+    ----------
+    shape : str
+        Its axes, such as ``"m n"``: numbers, or letters, each of which is the same length wherever it stands.
+    dtype : dtype
+        Its type.
+    finite, nonnegative : bool
+        Whether its entries must be.
+    optional : bool
+        Whether a file may lack it.
+    """
+
+    shape: str
+    dtype: Any = np.float64
+    finite: bool = False
+    nonnegative: bool = False
+    optional: bool = False
+
+
+def read_arrays(fields: Mapping[str, ArrayField], arrays: Arrays, prefix: str = "", **lengths: int) -> Arrays:
+    """The declared arrays of a file under their names without the prefix; ``lengths`` are those of letters known."""
+    read: Arrays = {}
+    for name, field in fields.items():
+        if field.optional and prefix + name not in arrays:
+            continue
+        axes = field.shape.split()
+        due = tuple(int(axis) if axis.isdigit() else lengths.get(axis) for axis in axes)
+        array = read[name] = check_array(arrays, prefix + name, field.dtype, due)
+        lengths |= {axis: length for axis, length in zip(axes, array.shape, strict=True) if not axis.isdigit()}
+        if field.finite and not np.isfinite(array).all():
+            raise ValueError(f"{prefix}{name} is not finite")
+        if field.nonnegative and (array < 0).any():
+            raise ValueError(f"{prefix}{name} is negative somewhere")
+    return read
+
+
+def check_array(arrays: Arrays, name: str, dtype: Any, shape: Shape) -> NDArray[Any]:
+    """An array of a file, of the dtype and shape (None: any length) that it must have."""
+    array = arrays[name]
+    if array.dtype != dtype or not has_shape(array, shape):
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
+    return array
+
+
+def add_prefix(name: str, arrays: Arrays) -> Arrays:
+    """Arrays under names that begin with a name and a dot; :func:`strip_prefix` is the inverse."""
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def strip_prefix(name: str, arrays: Arrays) -> Arrays:
+    """The arrays whose names begin with a name and a dot, without these."""
+    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+
+# ---- JSON values ----
+
+
+def to_json(value: Any) -> Any:
+    """A parameter as a JSON value; a RandomState, whose past is gone, as None."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple | range | set | frozenset):
+        return [to_json(item) for item in value]
+    return None if isinstance(value, np.random.RandomState) else value
+
+
+def as_count(value: Any, name: str, *, minimum: int = 0, maximum: int = MAX_COUNT) -> int:
+    """A whole number of a file that counts something."""
+    if type(value) is not int or not minimum <= value <= maximum:
+        raise ValueError(f"{name} is {str(value)[:40]}, not a whole number from {minimum} on")
+    return value
+
+
+def as_n_rows(value: Any, name: str) -> int:
+    """A number of rows of a file."""
+    return as_count(value, name, maximum=MAX_ROWS)
+
+
+def as_nonnegative(value: Any, name: str) -> float:
+    """A finite number of a file, 0 or more."""
+    if type(value) not in (int, float) or not isfinite(value) or value < 0:
+        raise ValueError(f"{name} is {str(value)[:40]}, not a number from 0 on")
+    return float(value)
+
+
+def as_bool(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {str(value)[:40]}, neither true nor false")
+    return value
+
+
+def as_str(value: Any, name: str) -> str:
+    """A text of a file."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a text")
+    value.encode()  # a half of a character, which JSON can spell, is an error
+    return value
+
+
+def as_strs(value: Any, name: str) -> list[str]:
+    """A list of texts of a file."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a list of texts")
+    return [as_str(one, name) for one in value]
+
+
+def as_encoding(value: Any, name: str = "encoding") -> Literal["signs", "bits"] | None:
+    """The encoding of points by that name, if there is one."""
+    if value not in ("signs", "bits", None):
+        raise ValueError(f"unknown {name} {value!r}")
+    return cast('Literal["signs", "bits"] | None', value)

@@ -1,0 +1,1 @@
+"""Every check of arrays, parameters and rows that a user passes: each stands here once."""

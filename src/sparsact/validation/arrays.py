@@ -1,0 +1,308 @@
+"""Checks of arrays, tensors, points, subsets and tables of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from numbers import Rational
+from operator import index
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from sparsact.hypercube import Masks, Subset, masks_of, n_words
+
+MAX_WEIGHT = 1e100  # of a row
+
+
+def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:
+    """``values`` as a float64 table of length 2**n; the input itself when it is one already."""
+    table = checked_reals(values, what)
+    if table.ndim != 1 or not table.size or table.size & (table.size - 1):
+        raise ValueError(f"a table of {what} has one axis of length 2**n; got shape {table.shape}.")
+    return table
+
+
+def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """``values`` as finite float64: of integers, floats, bits, or objects that are such numbers."""
+    array = _array(values, what)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{what} must be real; got {array.dtype}: treat the real and imaginary parts in turn.")
+    if array.dtype == object:
+        strange = [value for value in array.flat if isinstance(value, str | bytes | complex) or value is None]
+        if strange:
+            raise ValueError(f"{what} must hold real numbers; got {strange[0]!r} among them.")
+    elif array.dtype.kind not in "biuf":
+        raise ValueError(f"{what} must hold real numbers; got {array.dtype}: convert them first.")
+    array = array.astype(np.float64, copy=False)
+    if not _all_finite(array):
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{what} must be finite; the one at {place} is {array[place]}.")
+    return array
+
+
+def _array(values: Any, what: str) -> NDArray[Any]:
+    """``values`` as the dense array they are; what NumPy would take apart or drop is refused."""
+    if hasattr(values, "tocsr"):
+        raise ValueError(f"{what} must be a dense array; got a sparse one: pass its toarray().")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{what} has masked entries, which have no value: fill or drop them first.")
+    try:
+        return aligned(np.asarray(values))
+    except ValueError as error:
+        raise ValueError(f"{what} must be a rectangular array of numbers: {error}") from error
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, or a copy where its numbers stand between the places of their type, as a field of records may.
+
+    To read such a number through a pointer is undefined in C++, and its strides may be no whole numbers of elements.
+    """
+    return array if array.flags.aligned else array.copy()
+
+
+def check_exact(values: Any, numbers: NDArray[np.float64], what: str) -> None:
+    """Refuse integers that float64 cannot hold, of which ``numbers`` are the roundings: proofs would be of others."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuO" or not np.abs(numbers).max(initial=0.0) >= 2.0**53:
+        return
+    for place in zip(*np.nonzero(np.abs(numbers) >= 2.0**53), strict=True):
+        if int(array[place]) != int(numbers[place]):
+            raise ValueError(
+                f"{what} must hold numbers that float64 represents; {array[place]} would become {int(numbers[place])}: "
+                "divide the row of `W` and its threshold by a power of two that keeps them exact, or round them."
+            )
+
+
+def checked_weights(W: Any) -> Any:
+    """A copy of ``W`` as float64: an array in C order, or a csr_array in canonical form without explicit zeros."""
+    if not hasattr(W, "tocsr"):
+        dense = checked_reals(W, "`W`").copy(order="C")
+        check_exact(W, dense, "`W`")
+        return dense
+    if np.dtype(W.dtype).kind not in "biuf":
+        raise ValueError(f"`W` must hold real numbers; got a sparse matrix of {W.dtype}.")
+    weights: Any = sp.csr_array(W, dtype=np.float64, copy=True)
+    checked_reals(weights.data, "weights of `W`")
+    check_exact(sp.csr_array(W).data, weights.data, "`W`")
+    weights.sum_duplicates()
+    weights.eliminate_zeros()
+    checked_reals(weights.data, "weights of `W`")
+    return weights
+
+
+def check_overflow(W: Any, b: NDArray[np.float64]) -> None:
+    """Refuse units whose pre-activations on the cube could overflow."""
+    with np.errstate(over="ignore"):
+        largest = np.asarray(abs(W).sum(axis=1)) + np.abs(b)
+    if not np.isfinite(largest).all():
+        j = int(np.argmin(np.isfinite(largest)))
+        raise ValueError(
+            f"pre-activations of unit {j} overflow: divide row {j} of `W` and b[{j}], and multiply u[{j}]."
+        )
+
+
+def check_row_weights(weights: NDArray[np.float64]) -> None:
+    """Refuse weights of rows so small or large, zeros apart, that inverses and products with squares may be none."""
+    strange = (weights != 0) & ~((weights >= 1 / MAX_WEIGHT) & (weights <= MAX_WEIGHT))
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise ValueError(
+            f"the weight of row {row} is {weights[row]:g}; weights must be 0 or lie between {1 / MAX_WEIGHT:g} and "
+            f"{MAX_WEIGHT:g}: scale them all, or set it to 0."
+        )
+
+
+def checked_frame(frame: ArrayLike, what: str) -> NDArray[np.float64]:
+    """A copy of ``frame`` (ambient, dimension) as float64 whose columns are orthonormal to 1e-8."""
+    columns = checked_reals(frame, what).copy()
+    if columns.ndim != 2 or not 1 <= columns.shape[1] <= columns.shape[0]:
+        raise ValueError(
+            f"{what} must have shape (ambient, dimension), 1 <= dimension <= ambient; got {columns.shape}."
+        )
+    error = float(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max())
+    if error > 1e-8:
+        raise ValueError(
+            f"{what} must be orthonormal; inner products are off by {error:.2g}: pass numpy.linalg.qr's Q."
+        )
+    return columns
+
+
+def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
+    """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
+    array = np.asarray(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"{what} must have one axis of numbers; got shape {array.shape}.")
+    return tuple(_rational(value, what) for value in array.tolist())
+
+
+def _rational(value: Any, what: str) -> Fraction:
+    number = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(number, Rational | float) or number in (np.inf, -np.inf) or number != number:
+        raise ValueError(f"{what} must hold rational numbers (integers, Fractions, finite floats); got {value!r}.")
+    return Fraction(number)
+
+
+def _all_finite(array: NDArray[Any]) -> bool:
+    """Whether every number is finite: if their sum is, they are, and it needs no array of bools."""
+    if array.dtype.kind in "iu":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(array.sum())) or bool(np.isfinite(array).all())
+
+
+def checked_columns(X: ArrayLike, n: int) -> NDArray[np.float64]:
+    """``X`` as a finite (m, n) float64 array; bool is refused, as it would be taken for numbers 0 and 1."""
+    return checked_points(X, n).astype(np.float64, copy=False)
+
+
+def checked_points(X: ArrayLike, n: int) -> NDArray[Any]:
+    """:func:`checked_columns` that leaves int8 and float32 as they are, which some kernels read without a copy."""
+    rows = _array(X, "`X`")
+    if rows.ndim != 2 or rows.shape[1] != n:
+        remedy = ": pass X[None]" if rows.shape == (n,) else ""
+        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {rows.shape}{remedy}.")
+    if rows.dtype == bool:
+        raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    if rows.dtype in (np.int8, np.float32) and _all_finite(rows):
+        return rows
+    return checked_reals(rows, "`X`")
+
+
+def checked_floats(values: ArrayLike, what: str) -> NDArray[Any]:
+    """``values`` as finite floats: float16 and float32 as they are, all others as float64; bool is refused."""
+    array = _array(values, what)
+    if array.dtype == bool:
+        raise ValueError(f"{what} hold bits; pass numbers, such as sparsact.hypercube.bits_to_signs(bits).")
+    if array.dtype in (np.float16, np.float32) and _all_finite(array):
+        return array
+    return checked_reals(array, what)
+
+
+def checked_signs(X: ArrayLike, n: int) -> NDArray[Any]:
+    """``X`` as an (m, n) array of signs, in its own dtype."""
+    points = _array(X, "`X`")
+    if points.ndim != 2 or points.shape[1] != n:
+        raise ValueError(f"`X` must have one row a point and {n} columns; got shape {points.shape}.")
+    if points.dtype == bool:
+        raise ValueError("`X` holds bits; points are signs: pass sparsact.hypercube.bits_to_signs(X).")
+    if points.dtype.kind not in "iufO":  # a complex number of size 1 is no sign
+        points = checked_reals(points, "`X`")
+    strange = (points != 1) & (points != -1)
+    if strange.any():
+        row, column = np.argwhere(strange)[0]
+        raise ValueError(
+            f"`X` must hold signs +1 and -1; row {row}, column {column} holds {points[row, column]}. "
+            "For bits 0/1 pass sparsact.hypercube.bits_to_signs(X)."
+        )
+    return points
+
+
+def checked_sign_examples(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Points (rows, n) and labels (rows,), both signs."""
+    points, labels = np.asarray(X), np.asarray(y)
+    if points.ndim != 2 or labels.shape != points.shape[:1]:
+        raise ValueError(f"`X` (rows, n) and `y` (rows,) must agree; got shapes {points.shape} and {labels.shape}.")
+    signs = checked_signs(points, points.shape[1])
+    if labels.dtype.kind not in "biuf":
+        labels = checked_reals(labels, "`y`")
+    if labels.dtype == bool or (np.abs(labels) != 1).any():
+        raise ValueError("`y` must hold labels +1 and -1, as those of a boolean function; for bits pass 1 - 2 * y.")
+    return signs.astype(np.int8), labels.astype(np.int8)
+
+
+def checked_subset(subset: Iterable[int]) -> Subset:
+    """``subset`` as a sorted tuple of integers."""
+    if not isinstance(subset, Iterable):
+        raise TypeError(f"a subset is a tuple of coordinates; got {subset!r}: for one coordinate write (i,).")
+    subset = tuple(subset)
+    strange = [i for i in subset if isinstance(i, bool | np.bool_) or not hasattr(i, "__index__")]
+    if strange:
+        raise TypeError(f"a subset holds coordinates, which are integers; got {strange[0]!r} among {subset!r}.")
+    return tuple(sorted(index(i) for i in subset))
+
+
+def checked_masks(subsets: Iterable[Iterable[int]] | NDArray[Any], n: int) -> Masks:
+    """Masks of a family of subsets, given as masks (uint64, two axes) or as tuples of coordinates."""
+    if not (isinstance(subsets, np.ndarray) and subsets.dtype == np.uint64):
+        return masks_of([checked_subset(subset) for subset in subsets], n)
+    if subsets.ndim != 2 or subsets.shape[1] != n_words(n):
+        raise ValueError(f"masks of {n} coordinates have shape (N, {n_words(n)}); got {subsets.shape}.")
+    outside = ~masks_of([range(n)], n)
+    if (subsets & outside).any():
+        raise ValueError(f"a mask names a coordinate outside range({n}); raise `n` or clear the bits above.")
+    return subsets
+
+
+def checked_restriction(signs: dict[int, int], n: int) -> dict[int, int]:
+    """Coordinates in ``range(n)`` with the sign each is fixed to."""
+    for i, sign in signs.items():
+        if not 0 <= index(i) < n:
+            raise ValueError(f"cannot fix coordinate {i}; there are {n}, numbered from 0.")
+        if sign not in (-1, 1):
+            raise ValueError(f"coordinate {i} must be fixed to +1 or -1; got {sign}.")
+    return {index(i): int(sign) for i, sign in signs.items()}
+
+
+Shape = tuple[int | None, ...]  # None: any length
+
+
+def has_shape(array: Any, shape: Shape) -> bool:
+    """Whether the array has these axes."""
+    return len(array.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+
+
+def is_tensor(thing: Any) -> bool:
+    """Whether it is a torch tensor, found without importing torch."""
+    return any(kind.__module__ == "torch" and kind.__name__ == "Tensor" for kind in type(thing).__mro__)
+
+
+def checked_tensor(x: Any, what: str) -> Any:
+    """A dense tensor of finite floats as it is; of integers, as float64."""
+    import torch
+
+    if x.layout != torch.strided:
+        raise ValueError(f"{what} must be a dense tensor; got layout {x.layout}: pass its to_dense().")
+    if x.dtype == torch.bool:
+        raise ValueError(f"{what} hold bits; pass numbers, such as 1 - 2 * bits.long().")
+    if x.is_complex() or x.is_quantized:
+        raise ValueError(f"{what} must hold real numbers; got {x.dtype}: convert them first.")
+    if not x.is_floating_point():
+        x = x.to(torch.float64)
+    check_finite_tensor(x, what)
+    return x
+
+
+def check_finite_tensor(x: Any, what: str, remedy: str = "") -> None:
+    """Refuse a tensor with a NaN or an infinity, and say where it stands."""
+    finite = x.isfinite()
+    if not bool(finite.all()):
+        place = tuple((~finite).nonzero()[0].tolist())
+        raise ValueError(f"{what} must be finite; the one at {place} is {float(x[place])}{remedy}.")
+
+
+def checked_router_inputs(x: Any) -> Any:
+    """``x`` (m, d), an array or a tensor, as finite floats; half precision and float32 as they are."""
+    rows = checked_tensor(x, "router inputs") if is_tensor(x) else checked_floats(x, "router inputs")
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(
+            f"router inputs must have one row an input, (m, d); got shape {tuple(rows.shape)}: reshape to (-1, d)."
+        )
+    return rows
+
+
+def checked_layer_inputs(x: Any, in_features: int, dtype: Any) -> Any:
+    """``x`` (..., in_features) as rows (m, in_features) of the layer's ``dtype``, which only autocast lets differ."""
+    import torch
+
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"`x` must be a torch tensor; got {type(x).__name__}: pass torch.as_tensor(x).")
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"`x` must hold real numbers; got {x.dtype}: pass x.to({dtype}).")
+    if x.ndim == 0 or x.shape[-1] != in_features:
+        raise ValueError(f"`x` must have {in_features} features in its last dimension; got shape {tuple(x.shape)}.")
+    if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"`x` is {x.dtype} and the layer {dtype}: pass x.to({dtype}), or layer.to({x.dtype}).")
+    return x.to(dtype).reshape(-1, in_features)

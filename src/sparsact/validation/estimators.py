@@ -1,0 +1,125 @@
+"""What scikit-learn checks of rows, and what it lets pass: masks, dates, and texts that would become numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+    """X, or X and y, as :func:`sklearn.utils.validation.validate_data` returns them.
+
+    Raises
+    ------
+    ValueError
+        Also for masked entries, dates and texts, which scikit-learn would take for numbers; says where the first NaN
+        or infinity stands.
+    """
+    _check_kinds(X, "`X`", bit_strings=checks.get("reset", True))
+    _check_kinds(y, "`y`", texts=not checks.get("y_numeric", False))
+    with _errors_name_place(X=X, y=y):
+        return validate_data(learner, X, y, **checks)
+
+
+def checked_sample_weight(weights: Any, X: NDArray[Any], **checks: Any) -> NDArray[np.float64]:
+    """Weights (m,) of the rows of X, none negative; ones if they are None."""
+    _check_kinds(weights, "`sample_weight`")
+    with _errors_name_place(sample_weight=weights):
+        return np.asarray(_check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True, **checks))
+
+
+def check_classes(named: Any, known: NDArray[Any]) -> None:
+    """Refuse classes that a later call of ``partial_fit`` names otherwise than the first."""
+    if named is not None and not np.array_equal(np.unique(np.asarray(named)), known):
+        raise ValueError(
+            f"`classes` must be {known.tolist()}, as in the first call, or be left out; weights of rows are passed as "
+            "sample_weight=."
+        )
+
+
+def _check_kinds(values: Any, what: str, *, texts: bool = False, bit_strings: bool = False) -> None:
+    """Refuse masked entries, dates, texts (unless ``texts``), and ``bit_strings`` that were read as integers."""
+    if values is None or isinstance(values, str) or hasattr(values, "tocsr"):
+        return
+    if np.ma.is_masked(values):
+        raise ValueError(f"{what} has masked entries, which have no value; fill or drop them first.")
+    for name, column in _columns(values):
+        where = what if name is None else f"column {name!r} of {what}"
+        if column.dtype.kind in "mM":
+            raise ValueError(
+                f"{where} holds dates or times ({column.dtype}); pass numbers, such as days since a start."
+            )
+        text = None if texts else _first_text(column)
+        if text is not None:
+            raise ValueError(
+                f"{where} holds texts, such as {text!r}; pass numbers: astype(float) if the texts are numbers, or "
+                "[list(text) for text in column] as integers if they are strings of bits."
+            )
+        if bit_strings and _lost_zeros(column):
+            raise ValueError(
+                f"{where} holds integers of digits 0 and 1 only, such as {column.max()}: strings of bits that lost "
+                "their leading zeros; read them as text (dtype=str) and pass a column for each bit, or, if they are "
+                "numbers, pass them as floats."
+            )
+
+
+def _columns(values: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Columns of a data frame with their names; anything else as one array."""
+    if hasattr(values, "dtypes") and hasattr(values, "items") and values.ndim == 2:
+        for name, column in values.items():
+            kind = getattr(column.dtype, "kind", "O")  # pandas has more types than NumPy
+            yield name, np.empty(0, kind + "8[s]") if kind in "mM" else np.asarray(column)
+        return
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        return  # scikit-learn says what is wrong
+    yield None, array
+
+
+def _first_text(column: NDArray[Any]) -> str | None:
+    if column.dtype.kind in "US":
+        return str(column.flat[0]) if column.size else None
+    if column.dtype != object:
+        return None
+    return next((str(value) for value in column.flat if isinstance(value, str | bytes)), None)
+
+
+def _lost_zeros(column: NDArray[Any]) -> bool:
+    """Whether one column looks like bit strings read as integers: four or more of them, some with two ones."""
+    if column.dtype.kind not in "iu" or column.size != len(column) or not column.size or column.max() < 11:
+        return False
+    if not set("".join(map(str, column[:64].ravel().tolist()))) <= {"0", "1"}:
+        return False
+    texts = [str(value) for value in np.unique(column).tolist()]
+    return len(texts) > 3 and set("".join(texts)) <= {"0", "1"} and any(text.count("1") > 1 for text in texts)
+
+
+@contextmanager
+def _errors_name_place(**tables: Any) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        if "NaN" not in str(error) and "infinity" not in str(error):
+            raise
+        for name, values in tables.items():
+            place = _first_not_finite(values)
+            if place is not None:
+                row, *column = place
+                where = f"row {row}, column {column[0]}" if column else f"row {row}"
+                raise ValueError(f"`{name}` holds {np.asarray(values)[place]} at {where}. {error}") from error
+        raise
+
+
+def _first_not_finite(values: Any) -> tuple[int, ...] | None:
+    """Place of the first NaN or infinity of a table or a column; None where there is none, or it cannot be told."""
+    try:
+        strange = ~np.isfinite(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        return None
+    return tuple(int(i) for i in np.argwhere(strange)[0]) if strange.ndim and strange.any() else None

@@ -1,0 +1,169 @@
+"""Checks of parameters: counts, numbers, probabilities, names of methods, and the parameters that formulas share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import inf, isfinite
+from numbers import Real
+from operator import index
+from typing import Any
+
+import numpy as np
+
+MAX_SEED = 2**63 - 1
+
+# What a formula's count means, and its smallest value. The same letter means the same in every function of
+# sparsact.bounds. Paper B's dimensions d and k are `ambient` and `intrinsic` here, because k is the sparsity.
+_COUNTS = {
+    "n": (1, "coordinates"),
+    "s": (1, "units"),
+    "k": (1, "active units"),
+    "m": (1, "rows"),
+    "n_samples": (2, "samples, of which a variance is taken"),
+    "length": (1, "bits of a parity, or entries of a secret"),
+    "degree": (0, "a degree"),
+    "ambient": (1, "the dimension of the space"),
+    "intrinsic": (1, "the dimension of the data"),
+    "n_directions": (1, "directions of a hash"),
+    "cuts": (0, "cuts along a direction"),
+    "bits": (1, "bits of a parameter"),
+    "p": (0, "variables of a junta"),
+    "p_modulus": (2, "a modulus"),
+    "q_modulus": (2, "a modulus"),
+}
+_NONNEGATIVE = ("W", "B", "R", "C", "noise_sensitivity", "average_sensitivity", "second_moment", "spread")
+
+
+def checked_size(value: Any, what: str, minimum: int = 1, maximum: int | None = None) -> int:
+    """An integer of any kind as an int, from ``minimum`` to ``maximum``."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be an integer; got {value!r}.")
+    number = index(value)
+    if number < minimum and maximum is None:
+        raise ValueError(f"{what} must be {minimum} or more; got {number}.")
+    if maximum is not None and not minimum <= number <= maximum:
+        raise ValueError(f"{what} must lie between {minimum} and {maximum}; got {number}.")
+    return number
+
+
+def checked_positive(value: Any, what: str) -> float:
+    """A finite number above 0 as a float."""
+    number = float(value)
+    if not 0 < number < inf:
+        raise ValueError(f"{what} must be a finite number above 0; got {value!r}.")
+    return number
+
+
+def checked_probability(value: float, what: str) -> float:
+    """A number strictly between 0 and 1: a confidence, or the probability of a failure."""
+    if not 0 < value < 1:
+        raise ValueError(f"{what} must lie strictly between 0 and 1; got {value}.")
+    return float(value)
+
+
+def checked_share(value: float, what: str, reason: str = "") -> float:
+    """A number above 0 and at most 1; ``reason`` says why it must be."""
+    if not 0 < value <= 1:
+        raise ValueError(f"{what} must lie in (0, 1]{reason}; got {value}.")
+    return float(value)
+
+
+def checked_correlation(rho: float) -> float:
+    """``rho`` in [-1, 1]: a coordinate is flipped with probability (1 - rho) / 2."""
+    if not -1 <= rho <= 1:
+        raise ValueError(f"`rho` must lie in [-1, 1], as (1 - rho) / 2 is a probability; got {rho}.")
+    return float(rho)
+
+
+def checked_option(value: Any, what: str, options: Iterable[Any]) -> Any:
+    """``value`` itself, refused unless it is one of the options."""
+    options = tuple(options)
+    if value not in options:
+        raise ValueError(f"{what} must be one of {', '.join(map(str, options))}; got {value!r}.")
+    return value
+
+
+def checked_generator(rng: Any) -> np.random.Generator:
+    """``rng`` itself; a seed or None is refused, as a generator is made once and then passed on."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"`rng` must be a numpy.random.Generator; got {rng!r}: pass numpy.random.default_rng(seed).")
+    return rng
+
+
+def check_named(**parameters: Any) -> None:
+    """Refuse parameters of formulas that mean nothing, one rule per name: ``check_named(n=n, s=s, k=k)``.
+
+    Raises
+    ------
+    ValueError
+        If a count is not a whole number or too small, a scale is negative, an error or a constant is not positive, a
+        probability is none, k exceeds s, or ``intrinsic`` exceeds ``ambient``.
+    """
+    for name, value in parameters.items():
+        need = _need(name, value)
+        if need:
+            raise ValueError(f"`{name}` must be {need}; got {value!r}.")
+    for part, whole in (("k", "s"), ("intrinsic", "ambient")):
+        if part in parameters and whole in parameters and parameters[part] > parameters[whole]:
+            raise ValueError(
+                f"`{part}` must not exceed `{whole}`; got {part} = {parameters[part]}, {whole} = {parameters[whole]}."
+            )
+
+
+def _need(name: str, value: Any) -> str | None:
+    """What the value must be, unless it is."""
+    if name in _COUNTS:
+        minimum, what = _COUNTS[name]
+        fits = isinstance(value, int | np.integer) and value >= minimum
+        return None if fits else f"a whole number from {minimum} ({what})"
+    if not isinstance(value, int | float | np.integer | np.floating | Fraction):
+        return "a real number"
+    if not isfinite(value):
+        return "finite"
+    if name in _NONNEGATIVE:
+        return None if value >= 0 else "zero or positive"
+    if name in ("delta", "confidence"):
+        return None if 0 < value < 1 else "above 0 and below 1"
+    if name in ("probability", "tau"):
+        return None if 0 < value <= 1 else "above 0 and at most 1"
+    if name == "rho":
+        return None if -1 <= value <= 1 else "in [-1, 1], as (1 - rho) / 2 is a probability"
+    return None if value > 0 else "positive"
+
+
+def check_sizes(record: Any, *names: str, minimum: int = 1, maximum: int | None = None, optional: bool = False) -> None:
+    """Fields of a frozen record that are integers in that range; None too where they are ``optional``."""
+    for name in names:
+        if not (optional and getattr(record, name) is None):
+            size = checked_size(getattr(record, name), _field(record, name), minimum, maximum)
+            object.__setattr__(record, name, size)
+
+
+def check_seed(record: Any) -> None:
+    """The field ``seed`` of a hash: an integer from 0 to below 2**63."""
+    check_sizes(record, "seed", minimum=0, maximum=MAX_SEED)
+
+
+def check_numbers(record: Any, *names: str, positive: bool = False, optional: bool = False) -> None:
+    """Fields of a frozen record that are finite, and not negative; above 0 where they must be ``positive``."""
+    for name in names:
+        value = getattr(record, name)
+        if value is None and optional:
+            continue
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{_field(record, name)} must be a number; got {value!r}.")
+        if not isfinite(value) or value < 0 or (positive and value == 0):
+            need = "positive" if positive else "0 or more"
+            raise ValueError(f"{_field(record, name)} must be finite and {need}; got {value!r}.")
+        object.__setattr__(record, name, float(value))
+
+
+def check_bool(record: Any, name: str) -> None:
+    """A field of a record that is True or False."""
+    if not isinstance(getattr(record, name), bool):
+        raise TypeError(f"{_field(record, name)} must be True or False; got {getattr(record, name)!r}.")
+
+
+def _field(record: Any, name: str) -> str:
+    return f"`{name}` of {type(record).__name__}"
