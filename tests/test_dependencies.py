@@ -137,6 +137,7 @@ assert np.allclose(model.predict((1 - table["x"]) / 2), table["y"])
 constructions.parity([0, 2], 5).save("n.sparsact")
 assert cli.main(["certify", "n.sparsact"]) == 0
 assert cli.main(["inspect", "n.sparsact"]) == 0
+assert cli.main(["reproduce", "--list"]) == 0
 x = table["x"].astype(float)
 router = routing.Switch(n_experts=3)
 assert router(x).indices.shape == (97, 1)

@@ -44,7 +44,7 @@ def versions() -> dict[str, str]:
 @cache
 def commit() -> str:
     """Short hash of the source's commit, with + where files were changed since; empty outside a repository."""
-    root = Path(__file__).resolve().parents[4]
+    root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():  # an installed copy may lie inside somebody else's repository
         return ""
     changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", "src", "papers/src", "benchmarks")
