@@ -203,7 +203,7 @@ GUESS = 1.0  # seconds of a task of which nothing is known yet
 def task_progress(
     work: Iterable[tuple[Experiment, Task]], store: Store, jobs: int
 ) -> Iterator[Callable[[Task, Row | Failure], None]]:
-    """A bar on stderr (a person's only); the value is told of every task that is finished."""
+    """A bar on stderr (a person's only); its value is called for every finished task."""
     waiting: dict[str, int] = {}
     for experiment, _ in work:
         waiting[experiment.name] = waiting.get(experiment.name, 0) + 1

@@ -88,7 +88,7 @@ class Program:
 
     @property
     def is_binary(self) -> bool:
-        """Whether the inputs are told by variables that are 0 or 1."""
+        """Whether the inputs are described by variables that are 0 or 1."""
         return bool((self.variables.most[self.variables.integral] == 1).all())
 
     def with_at_least(self, count: int) -> Program:

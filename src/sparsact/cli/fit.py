@@ -165,7 +165,10 @@ def fit(
         task=task.value,
         strict=strict,
     )
-    from sparsact.cli.fitting.work import look_through, resumption  # what loads slowly, after what may be told before
+    from sparsact.cli.fitting.work import (  # what loads slowly, after what may be reported before
+        look_through,
+        resumption,
+    )
 
     options = {
         **{f"--{name}": value for name, value in asdict(asked).items()},

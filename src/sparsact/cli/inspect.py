@@ -201,7 +201,7 @@ def inspect_network(
 def summarised(
     network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, seed: int
 ) -> NetworkSummary:
-    """Everything that is told of a network."""
+    """Everything that the command reports about a network."""
     import numpy as np
     import scipy.sparse as sp
 

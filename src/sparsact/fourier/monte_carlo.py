@@ -33,7 +33,7 @@ Function = Callable[[NDArray[np.float64]], Any]
 Changes = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
 
 FEW_FLIPS = 1 / 32
-"""Share of flipped coordinates below which updating a pre-activation beats computing it anew: a product of dense
+"""Share of flipped coordinates below which updating a pre-activation beats computing it again: a product of dense
 matrices takes less than a tenth of the time of one with a sparse factor, for each multiplication done."""
 
 

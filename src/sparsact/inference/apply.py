@@ -66,7 +66,7 @@ class Replacement:
             restore(model.get_submodule(name))
 
     def limit(self, max_rows: int, max_share: float) -> None:
-        """Set the most rows, and the largest share of active units, for which the short way is taken."""
+        """Set the most rows, and the largest share of active units, for which the block is computed sparsely."""
         for _, state in self.layers.values():
             state.max_rows, state.max_share = max_rows, max_share
 

@@ -305,7 +305,7 @@ def _is_plain(module: nn.Module) -> bool:
 
 def _no_block(model: nn.Module, layers: Mapping[str, nn.Linear], ran: int, reasons: list[str]) -> str:
     """Why there is no block: the need, the fact and the remedy."""
-    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit by itself, nn.Linear."
+    need = "The model must have a feed-forward block: nn.Linear, an activation of each unit alone, nn.Linear."
     fact = f" It has {len(layers)} plain nn.Linear, of which {ran} ran on the first batch, and no such pair."
     other = {_path(type(m)) for m in model.modules() if _like_linear(m) and not _is_plain(m)}
     if other:

@@ -41,7 +41,7 @@ def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
     Returns
     -------
     model : nn.Module
-        The copy. Its layers have the same names; find its blocks anew for their new activation.
+        The copy. Its layers have the same names; find its blocks again for their new activation.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def unit_counts(model: nn.Module, blocks: Sequence[Block]) -> Iterator[Callable[
 def watching(model: nn.Module, blocks: Sequence[Block], look: Callable[[int, Tensor], Tensor | None]) -> Iterator[None]:
     """Show the activations of each block, the inputs of ``down``, to ``look``; a tensor that it returns replaces them.
 
-    ``look`` is told the place of the block among ``blocks``, and the activations (..., units).
+    ``look`` receives the position of the block among ``blocks``, and the activations (..., units).
     """
 
     def hook(place: int) -> Callable[[nn.Module, tuple[Any, ...]], tuple[Any, ...] | None]:

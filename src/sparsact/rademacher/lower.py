@@ -120,7 +120,7 @@ def correlating_units(
 ) -> list[SearchedUnit]:
     """The best s units found of which no point switches on more than k.
 
-    They are first placed greedily. Every round then removes some and places as many anew, which may take but a few
+    They are first placed greedily. Every round then removes some and places as many again, which may take but a few
     points each, so that some are left for the others; then it places each once more without that limit. A round that
     does not help is undone.
     """

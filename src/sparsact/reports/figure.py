@@ -142,7 +142,7 @@ def to_svg(drawing: Figure) -> str:
 
     text = io.StringIO()
     with warnings.catch_warnings():
-        # The table beside the figure shows names whose script the figure's font lacks.
+        # The table next to the figure shows names whose script the figure's font lacks.
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
         # Figure.savefig would draw it once more, for its layout, which drawing computes anyway.
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))

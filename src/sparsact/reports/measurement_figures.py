@@ -275,7 +275,7 @@ CHARTS = (
     Chart(
         "union-density",
         "Rows together",
-        "Mean share of units that are active for at least one of so many consecutive rows of a sequence: what a "
+        "Mean share of units that are active for at least one of several consecutive rows of a sequence: what a "
         "batch of them reads.",
         union_density_frame,
         plot_union_density,

@@ -79,7 +79,7 @@ def test_pieces_of_training_are_the_whole(monkeypatch):
     np.testing.assert_allclose(pieces.loss_curve_, whole.loss_curve_, rtol=1e-9)
     from sparsact.learners.dsm import training
 
-    monkeypatch.setattr(training, "KEPT", 0)  # features are made anew for each batch
+    monkeypatch.setattr(training, "KEPT", 0)  # features are made again for each batch
     np.testing.assert_allclose(model(epochs=4).fit(X, Y).coef_, whole.coef_, rtol=1e-9)
 
 

@@ -5,7 +5,7 @@ Torch is imported where it is used: an experiment can be listed without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -89,6 +89,12 @@ def unmet() -> str | None:
     if find_spec("torch") is None:
         return 'it trains with PyTorch, which is not installed: pip install "sparsact[torch]".'
     return absent(TINYSHAKESPEARE)
+
+
+def tasks(models: Sequence[str], scale: Scale) -> Iterator[dict[str, Parameter]]:
+    """Each model, one seed after the other."""
+    for seed in range(SEEDS[scale]):
+        yield from ({"model": name, **chosen(scale, seed)} for name in models)
 
 
 def chosen(scale: Scale, seed: int) -> dict[str, Parameter]:

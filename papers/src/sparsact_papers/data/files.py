@@ -108,7 +108,7 @@ def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}); fetch it anew.") from error
+        raise ValueError(f"{path} is not UTF-8 text ({error}); fetch it again.") from error
     if not text:
-        raise ValueError(f"{path} is empty; fetch it anew.")
+        raise ValueError(f"{path} is empty; fetch it again.")
     return WrittenText(text, "Karpathy, char-rnn (2015): tinyshakespeare", "public domain")

@@ -139,7 +139,7 @@ def _batch(path: Path) -> Batch:
     try:
         images, labels = _READERS[path.suffix](path)
     except DAMAGED as error:
-        raise ValueError(f"{path} is not a batch of CIFAR-10 ({error}); fetch it anew.") from error
+        raise ValueError(f"{path} is not a batch of CIFAR-10 ({error}); fetch it again.") from error
     if not len(labels) or images.shape != (len(labels), *SHAPE) or labels.max() >= len(CLASSES):
         raise ValueError(
             f"{path} holds images of shape {images.shape} and {len(labels)} labels; a batch of CIFAR-10 has as many "

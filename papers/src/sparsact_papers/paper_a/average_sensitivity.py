@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound_paper
@@ -16,7 +17,7 @@ from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, withi
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, worst_network
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, range_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
+from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -127,8 +128,7 @@ def frame(rows: Rows, varied: str) -> Frame:
 
 
 def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
-    value: Callable[[Row], float] = lambda row: row[column]  # noqa: E731 - a name for the type
-    return curves(rows, series=lambda _: name, x=varied, y=value, y_name="average sensitivity")
+    return curves(rows, series=lambda _: name, x=varied, y=itemgetter(column), y_name="average sensitivity")
 
 
 def plot(frame: Frame, varied: str) -> Figure:

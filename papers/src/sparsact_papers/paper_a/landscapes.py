@@ -176,7 +176,7 @@ def weight_frame(rows: Rows) -> Frame:
 
 
 def error_frame(rows: Rows) -> Frame:
-    """Error of each table, degree and size: the mean over seeds with its interval, beside the prediction."""
+    """Error of each table, degree and size: the mean over seeds with its interval, next to the prediction."""
     frames = []
     for (table,), group in rows.groups("table").items():
         achieved = curves(group, series=lambda row: f"degree {row['degree']}", x="n_train", y="mse", interval=mean_of)

@@ -10,7 +10,7 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import Row, Rows
 
 CLEAN, GAUSSIAN, OBLIVIOUS, ALIGNED = "clean", "Gaussian noise", "corrupted at random", "corrupted against the degree"
-FEW = 8  # a sample is small beside the cube if it is at most this part of its points
+FEW = 8  # a sample is small compared with the cube if it is at most this part of its points
 
 
 def _is_small(row: Row) -> bool:

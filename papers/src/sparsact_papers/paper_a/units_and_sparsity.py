@@ -5,8 +5,9 @@ Neither is a figure of the paper: it bounds by k and (weakly) s, and a reader as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.networks import network_of, spectrum_of
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of, slope_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,8 +117,7 @@ def frame(rows: Rows, varied: str) -> Frame:
 
 
 def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
-    value: Callable[[Row], float] = lambda row: row[column]  # noqa: E731 - a name for the type
-    return curves(rows, series=lambda _: name, x=varied, y=value, y_name="value")
+    return curves(rows, series=lambda _: name, x=varied, y=itemgetter(column), y_name="value")
 
 
 def plot(frame: Frame, varied: str) -> Figure:

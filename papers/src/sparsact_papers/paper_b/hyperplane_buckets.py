@@ -1,8 +1,8 @@
 """Hyperplane LSH with a scalar for each sign pattern, on the cube in 8 dimensions: Figures 1b, 2b and 4 of paper B.
 
-The error against the number of buckets :math:`2^m`, beside the best linear predictor (which a dense layer without an
-activation is) and a dense ReLU layer. Where the paper is silent, each choice is a parameter or a value of the row.
-"""
+The error against the number of buckets :math:`2^m`, compared with the best linear predictor (which a dense layer
+without an activation is) and a dense ReLU layer. Where the paper is silent, each choice is a parameter or a value of
+the row."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def plot_error(frame: Frame) -> Figure:
 
 
 def training_frame(rows: Rows, target: str) -> Frame:
-    """The trained error beside the closed form's, of those draws that were trained on."""
+    """The trained error compared with the closed form's, of those draws that were trained on."""
     trained = hashed(rows, target=target, trained=True)
     drawn = set(trained.column("seed"))
     closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)

@@ -109,17 +109,45 @@ WINS = (
 )
 IMPROVES = f"holds if each number of buckets has no more error than the one before; {MEDIANS}"
 TRAINING = f"holds if RMSProp's error is at most the best linear one at every number from {MANY} on; {MEDIANS}"
+
+
+def claims_of(target: str, function: str, figure: str) -> tuple[Claim, ...]:
+    """What the figure of one target function shows: LSH wins, improves with its buckets, and can be trained."""
+    return (
+        Claim(
+            name=f"wins-{target}",
+            place=f"Figures {figure} and 4",
+            statement=f"LSH has less error than a dense layer from {MANY} buckets on ({function}).",
+            printed="a figure without numbers",
+            rule=WINS,
+            refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
+            "predictor's",
+            judge=partial(judge_wins, target=target),
+        ),
+        Claim(
+            name=f"improves-{target}",
+            place=f"Figure {figure}",
+            statement=f"The error falls as buckets increase ({function}).",
+            printed="a figure without numbers",
+            rule=IMPROVES,
+            refuted_if="some number of buckets significantly errs more than the one before",
+            judge=partial(judge_improves, target=target),
+        ),
+        Claim(
+            name=f"training-{target}",
+            place=f"Figure {figure} with the training of A.1",
+            statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on ({target}).",
+            printed="a figure without numbers",
+            rule=TRAINING,
+            refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
+            judge=partial(judge_training, target=target),
+        ),
+    )
+
+
+_POLYNOMIAL = claims_of("polynomial", "polynomial", "1b")
 CLAIMS = (
-    Claim(
-        name="wins-polynomial",
-        place="Figures 1b and 4",
-        statement=f"LSH has less error than a dense layer from {MANY} buckets on (polynomial).",
-        printed="a figure without numbers",
-        rule=WINS,
-        refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
-        "predictor's",
-        judge=partial(judge_wins, target="polynomial"),
-    ),
+    _POLYNOMIAL[0],
     Claim(
         name="threshold",
         place="Figure 1b",
@@ -129,52 +157,8 @@ CLAIMS = (
         refuted_if="1024 buckets significantly err less than the best linear predictor",
         judge=judge_threshold,
     ),
-    Claim(
-        name="improves-polynomial",
-        place="Figure 1b",
-        statement="The error falls as buckets increase (polynomial).",
-        printed="a figure without numbers",
-        rule=IMPROVES,
-        refuted_if="some number of buckets significantly errs more than the one before",
-        judge=partial(judge_improves, target="polynomial"),
-    ),
-    Claim(
-        name="training-polynomial",
-        place="Figure 1b with the training of A.1",
-        statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on (polynomial).",
-        printed="a figure without numbers",
-        rule=TRAINING,
-        refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
-        judge=partial(judge_training, target="polynomial"),
-    ),
-    Claim(
-        name="wins-hypercube",
-        place="Figures 2b and 4",
-        statement=f"LSH has less error than a dense layer from {MANY} buckets on (hypercube function).",
-        printed="a figure without numbers",
-        rule=WINS,
-        refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
-        "predictor's",
-        judge=partial(judge_wins, target="hypercube"),
-    ),
-    Claim(
-        name="improves-hypercube",
-        place="Figure 2b",
-        statement="The error falls as buckets increase (hypercube function).",
-        printed="a figure without numbers",
-        rule=IMPROVES,
-        refuted_if="some number of buckets significantly errs more than the one before",
-        judge=partial(judge_improves, target="hypercube"),
-    ),
-    Claim(
-        name="training-hypercube",
-        place="Figure 2b with the training of A.1",
-        statement=f"Trained as the paper trains, LSH beats a linear dense layer from {MANY} buckets on (hypercube).",
-        printed="a figure without numbers",
-        rule=TRAINING,
-        refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
-        judge=partial(judge_training, target="hypercube"),
-    ),
+    *_POLYNOMIAL[1:],
+    *claims_of("hypercube", "hypercube function", "2b"),
     Claim(
         name="cells",
         place="beyond the paper",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +12,11 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Parameter, Row, Rows, Scale
+from sparsact_papers.results import Row, Rows
 
 if TYPE_CHECKING:
     from sparsact.inference.training import Inducement
     from sparsact_papers.training import Transformer
-
-
-def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
-    """Each model, one seed after the other."""
-    for seed in range(characters.SEEDS[scale]):
-        yield from ({"model": name, **characters.chosen(scale, seed)} for name in MODELS)
 
 
 def measure(
@@ -313,7 +307,7 @@ EXPERIMENT = Experiment(
         "one seed start from the same parameters and see the same passages."
     ),
     version=1,
-    parameters=parameters,
+    parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
     charts=CHARTS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Parameter, Rows, Scale
+from sparsact_papers.results import Rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 
 ACTIVE = 8  # one unit in so many is on
 LEVELS = ACTIVE.bit_length() - 1  # of a tree, or hyperplanes of a table: as many buckets as there are active shares
-
-
-def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
-    """Each model, one seed after the other."""
-    for seed in range(characters.SEEDS[scale]):
-        yield from ({"model": name, **characters.chosen(scale, seed)} for name in MODELS)
 
 
 def measure(
@@ -280,7 +273,7 @@ EXPERIMENT = Experiment(
         "Operations are those of a forward pass for one token, in all feed-forward layers, routing included."
     ),
     version=1,
-    parameters=parameters,
+    parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
     charts=CHARTS,

@@ -92,7 +92,7 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingStat
         raise ValueError(f"{path} holds a {kind!r}, not a checkpoint of a training; choose another folder.")
     trained = state.get("settings")
     if not isinstance(trained, dict) or not isinstance(state.get("rows"), list):
-        raise modelfile.ModelFileError(f"{path} tells no settings or no rows; pass resume=False to begin anew.")
+        raise modelfile.ModelFileError(f"{path} holds no settings or no rows; pass resume=False to start over.")
     for name, wanted in settings.items():
         if (found := trained.get(name)) != wanted:
             raise ValueError(
@@ -103,7 +103,7 @@ def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingStat
         training.restore(arrays)
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         what = f"{path} lacks something that this training needs ({error})"
-        raise modelfile.ModelFileError(f"{what}; pass resume=False to begin anew.") from error
+        raise modelfile.ModelFileError(f"{what}; pass resume=False to start over.") from error
     rows: list[dict[str, Any]] = state["rows"]
     return rows
 

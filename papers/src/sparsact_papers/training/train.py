@@ -21,7 +21,7 @@ from sparsact_papers.training.text import CharacterText, Evaluation, cross_entro
 
 @contextmanager
 def training_progress(steps: int, what: str = "training") -> Iterator[Callable[[int], None]]:
-    """A bar of so many steps; the value is told of steps that were done, as ``progress`` of :func:`train`.
+    """A bar over a number of steps; its value is called with the steps done, as ``progress`` of :func:`train`.
 
     Parameters
     ----------

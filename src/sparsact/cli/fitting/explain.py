@@ -255,7 +255,7 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
 
 
 def _bytes(n_buckets: int, layout: Any, n_local: int) -> int:
-    """Of the sums, counts and keys of so many buckets."""
+    """Bytes of the sums, counts and keys of a number of buckets."""
     return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
 
 

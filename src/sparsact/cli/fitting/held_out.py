@@ -201,7 +201,7 @@ def measured(
     """Held-out scores of models like this one, fold by fold, over every row of the table.
 
     A fold's model shares width, penalty and kind of directions with the given one. Its hash functions, directions and
-    trend are found anew from rows outside of the fold: those of the given model have seen all folds.
+    trend are found again from rows outside of the fold: those of the given model have seen all folds.
     """
     kept = kept or Resumption()
     asked = {"width": model.width_, "alpha": model.alpha_, "n_hashes": model.n_hashes_, "directions": model.directions_}

@@ -58,7 +58,7 @@ class _Usearch:
 def nearest_index(points: Array) -> NearestIndex:
     """An index of points (N, p): a kd-tree, or in high dimension faiss or usearch where one is installed.
 
-    Both compare all points, in float32, as a kd-tree of so many coordinates nearly does, but with vector instructions.
+    Both compare all points, in float32, as a kd-tree of that many coordinates nearly does, but vectorised.
     """
     if points.shape[1] > HIGH_DIMENSION:
         for module, kind in (("faiss", _Faiss), ("usearch", _Usearch)):

@@ -134,7 +134,7 @@ def trim(sample: TrainingSample, root: Node, beside: float = 0.0) -> None:
 
 
 def _trimmed(sample: TrainingSample, leaf: Node, noise: float) -> Piece:
-    """The piece of a leaf fitted anew on the columns whose coefficients stand out; itself if the rows do not tell."""
+    """The piece of a leaf fitted again on the columns whose coefficients stand out; itself if the rows do not tell."""
     piece, rows = leaf.piece, leaf.rows
     design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
     on = np.ones(len(rows), dtype=bool) if piece.kind == "affine" else design @ piece.theta > 0
