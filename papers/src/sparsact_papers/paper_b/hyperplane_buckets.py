@@ -2,7 +2,8 @@
 
 The error against the number of buckets :math:`2^m`, compared with the best linear predictor (which a dense layer
 without an activation is) and a dense ReLU layer. Where the paper is silent, each choice is a parameter or a value of
-the row."""
+the row.
+"""
 
 from __future__ import annotations
 
