@@ -115,10 +115,10 @@ def test_an_absent_file_is_told_with_the_remedy(home, monkeypatch):
 def test_a_damaged_binary_file(home, batches):
     file = home / "data_batch_2.bin"
     file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"data_batch_2.bin is not a batch of CIFAR-10 .*fetch it anew"):
+    with pytest.raises(ValueError, match=r"data_batch_2.bin is not a batch of CIFAR-10 .*fetch it again"):
         load_cifar10(home)
     write_bin(file, batches[0][1], batches[1][1] + 10)
-    with pytest.raises(ValueError, match=r"data_batch_2.bin holds .* labels 0 to 9: fetch it anew"):
+    with pytest.raises(ValueError, match=r"data_batch_2.bin holds .* labels 0 to 9: fetch it again"):
         load_cifar10(home)
 
 
@@ -128,7 +128,7 @@ def test_a_file_cut_short(tmp_path, batches, cut):
         write_npz(tmp_path / name, images, labels)
     (file,) = tmp_path.glob("test_batch*")
     file.write_bytes(file.read_bytes()[:cut])
-    with pytest.raises(ValueError, match=r"test_batch.* is not a batch of CIFAR-10 .*fetch it anew"):
+    with pytest.raises(ValueError, match=r"test_batch.* is not a batch of CIFAR-10 .*fetch it again"):
         load_cifar10(tmp_path)
 
 

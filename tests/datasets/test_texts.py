@@ -23,7 +23,7 @@ def test_a_folder_of_ones_own(tmp_path):
     path.write_text("To be, or nöt", encoding="utf-8")
     assert load_tinyshakespeare(tmp_path).text == "To be, or nöt"
     path.write_bytes("nöt".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"not UTF-8 text.*fetch it anew"):
+    with pytest.raises(ValueError, match=r"not UTF-8 text.*fetch it again"):
         load_tinyshakespeare(tmp_path)
     path.write_text("")
     with pytest.raises(ValueError, match="is empty"):
