@@ -160,7 +160,8 @@ def test_hash_tables_that_outgrow_the_memory(monkeypatch):
     blank = clone(ROUNDED["lsh"]).fit(points, targets).blank()
     task = PassTask(2, "partition 2", ArrayReader())
     parts = [
-        learned(Lesson(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2]) for i in (0, 1)
+        learned(Lesson(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
+        for i in (0, 1)
     ]
     monkeypatch.setattr(room, "SMALL", 0)
     monkeypatch.setattr(room, "free_memory", lambda: 14_000)
