@@ -20,9 +20,14 @@ settings.load_profile("sparsact")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path):
-    """Search for doctests only files that hold a prompt: to search a module, all of its names are walked."""
+    """Search for doctests only packages, which then are imported first, and files that hold a prompt.
+
+    To search a module, all of its names are walked.
+    """
     found = yield
-    prompts = file_path.suffix != ".py" or ">>>" in file_path.read_text(encoding="utf-8")
+    prompts = (
+        file_path.suffix != ".py" or file_path.name == "__init__.py" or ">>>" in file_path.read_text(encoding="utf-8")
+    )
     return found if prompts else [node for node in found if not isinstance(node, DoctestModule)]
 
 
