@@ -1,13 +1,14 @@
-r"""Heavy Fourier coefficients by membership queries: the search of Goldreich and Levin, and Kushilevitz and Mansour.
+r"""Learners by queries: the low-degree algorithm by statistical ones, heavy coefficients by membership queries.
 
+Heavy coefficients are found by the search of Goldreich and Levin ([GL]_), and Kushilevitz and Mansour ([KM]_, [O]_).
 The subsets that agree with S on the coordinates J form a bucket of weight
 
 .. math:: W(S, J) = \sum_{T \cap J = S} \hat f(T)^2
     = \mathbb{E}_{x, d}\bigl[f(x)\, f(x \oplus d)\, \chi_S(d)\bigr], \qquad d \text{ uniform on } J, 0 \text{ off it},
 
-which two values of f estimate without bias. Buckets that are heavy are split further; the sum of all weights is at most
-1, so few are. Here J grows by several coordinates at a time: the weights of all parts of a bucket are one
-Walsh-Hadamard transform of the products, summed by what d is on the new coordinates.
+which two values of f estimate without bias. Heavy buckets are split further; the sum of all weights is at most 1, so
+few are heavy. Here J grows by several coordinates at a time: the weights of all parts of a bucket are one
+Walsh-Hadamard transform of the products, summed by the values of d on the new coordinates.
 
 References
 ----------
@@ -18,18 +19,76 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.fourier import Spectrum, walsh_hadamard
 from sparsact.hardness.answers import hoeffding_samples
-from sparsact.hardness.queries import MembershipOracle
-from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_words, subsets_of
+from sparsact.hardness.queries import MembershipOracle, StatisticalQueries
+from sparsact.hypercube import Masks, bits_to_signs, masks_of, n_subsets, n_words, sizes, subset_masks, subsets_of
 from sparsact.learners.points import Points, pack, unpack
+from sparsact.validation.arrays import checked_masks
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_size
 
 ROWS_AT_ONCE = 2**16
-LEAST_THRESHOLD = 1e-3  # at which a round takes more than 1e15 queries
+MIN_THRESHOLD = 1e-3  # at which a round takes more than 1e15 queries
+
+
+def low_degree_by_queries(
+    oracle: StatisticalQueries, degree: int, *, subsets: Iterable[Iterable[int]] | Masks | None = None
+) -> Spectrum:
+    r"""All correlations of degree at most d, asked one by one, as the coefficients of a hypothesis.
+
+    .. math:: h(x) = \sum_{|T| \le d} a_T\, \chi_T(x), \qquad |a_T - \mathbb{E}[y\, \chi_T(x)]| \le \tau
+
+    Parameters
+    ----------
+    oracle : StatisticalQueries
+        The oracle; its ledger counts one query per coefficient.
+    degree : int
+        Largest size of a subset, from 0 to n.
+    subsets : tuples of coordinates or masks, optional
+        Ask only for these, of size at most ``degree``, instead of all.
+
+    Returns
+    -------
+    hypothesis : Spectrum
+        The answers that are not 0.
+
+    Raises
+    ------
+    QueryBudgetError
+        If the budget is too small for all coefficients; none is asked then.
+
+    Notes
+    -----
+    On uniform points this is the textbook algorithm [1]_: the error is the tail above d plus at most N tau^2 for N
+    coefficients. On other distributions, such as a lifted one, characters are not orthogonal, and the correlations are
+    not coefficients.
+
+    References
+    ----------
+    .. [1] N. Linial, Y. Mansour, N. Nisan, "Constant depth circuits, Fourier transform, and learnability", 1993.
+
+    Examples
+    --------
+    >>> from sparsact.hardness import LiftedFunction, StatisticalQueryOracle
+    >>> majority = LiftedFunction([1, 1, 1, -1, 1, -1, -1, -1], 3)
+    >>> low_degree_by_queries(StatisticalQueryOracle(majority, 0.01, "exact"), degree=1)
+    <Spectrum on 3 coordinates, degree 1: 0.5 x0 + 0.5 x1 + 0.5 x2>
+    """
+    checked_size(degree, "`degree`", minimum=0, maximum=oracle.n)
+    if subsets is None:
+        oracle.ledger.admit(n_subsets(oracle.n, degree))  # before the masks take memory
+        masks = subset_masks(oracle.n, degree)
+    else:
+        masks = checked_masks(subsets, oracle.n)
+        if (sizes(masks) > degree).any():
+            raise ValueError(f"`subsets` must have at most {degree} members each, the degree; raise `degree`.")
+    answers = oracle.correlations(masks, f"characters of degree at most {degree}")
+    return Spectrum.from_coefficients(answers[answers != 0], masks[answers != 0], oracle.n)
 
 
 def heavy_coefficients(
@@ -62,7 +121,7 @@ def heavy_coefficients(
     Returns
     -------
     spectrum : Spectrum
-        The coefficients found, on n coordinates, however many.
+        The coefficients found.
 
     Raises
     ------
@@ -73,12 +132,12 @@ def heavy_coefficients(
 
     Notes
     -----
-    ``2 ceil(n / split)`` times :math:`32 \ln(2 N / \delta) / \theta^4` queries, N the number of weights that are
-    estimated (a union bound over all of them is part of the stated probability), and
-    :math:`32 \ln(2 N / \delta) / \theta^2` for the coefficients at the end. A weight is estimated within
-    :math:`\theta^2 / 4` and kept from :math:`\frac34 \theta^2` on; what is kept has a weight of at least
-    :math:`\theta^2 / 2`, hence at most :math:`2 / \theta^2` buckets live at a time. [KM]_ splits by one coordinate
-    and draws new points for every bucket; here all buckets of a round share them, which the union bound allows.
+    ``2 ceil(n / split)`` times :math:`32 \ln(2 N / \delta) / \theta^4` queries, N the number of estimated weights (a
+    union bound over all of them is part of the stated probability), and :math:`32 \ln(2 N / \delta) / \theta^2` for the
+    coefficients at the end. A weight is estimated within :math:`\theta^2 / 4` and kept from :math:`\frac34 \theta^2`
+    on, so a kept one is at least :math:`\theta^2 / 2`, and at most :math:`2 / \theta^2` buckets live at a time. [KM]_
+    splits by one coordinate and draws new points for every bucket; here all buckets of a round share them, which the
+    union bound allows.
 
     Examples
     --------
@@ -89,9 +148,9 @@ def heavy_coefficients(
     >>> found.subsets == [tuple(range(3, 22))]
     True
     """
-    if not LEAST_THRESHOLD <= threshold <= 1:
+    if not MIN_THRESHOLD <= threshold <= 1:
         raise ValueError(
-            f"`threshold` must lie in (0, 1], as f has values in [-1, 1], and be at least {LEAST_THRESHOLD}, as its "
+            f"`threshold` must lie in (0, 1], as f has values in [-1, 1], and be at least {MIN_THRESHOLD}, as its "
             f"fourth power divides the number of queries; got {threshold}."
         )
     checked_probability(failure_probability, "`failure_probability`")
@@ -99,9 +158,9 @@ def heavy_coefficients(
     checked_generator(rng)
     n = oracle.n
     rounds = [range(start, min(start + split, n)) for start in range(0, n, split)]
-    most_alive = int(2 / threshold**2)
-    n_weights = sum(min(most_alive, 2**new.start) * 2 ** len(new) for new in rounds)
-    chance = failure_probability / (n_weights + most_alive)  # of each estimate
+    max_alive = int(2 / threshold**2)
+    n_weights = sum(min(max_alive, 2**new.start) * 2 ** len(new) for new in rounds)
+    chance = failure_probability / (n_weights + max_alive)  # of each estimate
     pairs = hoeffding_samples(threshold**2 / 4, chance)
     buckets = np.zeros((1, n_words(n)), dtype=np.uint64)
     for new in rounds:
@@ -110,9 +169,11 @@ def heavy_coefficients(
         weights = _weights(oracle, buckets, new, pairs, rng)
         parent, part = np.nonzero(weights >= 0.75 * threshold**2)
         # More than can be heavy means that an estimate has failed; the heaviest are then the best that is left.
-        strongest = np.argsort(-weights[parent, part], kind="stable")[:most_alive]
-        buckets = buckets[parent[strongest]] | _masks_of_parts(part[strongest], new, n)
-    return _estimated(oracle, buckets, hoeffding_samples(threshold / 4, chance), rng)
+        strongest = np.argsort(-weights[parent, part], kind="stable")[:max_alive]
+        bits = part[strongest, None] >> np.arange(len(new)) & 1
+        buckets = buckets[parent[strongest]] | masks_of([np.flatnonzero(row) + new.start for row in bits], n)
+    n_points = hoeffding_samples(threshold / 4, chance) if len(buckets) else 0
+    return _estimated(oracle, buckets, n_points, rng)
 
 
 def _weights(
@@ -134,20 +195,19 @@ def _weights(
 
 def _estimated(oracle: MembershipOracle, subsets: Masks, n_points: int, rng: np.random.Generator) -> Spectrum:
     """The coefficients of subsets, estimated at fresh points."""
-    oracle.ledger.admit(n_points if len(subsets) else 0)
+    oracle.ledger.admit(n_points)
     totals = np.zeros(len(subsets))
-    for rows in _batches(n_points if len(subsets) else 0):
+    for rows in _batches(n_points):
         bits = rng.integers(2, size=(rows, oracle.n), dtype=np.int8)
         values = _values(oracle, bits, "points for the coefficients")
         totals += _characters(bits, subsets) @ values
-    coefficients = totals / n_points
-    return Spectrum.from_coefficients(coefficients, subsets, oracle.n)
+    return Spectrum.from_coefficients(totals / max(n_points, 1), subsets, oracle.n)
 
 
 def _values(oracle: MembershipOracle, bits: NDArray[np.int8], description: str) -> NDArray[np.float64]:
     values = oracle(bits_to_signs(bits), description)
-    if (np.abs(values) > 1).any():
-        largest = float(np.abs(values).max())
+    largest = float(np.abs(values).max())
+    if largest > 1:
         raise ValueError(f"the function must have values in [-1, 1]; one is of size {largest}: divide it by its bound.")
     return values
 
@@ -157,11 +217,6 @@ def _characters(bits: NDArray[np.int8], subsets: Masks) -> NDArray[np.int8]:
     columns = pack(bits, "bits").columns
     parities = [np.bitwise_xor.reduce(columns[list(subset)], axis=0) for subset in subsets_of(subsets)]
     return unpack(Points(np.reshape(parities, (len(subsets), columns.shape[1])).astype(np.uint64), len(bits))).T
-
-
-def _masks_of_parts(parts: NDArray[np.intp], new: range, n: int) -> Masks:
-    bits = parts[:, None] >> np.arange(len(new)) & 1
-    return masks_of([np.flatnonzero(row) + new.start for row in bits], n)
 
 
 def _batches(n_rows: int) -> list[int]:
