@@ -249,11 +249,7 @@ def _finer(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reducti
 
 
 def _program(
-    network: SparselyActivatedNetwork,
-    inputs: Inputs,
-    form: Reduction,
-    units: NDArray[np.intp],
-    cliques: list[Clique],
+    network: SparselyActivatedNetwork, inputs: Inputs, form: Reduction, units: NDArray[np.intp], cliques: list[Clique]
 ) -> Program:
     active = scaled_rows(form.weights[units], form.counts, network.W[units], network.b[units], strict=True)
     allowed = scaled_rows(form.normals, form.counts, inputs.normals, inputs.offsets, strict=False)

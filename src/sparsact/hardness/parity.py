@@ -6,9 +6,9 @@ For a query phi and a parity on S, put :math:`g(x) = (\phi(x, 1) - \phi(x, -1)) 
 .. math:: \mathbb{E}_x[\phi(x, \chi_S(x))] = c + \hat g(S), \qquad \sum_S \hat g(S)^2 = \mathbb{E}[g^2] \le 1.
 
 So the answer c is legal for every parity but the at most :math:`1 / \tau^2` with :math:`|\hat g(S)| > \tau`: after Q
-queries at least :math:`2^m - Q / \tau^2` parities are possible. If the sign of a hypothesis is wrong at no more than 1/3
-of the points (a sign 0 counting half), that sign has a coefficient of at least 1/3 at the true parity, and by the same
-sum at most 9 parities share this; so a learner that always succeeds asks :math:`Q \ge \tau^2 (2^m - 9)` queries.
+queries at least :math:`2^m - Q / \tau^2` parities are possible. If the sign of a hypothesis is wrong at most at 1/3 of
+the points (a sign 0 counting half), that sign has a coefficient of at least 1/3 at the true parity, and by the same sum
+at most 9 parities share this; so a learner that always succeeds asks :math:`Q \ge \tau^2 (2^m - 9)` queries.
 
 References
 ----------
