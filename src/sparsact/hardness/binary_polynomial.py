@@ -68,11 +68,7 @@ def binary_degree(values: ArrayLike) -> int:
     Returns
     -------
     degree : int
-
-    Examples
-    --------
-    >>> binary_degree([1, -1, -1, 1, -1, 1, 1, -1])
-    1
+        1 for a parity: ``binary_degree([1, -1, -1, 1])``.
     """
     coefficients = algebraic_normal_form(values)
     return int((subset_sizes(len(coefficients).bit_length() - 1) * coefficients).max())
@@ -89,11 +85,7 @@ def correlation_immunity(values: ArrayLike) -> int:
     Returns
     -------
     order : int
-
-    Examples
-    --------
-    >>> correlation_immunity([1, -1, -1, 1, -1, 1, 1, -1])
-    2
+        p - 1 for the parity of all p bits.
     """
     signs = _checked_sign_table(values).astype(np.int64)
     n = len(signs).bit_length() - 1

@@ -58,7 +58,7 @@ class ModularSolution:
 
 
 def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
-    r"""A solution of :math:`A s = b` over GF(2), every free unknown 0.
+    r"""A solution of :math:`A s = b` over GF(2), every free unknown 0; :class:`InconsistentLabelsError` if none exists.
 
     Parameters
     ----------
@@ -68,15 +68,7 @@ def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
     Returns
     -------
     solution : BinarySolution
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If there is no solution.
-
-    Notes
-    -----
-    At most rank * M * ceil((N + 1) / 64) additions of words, half of that on random bits; ``A`` is held packed.
+        Takes at most rank * M * ceil((N + 1) / 64) additions of words, half of that on random bits.
 
     Examples
     --------
@@ -130,7 +122,7 @@ def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], in
 
 
 def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
-    r"""A solution of :math:`A w \equiv b` modulo a prime, every free unknown 0.
+    r"""A solution of :math:`A w \equiv b` modulo a prime, every free unknown 0; or :class:`InconsistentLabelsError`.
 
     Parameters
     ----------
@@ -142,15 +134,7 @@ def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
     Returns
     -------
     solution : ModularSolution
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If there is no solution.
-
-    Notes
-    -----
-    rank * M * N multiplications.
+        Takes rank * M * N multiplications.
 
     Examples
     --------

@@ -38,10 +38,8 @@ class Work:
 
     Attributes
     ----------
-    correlations, unknowns : int
-        Subsets whose correlation with the labels was computed, and unknowns of the largest linear system solved.
-    word_operations : int
-        Words of 64 bits combined, by correlations and elimination together.
+    correlations, unknowns, word_operations : int
+        Correlations computed, unknowns of the largest linear system, and words of 64 bits combined.
     """
 
     correlations: int = 0
@@ -56,13 +54,11 @@ class LearnedJunta:
     Attributes
     ----------
     variables : tuple of int
-        The variables on which it depends, sorted.
+        The variables on which it depends, sorted, among ``n``.
     table : ndarray of shape (2 ** len(variables),)
         Its values +-1, in table order over ``variables``.
-    n : int
-        Number of coordinates of a point.
-    work : Work
-        Cost of the search.
+    n, work : int, and Work
+        Number of coordinates of a point, and cost of the search.
     """
 
     variables: Subset
@@ -110,7 +106,7 @@ def learn_junta(
     InconsistentLabelsError
         If no function of p variables was found that has all labels: more variables, or noise.
     ValueError
-        If there are fewer examples than :func:`junta_samples`, or arguments are out of range.
+        If there are fewer examples than :func:`junta_samples`.
 
     Notes
     -----
@@ -177,12 +173,7 @@ def junta_samples(n: int, p: int, *, failure_probability: float = 0.01) -> int:
     Returns
     -------
     count : int
-        Number of uniform examples without noise.
-
-    Examples
-    --------
-    >>> junta_samples(20, 3)
-    1919
+        Number of uniform examples without noise; 1919 for 3 among 20 variables.
     """
     if not 1 <= index(p) <= min(n, MAX_VARIABLES):
         raise ValueError(

@@ -102,12 +102,8 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
     Returns
     -------
     parity : LearnedParity
-        Exactly right on all points in the span (over GF(2), as bits) of those given.
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If no parity has these labels.
+        Right on all points in the span (over GF(2), as bits) of those given; :class:`InconsistentLabelsError` if none
+        has these labels.
 
     Notes
     -----

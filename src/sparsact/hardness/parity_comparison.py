@@ -60,11 +60,6 @@ def statistical_queries_needed(m: int, tolerance: float) -> float:
     Returns
     -------
     count : float
-
-    Examples
-    --------
-    >>> statistical_queries_needed(20, tolerance=0.125)
-    16383.859375
     """
     if not 1 <= index(m) <= LARGEST_COUNT:
         raise ValueError(f"`m` must lie between 1 and {LARGEST_COUNT}, where the count still is a float; got {m}.")
@@ -85,8 +80,8 @@ def parity_contest(
     r"""Learners of one parity :math:`\chi_S` of m uniform bits, on the bits and on their quadratic lift.
 
     Statistical-query learners: low degree on the bits, at every degree up to \|S\|, and on the lift at degrees 1 and 2.
-    With examples: :class:`~sparsact.learners.LowDegreeRegressor` (all that it uses of them are averages) and
-    elimination over GF(2). With membership queries: :func:`~sparsact.hardness.heavy_coefficients`.
+    With examples: :class:`~sparsact.learners.LowDegreeRegressor` (it uses only averages of them) and elimination over
+    GF(2). With membership queries: :func:`~sparsact.hardness.heavy_coefficients`.
 
     Parameters
     ----------

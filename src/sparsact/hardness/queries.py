@@ -28,10 +28,8 @@ class QueryRecord:
 
     Attributes
     ----------
-    description : str
-        What was asked.
-    count, n_samples : int
-        Number of queries, and of random examples that the oracle drew to answer.
+    description, count, n_samples : str, int, int
+        What was asked, number of queries, and of random examples that the oracle drew to answer.
     tolerance : float
         How far from the truth an answer may lie; 0 for an oracle that returns values.
     answers : ndarray of shape (count,)
@@ -111,12 +109,9 @@ class StatisticalQueries(ABC):
 
     Parameters
     ----------
-    n : int
-        Number of coordinates of a point.
-    tolerance : float
-        How far an answer may lie from the truth, above 0 and at most 1.
-    budget : int, optional
-        Maximum number of queries.
+    n, tolerance, budget : int, float, and int or None
+        Number of coordinates of a point, how far an answer may lie from the truth, above 0 and at most 1, and maximum
+        number of queries.
     """
 
     _samples_per_answer = 0
@@ -127,21 +122,10 @@ class StatisticalQueries(ABC):
         self.ledger = Ledger(budget)
 
     def query(self, phi: Query, description: str = "a query") -> float:
-        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`, within the tolerance.
+        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`, within the tolerance; :class:`QueryBudgetError` if none is left.
 
-        Parameters
-        ----------
-        phi : callable
-            Takes points, signs (rows, n), and labels (rows,); returns a value in [-1, 1] for each row.
-        description : str
-            Kept in the ledger.
-
-        Raises
-        ------
-        QueryBudgetError
-            If the ledger is full.
-        ValueError
-            If a value of the query is not in [-1, 1].
+        ``phi`` takes points, signs (rows, n), and labels (rows,), and returns a value in [-1, 1] for each row; the
+        ledger keeps the description.
         """
         self.ledger.admit(1)
         answer = self._mean(phi)
@@ -178,18 +162,14 @@ class StatisticalQueryOracle(StatisticalQueries):
 
     Parameters
     ----------
-    distribution : LabelledDistribution
-        Points and the labels of the unknown function.
-    tolerance : float
-        :math:`\tau`, in (0, 1].
+    distribution, tolerance : LabelledDistribution, and float
+        Points and the labels of the unknown function, and :math:`\tau`, in (0, 1].
     answers : {"sampling", "adversarial", "exact"}
         Which legal answer is given; see :mod:`sparsact.hardness.answers`.
     budget : int, optional
         Maximum number of queries.
-    failure_probability : float
-        The chance of each sampled answer to be off by more than the tolerance.
-    rng : numpy.random.Generator, optional
-        Source of randomness, required for sampled answers.
+    failure_probability, rng : float, and numpy.random.Generator
+        Of sampled answers: the chance of each to be off by more than the tolerance, and the source of randomness.
 
     Notes
     -----
@@ -250,10 +230,8 @@ class MembershipOracle:
     ----------
     f : callable
         Takes signs (rows, n), returns a value for each row; a network, a spectrum, a fitted model.
-    n : int
-        Number of coordinates.
-    budget : int, optional
-        Maximum number of values.
+    n, budget : int, and int or None
+        Number of coordinates, and maximum number of values.
 
     Examples
     --------

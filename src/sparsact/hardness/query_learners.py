@@ -14,6 +14,7 @@ References
 ----------
 .. [GL] O. Goldreich, L. Levin, "A hard-core predicate for all one-way functions", 1989.
 .. [KM] E. Kushilevitz, Y. Mansour, "Learning decision trees using the Fourier spectrum", 1993.
+.. [LMN] N. Linial, Y. Mansour, N. Nisan, "Constant depth circuits, Fourier transform, and learnability", 1993.
 .. [O] R. O'Donnell, "Analysis of Boolean Functions", 2014, Section 3.5.
 """
 
@@ -45,32 +46,21 @@ def low_degree_by_queries(
 
     Parameters
     ----------
-    oracle : StatisticalQueries
-        The oracle; its ledger counts one query per coefficient.
-    degree : int
-        Largest size of a subset, from 0 to n.
+    oracle, degree : StatisticalQueries, and int
+        The oracle, asked once per coefficient, and the largest size of a subset, from 0 to n.
     subsets : tuples of coordinates or masks, optional
         Ask only for these, of size at most ``degree``, instead of all.
 
     Returns
     -------
     hypothesis : Spectrum
-        The answers that are not 0.
-
-    Raises
-    ------
-    QueryBudgetError
-        If the budget is too small for all coefficients; none is asked then.
+        The answers that are not 0. :class:`QueryBudgetError` if the budget is too small for all; none is asked then.
 
     Notes
     -----
-    On uniform points this is the textbook algorithm [1]_: the error is the tail above d plus at most N tau^2 for N
+    On uniform points this is the textbook algorithm [LMN]_: the error is the tail above d plus at most N tau^2 for N
     coefficients. On other distributions, such as a lifted one, characters are not orthogonal, and the correlations are
     not coefficients.
-
-    References
-    ----------
-    .. [1] N. Linial, Y. Mansour, N. Nisan, "Constant depth circuits, Fourier transform, and learnability", 1993.
 
     Examples
     --------
@@ -107,28 +97,17 @@ def heavy_coefficients(
 
     Parameters
     ----------
-    oracle : MembershipOracle
-        Values of f; its ledger counts every point.
-    threshold : float
-        :math:`\theta`, from 0.001 to 1.
-    rng : numpy.random.Generator
-        Chooses the points.
-    failure_probability : float
-        Over the choice of points alone; f is fixed.
+    oracle, threshold : MembershipOracle, and float
+        Values of f, in [-1, 1], and :math:`\theta`, from 0.001 to 1.
+    rng, failure_probability : numpy.random.Generator, and float
+        Source of the points, over the choice of which alone the probability is; f is fixed.
     split : int
         Coordinates by which J grows at a time, from 1 to 16.
 
     Returns
     -------
     spectrum : Spectrum
-        The coefficients found.
-
-    Raises
-    ------
-    QueryBudgetError
-        If the ledger has no room for the next round.
-    ValueError
-        If a value of f is outside [-1, 1], or an argument out of range.
+        The coefficients found. :class:`QueryBudgetError` if the ledger has no room for the next round.
 
     Notes
     -----

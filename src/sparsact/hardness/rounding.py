@@ -84,18 +84,17 @@ class LearningWithRounding(LabelledDistribution):
     p, q : int
         Moduli, 2 <= p <= q.
     rule : {"round", "modulo"}
-        "modulo" is Definition 15 as [A]_ prints it, :math:`(\langle w, y \rangle \bmod q) \bmod p`: where p divides q
-        that is linear modulo p, and :func:`secret_modulo` finds w mod p. Claims of hardness rest on "round".
+        "modulo" is Definition 15 as paper A prints it, :math:`(\langle w, y \rangle \bmod q) \bmod p`: where p divides
+        q that is linear modulo p, and :func:`secret_modulo` finds w mod p. Claims of hardness rest on "round".
 
     Notes
     -----
     As a :class:`~sparsact.hardness.LabelledDistribution` it gives lifted points, signs on ((m L)^2) coordinates for
-    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries.
-
-    Hard instances need a q that p does not divide, such as a prime. For a prime p and :math:`q = p^2` the label is the
-    second digit to base p of :math:`\langle w, y \rangle`, and the carry into it is :math:`\binom{N}{p} \bmod p` for
-    the sum N of the first digits (Lucas): a polynomial of degree p over :math:`\mathbb{F}_p` in the digits of the
-    :math:`w_i y_i`, and so of the y_i, which :func:`solve_modulo` finds from its monomials.
+    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries. Hard instances need a q that p does not
+    divide, such as a prime. For a prime p and :math:`q = p^2` the label is the second digit to base p of
+    :math:`\langle w, y \rangle`, and the carry into it is :math:`\binom{N}{p} \bmod p` for the sum N of the first
+    digits (Lucas): a polynomial of degree p over :math:`\mathbb{F}_p` in the digits of the :math:`w_i y_i`, and so of
+    the y_i, which :func:`solve_modulo` finds from its monomials.
 
     Examples
     --------
@@ -240,7 +239,7 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
     r"""The secret modulo p, from labels by the rule "modulo", where p is a prime that divides q.
 
     Then :math:`(\langle w, y \rangle \bmod q) \bmod p = \langle w \bmod p, y \rangle \bmod p`, a linear equation, and
-    :math:`w \bmod p` predicts all labels: Definition 15 of [A]_, as printed, is no hard problem for such moduli, and
+    :math:`w \bmod p` predicts all labels: Definition 15 of paper A, as printed, is no hard problem for such moduli, and
     its claim needs rounding.
 
     Parameters
@@ -253,16 +252,8 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
     Returns
     -------
     solution : ModularSolution
-        ``residues`` is w mod p; m + O(1) uniform samples determine it.
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If the labels are not linear modulo p, as rounded ones are not.
-
-    References
-    ----------
-    .. [A] "Learning Neural Networks with Sparse Activations", 2024, Definition 15.
+        ``residues`` is w mod p; m + O(1) uniform samples determine it. :class:`InconsistentLabelsError` if the labels
+        are not linear modulo p, as rounded ones are not.
 
     Examples
     --------

@@ -1,4 +1,11 @@
-"""Attacks on learning with rounding modulo a prime: linearisation after Arora and Ge, and lattice reduction by LLL."""
+"""Attacks on learning with rounding modulo a prime: linearisation after Arora and Ge, and lattice reduction by LLL.
+
+References
+----------
+.. [AG] S. Arora, R. Ge, "New algorithms for learning in presence of errors", 2011.
+.. [LLL] A. K. Lenstra, H. W. Lenstra, L. Lovasz, "Factoring polynomials with rational coefficients", 1982.
+.. [APS] M. R. Albrecht, R. Player, S. Scott, "On the concrete hardness of learning with errors", 2015.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +39,7 @@ def linearisation_unknowns(m: int, p: int, q: int) -> int:
     Returns
     -------
     unknowns : int
-
-    Examples
-    --------
-    >>> linearisation_unknowns(6, p=2, q=13)
-    923
+        923 for m = 6, p = 2, q = 13.
     """
     return comb(m + q // p, m) - 1
 
@@ -53,11 +56,6 @@ def linearisation_samples(m: int, p: int, q: int) -> int:
     -------
     samples : int
         A tenth more than give as many equations as unknowns in the mean, and 10 q.
-
-    Examples
-    --------
-    >>> linearisation_samples(6, p=2, q=13)
-    2330
     """
     shortest = [len(values) for values in _products_of_labels(p, q) if len(values) == q // p]
     return ceil(SPARE * q / sum(shortest) * linearisation_unknowns(m, p, q)) + 10 * q
@@ -71,7 +69,7 @@ def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> Secret
     .. math:: \prod_{v \in V_l} (\langle w, y \rangle - v) \equiv 0 \pmod q
 
     is an equation of degree ``|V_l|`` in w. Each monomial of w becomes an unknown of a linear system over the field of
-    q elements [1]_. Samples with ceil(q / p) values, if there are others, are left out: they have more unknowns.
+    q elements [AG]_. Samples with ceil(q / p) values, if there are others, are left out: they have more unknowns.
 
     Parameters
     ----------
@@ -89,10 +87,6 @@ def linearised_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> Secret
     -----
     N = C(m + D, m) - 1 unknowns with D = floor(q / p), and N^3 multiplications: a polynomial in m for fixed q / p, and
     exponential in m if q / p grows with m. No hardness rests on moduli with a constant quotient.
-
-    References
-    ----------
-    .. [1] S. Arora, R. Ge, "New algorithms for learning in presence of errors", 2011.
 
     Examples
     --------
@@ -129,10 +123,8 @@ def carry_monomials(Y: ArrayLike, p: int) -> Integers:
 
     Parameters
     ----------
-    Y : array-like of shape (rows, m)
-        Residues modulo p^2.
-    p : int
-        A prime.
+    Y, p : array-like of shape (rows, m), and int
+        Residues modulo p^2, and the prime.
 
     Returns
     -------
@@ -202,7 +194,7 @@ def _consistent(candidates: Iterable[Integers], Y: Integers, labels: Integers, p
 def lll(basis: ArrayLike, delta: float = DELTA) -> tuple[Integers, int]:
     r"""A reduced basis of a lattice, after Lenstra, Lenstra and Lovasz.
 
-    Gram-Schmidt coefficients become at most 1/2 in size [1]_, and
+    Gram-Schmidt coefficients become at most 1/2 in size [LLL]_, and
     :math:`\|b_k^*\|^2 \ge (\delta - \mu_{k,k-1}^2) \|b_{k-1}^*\|^2`.
 
     Parameters
@@ -215,18 +207,10 @@ def lll(basis: ArrayLike, delta: float = DELTA) -> tuple[Integers, int]:
     Returns
     -------
     reduced : ndarray of shape (d, n), int64
-        A basis of the same lattice: rows are changed by integer row operations alone.
+        A basis of the same lattice, exact; Gram-Schmidt vectors are float64, so the conditions hold within rounding.
+        Meant for a few dozen dimensions.
     operations : int
         Row operations, swaps included.
-
-    Notes
-    -----
-    Rows of the basis are exact, Gram-Schmidt vectors float64, so the conditions hold within rounding. Meant for a few
-    dozen dimensions.
-
-    References
-    ----------
-    .. [1] A. K. Lenstra, H. W. Lenstra, L. Lovasz, "Factoring polynomials with rational coefficients", 1982.
 
     Examples
     --------
@@ -264,7 +248,7 @@ def lattice_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> SecretSea
     A label states :math:`\langle w, y \rangle \bmod q` up to an error of about q / (2 p). Among the vectors
     :math:`Y w \bmod q` the true one is near to the centres c that the labels state, and :math:`(c - Y w, M)` is a short
     vector of the lattice that Kannan's embedding spans. The reduced basis of :func:`lll` contains it if the dimension
-    is small [1]_.
+    is small ([APS]_, Section 5).
 
     Parameters
     ----------
@@ -283,10 +267,6 @@ def lattice_secret(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> SecretSea
     A block has 1.2 m log(q) / log(p) samples; all blocks of the samples are tried in turn. Operations count the entries
     of the row operations. LLL takes polynomial time and finds the vector in small dimensions only; block reduction
     (BKZ) would reach farther.
-
-    References
-    ----------
-    .. [1] M. R. Albrecht, R. Player, S. Scott, "On the concrete hardness of learning with errors", 2015, Section 5.
 
     Examples
     --------
