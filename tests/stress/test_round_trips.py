@@ -92,7 +92,7 @@ def test_weights_that_stand_where_classes_do(make):
 def test_rows_of_buckets_taken_away():
     """Bucket sums are floats: integers come back to the bit, other numbers within rounding of the largest."""
     X = rng.integers(-8, 9, (m, n)).astype(float)
-    wish = {"width": 4.0, "alpha": 0.5, "degree": 0, "random_state": 0}
+    wish = {"bucket_width": 4.0, "alpha": 0.5, "degree": 0, "random_state": 0}
     learner = LSHRegressor(3, **wish).fit(X, Y)
     held = learner.table_.counts.copy(), learner.table_.sums.copy()
     learner.partial_fit(X[:9], Y[:9], np.full(9, 2.0**40)).remove(X[:9], Y[:9], np.full(9, 2.0**40))
