@@ -12,9 +12,12 @@ import pytest
 import torch
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
+from torch import nn
 
 import sparsact as sa
-from sparsact import layers, routing
+from sparsact import constructions, datasets, distributed, fourier, hardness, layers, routing
+from sparsact.inference import find_blocks, predictors
+from sparsact.inference.block_weights import BlockWeights
 from sparsact.validation.former_names import present_names, renamed
 
 BANNED = {
@@ -36,16 +39,18 @@ EXCEPTIONS = {  # by the beginning of a name: what stays there, and why
     "sparsact.fourier.spectrum.Spectrum": ("k", "number of coefficients: nothing is active"),
     "sparsact.kernels.selection.top_k": ("k", "number of the largest values, as the kernel's own name says"),
     "sparsact.kernels.neurons.active_counts_at": ("s", "a shape (m, s) at an address"),
+    "sparsact.routing": ("width", "a method: the number of units that a router needs for some number of columns"),
     "sparsact.certificate": ("distribution", "the law of inputs without labels, and the counts of active units"),
 }
 FOLDERS = sorted(p.name for p in pkgutil.walk_packages(sa.__path__, "sparsact.") if p.ispkg and ".cli" not in p.name)
+MODULES = ("sparsact.hypercube", "sparsact.network", "sparsact.inference.training")  # that users import themselves
 
 
 def signatures():
     """Every public function, constructor and method of the package by its name, with the object that it belongs to."""
     found = {}
-    for module in map(import_module, ["sparsact", *FOLDERS, "sparsact.hypercube", "sparsact.network"]):
-        for name in getattr(module, "__all__", ()):
+    for module in map(import_module, ["sparsact", *FOLDERS, *MODULES]):
+        for name in getattr(module, "__all__", vars(module)):
             thing = getattr(module, name)
             if not getattr(thing, "__module__", "").startswith("sparsact") or not hasattr(thing, "__qualname__"):
                 continue  # modules and values
@@ -86,11 +91,15 @@ def test_the_walk_sees_every_kind_of_signature():
         assert place in SIGNATURES
 
 
+def names_of(place, signature):
+    return *signature.parameters, place.rpartition(".")[2]
+
+
 def test_no_public_signature_has_a_former_name():
     found = [
-        f"{place}({name}): {BANNED[name]}"
+        f"{place}, {name}: {BANNED[name]}"
         for place, (_, signature) in SIGNATURES.items()
-        for name in signature.parameters
+        for name in names_of(place, signature)
         if name in BANNED and not allowed(place, name)
     ]
     assert not found, "\n".join(found)
@@ -99,7 +108,9 @@ def test_no_public_signature_has_a_former_name():
 def test_every_exception_is_needed():
     for start, (names, _) in EXCEPTIONS.items():
         for name in names.split():
-            assert any(place.startswith(start) and name in its.parameters for place, (_, its) in SIGNATURES.items())
+            assert any(
+                place.startswith(start) and name in names_of(place, its) for place, (_, its) in SIGNATURES.items()
+            )
 
 
 def test_generators_are_called_by_their_kind():
@@ -136,6 +147,22 @@ def drawn(layer, *sizes, **options):
 
 def routed(router, **options):
     return router(**options)(X).dense()
+
+
+torch.manual_seed(0)
+MODEL = nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Linear(20, 4)).eval()
+ROWS = torch.from_numpy(X).float()
+
+
+def model_and_blocks():
+    return MODEL, find_blocks(MODEL, ROWS)
+
+
+BLOCK = BlockWeights.of(MODEL, model_and_blocks()[1][0])
+
+
+def seen(progress):
+    assert progress
 
 
 def fitted(model, **options):
@@ -216,6 +243,45 @@ ALIASES = {
         {"bucket_width": 0.8},
         {"width": 0.8},
     ),
+    "random_network": (
+        lambda **o: constructions.random_network(6, rng=np.random.default_rng(0), **o)(SIGNS),
+        {"n_units": 5, "max_active": 2},
+        {"s": 5, "k": 2},
+    ),
+    "certify": (
+        lambda **o: sa.certify(constructions.indexing(2), **o).max_active,
+        {"n_threads": 1},
+        {"n_jobs": 1},
+    ),
+    "walsh_hadamard": (lambda **o: fourier.walsh_hadamard(Y[:32], **o), {"n_threads": 1}, {"n_jobs": 1}),
+    "distributed.fit": (
+        lambda **o: distributed.fit(sa.LowDegreeRegressor(1), iter([(BITS, Y)]), **o).coef_,
+        {"progress": seen},
+        {"on_progress": seen},
+    ),
+    "StatisticalQueryOracle": (
+        lambda **o: hardness.StatisticalQueryOracle(tolerance=0.1, answers="exact", **o).correlations([(0, 1)]),
+        {"examples": hardness.parity_distribution((0, 1), 4)},
+        {"distribution": hardness.parity_distribution((0, 1), 4)},
+    ),
+    "calibrate": (
+        lambda **o: predictors.calibrate(BLOCK, ROWS, method="lsh", density=0.5, **o).active(ROWS).numpy(),
+        {"random_state": 3},
+        {"seed": 3},
+    ),
+    "LSH.fit": (lambda **o: predictors.LSH.fit(BLOCK, ROWS, **o).codes, {"random_state": 3}, {"seed": 3}),
+    "LowRank.fit": (lambda **o: predictors.LowRank.fit(BLOCK, ROWS, **o).A, {"random_state": 3}, {"seed": 3}),
+    "Sketch.fit": (lambda **o: predictors.Sketch.fit(BLOCK, ROWS, **o).spread, {"random_state": 3}, {"seed": 3}),
+    "LargestActivations": (
+        lambda **o: predictors.LargestActivations(**o).active(torch.from_numpy(X)).numpy(),
+        {"n_active": 2},
+        {"k": 2},
+    ),
+    "collect_inputs": (
+        lambda **o: next(iter(predictors.collect_inputs(*model_and_blocks(), ROWS, 9, **o).values())),
+        {"random_state": 3},
+        {"seed": 3},
+    ),
     "ball_within_bucket": (
         lambda **o: sa.bounds.ball_within_bucket(0.01, intrinsic=2, n_directions=3, **o),
         {"bucket_width": 0.8},
@@ -267,6 +333,7 @@ ATTRIBUTES = {
     "width": (lambda: routing.TopK(3)(X), "n_units"),
     "width_": (lambda: sa.LSHRegressor(2, random_state=0).fit(X, Y), "bucket_width_"),
     "n_active": (lambda: layers.SparselyActivatedLayer(6, 9, 2, router=routing.TopK(3)), "max_active"),
+    "forget": (lambda: sa.LowDegreeRegressor(1).fit(BITS, Y), "remove"),
     "hidden": (lambda: layers.SwitchLayer(6, 9, 2, router=routing.Switch(3)), "n_units"),
 }
 
@@ -286,12 +353,22 @@ def test_estimators_have_the_new_names_alone():
         assert repr(clone(model)) == repr(model)
         with pytest.warns(FutureWarning, match="`width`"):
             model.width = 5
-        assert model.get_params()[new] == 5 and "width" not in vars(model)
+        assert model.get_params()[new] == 5
+        assert "width" not in vars(model)
     with pytest.raises(TypeError, match="`bucket_width` and `width`"):
         sa.LSHRegressor().set_params(bucket_width=1.0, width=2.0)
     with pytest.warns(FutureWarning, match="`width` of LSHRegressor"):
         search = GridSearchCV(sa.LSHRegressor(2, random_state=0), {"width": [0.5, 2.0]}, cv=2).fit(X, Y)
     assert search.best_params_["width"] == search.best_estimator_.bucket_width
+
+
+def test_the_progress_of_reading_a_table(tmp_path):
+    (tmp_path / "table.csv").write_text("a,y\n" + "".join(f"{i % 2},{i}\n" for i in range(7)))
+    now, before = [], []
+    datasets.open_table(tmp_path / "table.csv", "y", progress=now.append)
+    with pytest.warns(FutureWarning, match="`on_rows` of open_table is now called `progress`"):
+        datasets.open_table(tmp_path / "table.csv", "y", on_rows=before.append)
+    assert now == before == [7]
 
 
 def test_routers_written_for_the_former_contract():

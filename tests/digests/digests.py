@@ -115,7 +115,7 @@ def low_degree() -> Iterator[tuple[str, Any]]:
     unclear = low(2).fit(one_hot, y[:, 0])
     yield "not identified", {"identified": unclear.identified(), "coef": unclear.coef_}
     streamed = low(2, 0.1).fit(bits[:100], y[:100]).partial_fit(bits[100:], y[100:])
-    streamed.merge(low(2, 0.1).fit(bits[few], y[few])).forget(bits[10:30], y[10:30])
+    streamed.merge(low(2, 0.1).fit(bits[few], y[few])).remove(bits[10:30], y[10:30])
     yield "streamed, merged, forgotten", fitted(streamed)
     yield "statistic", arrays_of_file(streamed, statistic=True)
     yield "degree chosen", [(model := low("auto").fit(*wide_rows(9))).degree_, model.coef_]

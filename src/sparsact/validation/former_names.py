@@ -48,11 +48,11 @@ def renamed(**names: str) -> Callable[[Renamed], Renamed]:
 
     def decorate(function: Renamed) -> Renamed:
         if not isclass(function):
-            return cast("Renamed", _taking(function, names, function.__qualname__))
+            return cast("Renamed", _taking(function, names))
         cls: Any = function
-        cls.__init__ = _taking(cls.__init__, names, cls.__name__)
+        cls.__init__ = _taking(cls.__init__, names)
         if hasattr(cls, "set_params"):
-            cls.set_params = _taking(cls.set_params, names, cls.__name__)
+            cls.set_params = _taking(cls.set_params, names)
         return cast("Renamed", renamed_attributes(**names)(cls))
 
     return decorate
@@ -99,14 +99,15 @@ def warn_of(old: str, new: str, owner: str, *, stacklevel: int = 3) -> None:
     warnings.warn(message, FutureWarning, stacklevel=stacklevel)
 
 
-def _taking(function: Any, names: Mapping[str, str], owner: str) -> Any:
+def _taking(function: Any, names: Mapping[str, str]) -> Any:
     """The function, taking keywords by their former names too."""
     positions = {name: place for place, name in enumerate(signature(function).parameters)}
+    of_a_class = function.__name__ in ("__init__", "set_params")
 
     @wraps(function)
     def taking(*args: Any, **options: Any) -> Any:
         for old in names.keys() & options.keys():
-            new = names[old]
+            new, owner = names[old], type(args[0]).__name__ if of_a_class else function.__qualname__
             if new in options or positions.get(new, len(args)) < len(args):
                 raise TypeError(f"{owner} was given `{new}` and `{old}`, its former name; pass `{new}` alone.")
             warn_of(old, new, owner)
