@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pkgutil
 import warnings
 from importlib import import_module
@@ -10,12 +11,15 @@ from importlib import import_module
 import numpy as np
 import pytest
 import torch
+from commands import run
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 from torch import nn
+from typer.main import get_command
 
 import sparsact as sa
 from sparsact import constructions, datasets, distributed, fourier, hardness, layers, routing
+from sparsact.cli.app import app
 from sparsact.inference import find_blocks, predictors
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.validation.former_names import present_names, renamed
@@ -392,3 +396,41 @@ def test_records_of_routers_by_former_names_are_read_without_a_word():
         "router": "random_hash", "n_active": 3, "n_units": 7, "random_state": 2
     }  # fmt: skip
     assert present_names(routing.TopK, {"k": 3, "absolute": True}) == {"n_active": 3, "absolute": True}
+
+
+# ---- the command ----
+
+
+def test_no_option_has_a_former_name():
+    command = get_command(app)
+    options = {name: {o for p in one.params for o in p.opts} for name, one in command.commands.items()}
+    assert {"--random-state", "--n-threads"} <= set.union(*options.values())
+    for name, given in options.items():
+        letters = {"--s", "--k"} if name == "bounds" else set()  # formulas
+        assert not given - letters & {f"--{former.replace('_', '-')}" for former in BANNED}, name
+
+
+def test_former_options_are_read_with_a_line_on_stderr(capsys, tmp_path):
+    network = tmp_path / "network.sparsact"
+    constructions.indexing(3).save(network)
+    words = ("certify", network, "--samples", 200, "--json")
+    now = run(capsys, *words, "--random-state", 3)
+    for former in (("--seed", 3), ("--seed=3",)):
+        status, out, err = run(capsys, *words, *former)
+        assert err == "sparsact: --seed is now called --random-state; the former name goes in version 0.2.\n"
+        assert (status, without_times(out), "") == (now[0], without_times(now[1]), now[2])
+    status, out, err = run(capsys, *words, "--seed", 3, "--random-state", 3)
+    assert (status, out) == (2, "")
+    assert "--random-state and --seed, its former name, are both given; pass --random-state alone." in err
+    assert run(capsys, "bounds", "--threads", 3)[0] == 2  # which the command never had
+
+
+def without_times(text):
+    return {name: value for name, value in json.loads(text).items() if name != "seconds"}
+
+
+def test_former_names_of_given_parameters(capsys):
+    words = ("bounds", "--json", "--given", "intrinsic=2", "--given", "n_directions=40", "--given")
+    now, before = run(capsys, *words, "bucket_width=0.5"), run(capsys, *words, "width=0.5")
+    assert now[:2] == before[:2]
+    assert "`width` is now called `bucket_width`" in before[2]

@@ -9,6 +9,7 @@ from inspect import isclass, signature
 from typing import Any, TypeVar, cast
 
 GONE_IN = "version 0.2"
+FORMER_OPTIONS = {"--seed": "--random-state", "--threads": "--n-threads"}  # of the command
 Renamed = TypeVar("Renamed", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type[Any])
 
