@@ -276,8 +276,8 @@ ALIASES = {
     "LSH.fit": (lambda **o: predictors.LSH.fit(BLOCK, ROWS, **o).codes, {"random_state": 3}, {"seed": 3}),
     "LowRank.fit": (lambda **o: predictors.LowRank.fit(BLOCK, ROWS, **o).A, {"random_state": 3}, {"seed": 3}),
     "Sketch.fit": (lambda **o: predictors.Sketch.fit(BLOCK, ROWS, **o).spread, {"random_state": 3}, {"seed": 3}),
-    "LargestActivations": (
-        lambda **o: predictors.LargestActivations(**o).active(torch.from_numpy(X)).numpy(),
+    "TopKActivations": (
+        lambda **o: predictors.TopKActivations(**o).active(torch.from_numpy(X)).numpy(),
         {"n_active": 2},
         {"k": 2},
     ),

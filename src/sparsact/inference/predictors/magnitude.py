@@ -79,7 +79,7 @@ class Threshold:
 
 @renamed(k="n_active")
 @dataclass(frozen=True)
-class LargestActivations:
+class TopKActivations:
     """The units with the largest :math:`|h_j|`, of equal ones the first; units at exactly 0 are never among them.
 
     Attributes
@@ -97,12 +97,12 @@ class LargestActivations:
         object.__setattr__(self, "router", TopK(self.n_active, absolute=True))
 
     @classmethod
-    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> LargestActivations:
+    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> TopKActivations:
         """The most units that are no more than a share ``density`` of all; one at least."""
         return cls(max(1, int(density * weights.sizes[1])))
 
     @classmethod
-    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> LargestActivations:
+    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> TopKActivations:
         """The fewest units with a relative error of the output of at most ``error`` on the rows ``x``, by bisection."""
         h = weights.hidden(x)
         s = weights.sizes[1]

@@ -16,7 +16,7 @@ from sparsact.validation.former_names import renamed
 Reads = Literal["inputs", "activations"]
 
 
-class Rule(Protocol):
+class ActivityPredictor(Protocol):
     """A choice of units for each input, approximate in general.
 
     Attributes
@@ -47,7 +47,7 @@ class Rule(Protocol):
 
 @renamed(seed="random_state")
 @dataclass(frozen=True)
-class Split:
+class CalibrationSplit:
     """How the rows of a sample were shared out, in a random order.
 
     Attributes
@@ -76,11 +76,11 @@ class Predictor:
 
     Attributes
     ----------
-    rule : Rule
+    rule : ActivityPredictor
         What chooses.
     quality : Quality
         Measured on the held-out rows.
-    split : Split
+    split : CalibrationSplit
         Which rows served what.
     target : dict
         What was asked for: ``{"recall": 0.99}``.
@@ -89,9 +89,9 @@ class Predictor:
         :func:`sparsact.inference.predictors.calibrate_blocks`.
     """
 
-    rule: Rule
+    rule: ActivityPredictor
     quality: Quality
-    split: Split
+    split: CalibrationSplit
     target: dict[str, float]
     effect: ModelComparison | None = None
 
@@ -131,7 +131,7 @@ class Predictor:
         }
 
 
-class Graded(Rule, Protocol):
+class Graded(ActivityPredictor, Protocol):
     """A rule of the inputs whose choice grows with its level."""
 
     def needs(self, x: Tensor) -> Tensor:
