@@ -187,7 +187,7 @@ def test_top_k_keeps_the_k_largest(gated):
 def test_top_k_does_not_count_zeros_and_takes_the_first_of_equals():
     h = torch.tensor([[0.0, -2.0, 0.0, 1.0], [3.0, 3.0, -3.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
     assert TopKActivations(3).active(h).tolist() == [[0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0]]
-    with pytest.raises(ValueError, match="`k` of TopK must be 1 or more"):
+    with pytest.raises(ValueError, match="`n_active` of TopK must be 1 or more"):
         TopKActivations(0)
 
 
