@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from sparsact.cli.fitting.choose import degrees_to_try, wish
-from sparsact.cli.fitting.folds import learn, merged
+from sparsact.fit.choose import degrees_to_try, wish
+from sparsact.fit.folds import learn, merged
 from sparsact.datasets import open_table
 from sparsact.learners import LowDegreeRegressor
 

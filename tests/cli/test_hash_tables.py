@@ -13,10 +13,10 @@ from commands import fit_json, run
 import sparsact
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.cli import main
-from sparsact.cli.fitting.choose import wish
-from sparsact.cli.fitting.explain import standardised_weights, tried
-from sparsact.cli.fitting.folds import RowSample
-from sparsact.cli.fitting.held_out import laid_out, learned, measured, rows_of_fold
+from sparsact.fit.choose import wish
+from sparsact.fit.explain import standardised_weights, tried
+from sparsact.fit.folds import RowSample
+from sparsact.fit.lsh_candidate import laid_out, learned, measured, rows_of_fold
 from sparsact.datasets import open_table
 
 N = 901

@@ -141,7 +141,7 @@ def fit(
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
-    from sparsact.cli.fitting.choose import wish
+    from sparsact.fit.choose import wish
     from sparsact.cli.progress import stages
     from sparsact.datasets.parts import Parts, files
     from sparsact.datasets.table_survey import TableSurvey
@@ -165,7 +165,7 @@ def fit(
         task=task.value,
         strict=strict,
     )
-    from sparsact.cli.fitting.work import (  # what loads slowly, after what may be reported before
+    from sparsact.fit.fit_table import (  # what loads slowly, after what may be reported before
         look_through,
         resumption,
     )
@@ -184,7 +184,7 @@ def fit(
         with stages(shown) as work:
             with work.stage("reading", parts.n_rows) as on_rows:
                 opened = look_through(survey, on_rows, kept)
-            from sparsact.cli.fitting.work import fit_table
+            from sparsact.fit.fit_table import fit_table
 
             fitted = fit_table(opened, asked, work, parts.name, words, with_rows=report is not None, kept=kept)
         if out is not None:
@@ -208,15 +208,15 @@ def workers(address: str | None) -> AbstractContextManager[Any]:
     """The cluster at an address, or none."""
     if address is None:
         return nullcontext()
-    from sparsact.cli.fitting.cluster import cluster
+    from sparsact.fit.cluster import cluster
 
     return cluster(address)
 
 
 def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
     """A summary as JSON holds it."""
-    from sparsact.cli.fitting.explain import as_plain as tables_as_plain
-    from sparsact.reports.summary import gains
+    from sparsact.fit.explain import as_plain as tables_as_plain
+    from sparsact.fit.result import gains
 
     told: dict[str, Any] = {
         "table": summary.table,

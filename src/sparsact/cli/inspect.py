@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.fourier import Estimate
     from sparsact.network import SparselyActivatedNetwork
-    from sparsact.reports.model_summary import Activity, DegreeWeights, NetworkSummary
+    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
 
 
 def inspect_model(
@@ -83,7 +83,7 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
     """An LSH model as JSON holds it."""
     import numpy as np
 
-    from sparsact.cli.fitting.explain import as_plain, column_weights, lsh_summary
+    from sparsact.fit.explain import as_plain, column_weights, lsh_summary
 
     n_functions = int(model.table_.layout.n_targets)
     names = encoding.feature_names
@@ -105,7 +105,7 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     """A polynomial as JSON holds it."""
-    from sparsact.cli.fitting.explain import function_names, shares, terms
+    from sparsact.fit.explain import function_names, shares, terms
 
     names, described = encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
@@ -205,7 +205,7 @@ def summarised(
     import numpy as np
     import scipy.sparse as sp
 
-    from sparsact.reports.model_summary import NetworkSummary
+    from sparsact.reports.network_summary import NetworkSummary
 
     rng = np.random.default_rng(seed)
     with stages() as progress:
@@ -243,7 +243,7 @@ def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: 
     import numpy as np
 
     from sparsact.constructions import uniform
-    from sparsact.reports.model_summary import Activity
+    from sparsact.reports.network_summary import Activity
 
     if certificate.distribution is not None:
         counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
@@ -259,7 +259,7 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     import scipy.sparse as sp
 
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
-    from sparsact.reports.model_summary import DegreeWeights
+    from sparsact.reports.network_summary import DegreeWeights
 
     read = np.diff(sp.csr_array(network.W).indptr)
     if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:

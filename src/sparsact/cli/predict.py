@@ -70,7 +70,7 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from sparsact.cli.fitting.folds import class_numbers, values
+    from sparsact.fit.folds import class_numbers, values
     from sparsact.datasets.columns import Classes
 
     function_values = values(model, X)

@@ -1,7 +1,7 @@
 """Reports: a frozen summary of a fit, figures with their numbers, and one HTML page that holds them."""
 
-from sparsact.reports.model_summary import ColumnWeight, LSHSummary, TriedLayout
-from sparsact.reports.summary import (
+from sparsact.reports.network_summary import ColumnWeight, LSHSummary, TriedLayout
+from sparsact.fit.result import (
     Confusion,
     Contender,
     CVCandidate,

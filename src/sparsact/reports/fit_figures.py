@@ -29,7 +29,7 @@ from sparsact.reports.figure import (
     shortened,
     styled,
 )
-from sparsact.reports.summary import Confusion, CVCandidate, Spread, TargetSummary
+from sparsact.fit.result import Confusion, CVCandidate, Spread, TargetSummary
 
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:

@@ -25,7 +25,7 @@ from sparsact.reports.figure import (
     styled,
     width_for,
 )
-from sparsact.reports.model_summary import LSHSummary
+from sparsact.reports.network_summary import LSHSummary
 
 MOST_TICKS = 7
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sparsact.reports.figure import BLUE, INK, Chart, Display, Frame, figure, styled
-from sparsact.reports.model_summary import Activity, DegreeWeights, NetworkSummary
+from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
 
 MAX_LABELS = 12
 

@@ -15,10 +15,10 @@ from sparsact.reports.figure import Display
 from sparsact.reports.fit_figures import CLASS_SCORES, CONFUSION, ERROR, RESIDUALS, SCORES
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.measurement_figures import measurement_figures
-from sparsact.reports.model_summary import NetworkSummary
+from sparsact.reports.network_summary import NetworkSummary
 from sparsact.reports.network_figures import network_figures
 from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
-from sparsact.reports.summary import FitSummary, Spread, TargetSummary
+from sparsact.fit.result import FitSummary, Spread, TargetSummary
 
 if TYPE_CHECKING:
     from sparsact.inference import Measurement

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from sparsact.reports.figure import BLUE, GREY, VERMILION, Chart, Frame, figure, list_axis, rows, styled, width_for
-from sparsact.reports.summary import FitSummary, TargetSummary, gains
+from sparsact.fit.result import FitSummary, TargetSummary, gains
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sparsact.cli.fitting.choose import FitOptions, as_numbers
-from sparsact.cli.fitting.folds import MAX_HELD_OUT, Prediction, RowSample, see, values
-from sparsact.cli.fitting.resumption import Resumption
+from sparsact.fit.choose import FitOptions, as_numbers
+from sparsact.fit.folds import MAX_HELD_OUT, Prediction, RowSample, see, values
+from sparsact.fit.checkpoint import Resumption
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes

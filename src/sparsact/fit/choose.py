@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.cli.fitting.resumption import Resumption
+from sparsact.fit.checkpoint import Resumption
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes, Real
@@ -18,8 +18,8 @@ from sparsact.reports import Contender, CVCandidate, Spread
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 if TYPE_CHECKING:
-    from sparsact.cli.fitting.folds import RowSample
-    from sparsact.cli.fitting.held_out import HeldOut
+    from sparsact.fit.folds import RowSample
+    from sparsact.fit.lsh_candidate import HeldOut
 
 
 PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)

@@ -10,7 +10,7 @@ from itertools import accumulate
 from logging import ERROR
 from typing import Any
 
-from sparsact.cli.fitting.resumption import Divisible
+from sparsact.fit.checkpoint import Divisible
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.cli.fitting.choose import Chosen, Contest, FitOptions, as_numbers, choose, contest, decided, domain_of
-from sparsact.cli.fitting.explain import (
+from sparsact.fit.choose import Chosen, Contest, FitOptions, as_numbers, choose, contest, decided, domain_of
+from sparsact.fit.explain import (
     confusion,
     covers_cube,
     function_names,
@@ -23,9 +23,9 @@ from sparsact.cli.fitting.explain import (
     standardised_weights,
     target_summary,
 )
-from sparsact.cli.fitting.folds import Prediction, RowSample, learn, merged, predictions
-from sparsact.cli.fitting.held_out import laid_out, learned, measured, rows_of_fold
-from sparsact.cli.fitting.resumption import Resumption, identity
+from sparsact.fit.folds import Prediction, RowSample, learn, merged, predictions
+from sparsact.fit.lsh_candidate import laid_out, learned, measured, rows_of_fold
+from sparsact.fit.checkpoint import Resumption, identity
 from sparsact.cli.progress import OnRows, Stages
 from sparsact.cli.terminal import command_line, versions
 from sparsact.datasets import Encoding, Table

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.cli.fitting.choose import as_numbers
-from sparsact.cli.fitting.folds import Prediction, RowSample, class_numbers, values
-from sparsact.cli.fitting.held_out import LEVELS, HeldOut
+from sparsact.fit.choose import as_numbers
+from sparsact.fit.folds import Prediction, RowSample, class_numbers, values
+from sparsact.fit.lsh_candidate import LEVELS, HeldOut
 from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import Subset
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.low_degree.solve import as_rows
 from sparsact.reports import Confusion, Spread, TargetSummary, Term
-from sparsact.reports.model_summary import ColumnWeight, LSHSummary, TriedLayout
+from sparsact.reports.network_summary import ColumnWeight, LSHSummary, TriedLayout
 
 TERMS_KEPT = 200
 TERMS_EXPLAINED = 20  # whose aliases are looked for

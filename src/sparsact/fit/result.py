@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from sparsact.reports.model_summary import LSHSummary
+from sparsact.reports.network_summary import LSHSummary
 
 
 @dataclass(frozen=True)
