@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 from commands import run
 
-from sparsact.fit import folds as sampled
 from sparsact.datasets.parts import Parts
+from sparsact.fit import folds as sampled
 from sparsact.saving import modelfile
 
 SIZES = (61, 97, 23, 150)
@@ -218,7 +218,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
 
 KILLED = """
 import os, random, signal, sys, time
-import sparsact.fit.fit_table, sparsact.fit.fit_table, sparsact.datasets.tables, pyarrow.csv
+import sparsact.fit.fit_table, sparsact.datasets.tables, pyarrow.csv
 from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 

@@ -1,17 +1,17 @@
 import pytest
 from summaries import classes, summary, tables
 
-from sparsact.reports import Spread
+from sparsact.fit.scores import FoldScores
 from sparsact.reports.figure import n_rows
 from sparsact.reports.fit_figures import CONFUSION, ERROR, RESIDUALS, SCORES
 from sparsact.reports.lsh_figures import COLUMNS, COVERAGE, LAYOUTS, LOAD
 from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
 
 CHARTS = [
-    (SCORES, lambda: {"chosen": Spread((0.8, 0.9)), "linear": Spread((0.1, 0.2))}),
-    (ERROR, lambda: summary().candidates),
+    (SCORES, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),
+    (ERROR, lambda: summary().choices.candidates),
     (WEIGHTS, lambda: summary().targets[0]),
-    (GAINS, summary),
+    (GAINS, lambda: summary().choices.gains),
     (INTERACTIONS, lambda: summary().targets[0]),
     (INFLUENCES, lambda: summary().targets[0]),
     (RESIDUALS, lambda: summary().targets[0]),
@@ -46,7 +46,7 @@ def test_interactions_go_from_the_largest_down_and_weights_add_up():
 
 
 def test_each_degree_has_one_best_penalty():
-    columns = ERROR.frame(summary().candidates)
+    columns = ERROR.frame(summary().choices.candidates)
     best = [degree for degree, is_best in zip(columns["degree"], columns["best"], strict=True) if is_best]
     assert best == [1, 2, 3]
 
@@ -67,7 +67,6 @@ def test_bucket_load_counts_every_bucket_and_row_in_classes_that_double():
 
 def test_half_of_the_rows_lie_in_buckets_of_no_more_than_the_median_load():
     assert tables().median_load == 35  # 400 + 4000 + 7000 of 16,360 rows
-    assert tables().alone == pytest.approx(400 / 1440)
 
 
 def test_each_layout_is_drawn_with_its_best_penalty_and_one_is_chosen():
@@ -80,6 +79,6 @@ def test_each_layout_is_drawn_with_its_best_penalty_and_one_is_chosen():
 
 def test_scores_draw_any_number_of_models():
     for n in (1, 2, 5):
-        frame = SCORES.frame({f"model {i}": Spread((0.1 * i, 0.2)) for i in range(n)})
+        frame = SCORES.frame({f"model {i}": FoldScores((0.1 * i, 0.2)) for i in range(n)})
         assert frame["model"][-1] == "mean"
         SCORES.plot(frame)

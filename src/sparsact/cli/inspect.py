@@ -13,7 +13,8 @@ import typer
 from sparsact import files
 from sparsact.cli.outputs import check_report
 from sparsact.cli.progress import stages
-from sparsact.cli.terminal import command_line, shown, terminal, versions
+from sparsact.cli.terminal import command_line, shown, terminal
+from sparsact.environment import versions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,14 +84,14 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
     """An LSH model as JSON holds it."""
     import numpy as np
 
-    from sparsact.fit.explain import as_plain, column_weights, lsh_summary
+    from sparsact.fit.layout import column_weights, layout_info
 
     n_functions = int(model.table_.layout.n_targets)
     names = encoding.feature_names
     slopes = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
     shares = model.column_shares_.tolist()  # in the deviations of the rows, which only the fit knew
     weights = [replace(slope, shares=(share,)) for slope, share in zip(slopes, shares, strict=True)]
-    tables = lsh_summary(model, tuple(weights))
+    tables = layout_info(model, tuple(weights))
     return {
         "kind": type(model).__name__,
         "rows": int(model.n_samples_seen_),
@@ -99,7 +100,7 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
         "notes": list(encoding.notes),
         "layout": tables.layout,
         "fill": tables.fill,
-        "lsh": as_plain(tables),
+        "lsh": tables.to_dict(),
     }
 
 
@@ -113,7 +114,7 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
         described.append(
             {
                 "name": name,
-                "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in terms(model, i, names, top)],
+                "terms": [term.to_list() for term in terms(model, i, names, top)],
                 "weight_by_degree": by_degree.tolist(),
                 "influences": dict(zip(names, by_column.tolist(), strict=True)),
             }

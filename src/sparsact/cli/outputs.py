@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -67,14 +66,3 @@ def check_apart(written: Mapping[str, Path | None], read: Iterable[Path] = ()) -
         if place in taken:
             raise ValueError(f"cannot write {str(path)!r} by {option}: it {taken[place]} too; name another file.")
         taken[place] = f"is written by {option}"
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Let an error of the system name the file that the user knows, and not a temporary one, or none."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -70,8 +70,8 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from sparsact.fit.folds import class_numbers, values
     from sparsact.datasets.columns import Classes
+    from sparsact.fit.folds import class_numbers, values
 
     function_values = values(model, X)
     target = encoding.targets[0]

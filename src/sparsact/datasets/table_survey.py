@@ -101,7 +101,7 @@ class TableSurvey:
     """Running summaries of the columns of a table, and the rows that they have seen.
 
     ``strict`` refuses columns that would be left out; ``named`` are columns that were asked for one by one, of which
-    none is left out as an identifier.
+    none is left out as an identifier; ``given`` is an encoding that stands, so that only targets are looked at.
     """
 
     parts: Parts
@@ -112,6 +112,7 @@ class TableSurvey:
     named: bool = False
     n_rows: int = 0
     digest: int = 0  # of all rows
+    given: Encoding | None = None
 
     @classmethod
     def of(
@@ -145,6 +146,24 @@ class TableSurvey:
         most = max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets))))
         return cls(parts, surveys, answers, min(batch_rows, most), strict, columns is not None)
 
+    @classmethod
+    def encoded(cls, parts: Parts, target: Sequence[str], encoding: Encoding, batch_rows: int) -> TableSurvey:
+        """A survey of the targets alone, for a table whose encoding is known."""
+        missing = [name for name in (*encoding.source_columns, *encoding.target_names) if name not in parts.names]
+        if missing:
+            near = close(missing[0], parts.names)
+            raise ValueError(f"{parts.name} has no column {missing[0]!r}, which the encoding needs{near}")
+        if tuple(targets := resolve(target, parts.names, "target")) != encoding.target_names:
+            named = ", ".join(encoding.target_names)
+            raise ValueError(
+                f"the encoding is of target {named}, not {', '.join(targets)}; learn that, or leave it out."
+            )
+        answers = [
+            TargetSurvey(one.name, "regression" if isinstance(one, Real) else "classification")
+            for one in encoding.targets
+        ]
+        return cls(parts, [], answers, batch_rows, given=encoding)
+
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
         """The targets first: what is wrong with them is told before all else."""
@@ -177,6 +196,10 @@ class TableSurvey:
         """
         if self.n_rows == 0:
             raise ValueError(f"{self.parts.name} has no rows below its header; a table needs at least one.")
+        if self.given is not None:
+            for answer in self.answers:
+                answer.column()  # refuses a constant
+            return self.given
         return self._decide()
 
     def state(self) -> dict[str, Any]:

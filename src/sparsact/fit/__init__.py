@@ -1,1 +1,1 @@
-"""The work of ``sparsact fit``: choose degree and penalty, measure on held-out rows, learn every row, summarise."""
+"""A model of a table: read, choose, fit, score, explain. The door is :func:`sparsact.fit_table`."""

@@ -1,4 +1,4 @@
-"""A fit that can be stopped and resumed: a checkpoint of its sums, and a check that it is of this very fit."""
+"""A fit that can be stopped and resumed: the file of its sums, and a check that it belongs to the same fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact import __version__
-from sparsact.cli.outputs import naming
-from sparsact.cli.progress import Bar, OnRows
-from sparsact.cli.terminal import Stopped
+from sparsact._version import __version__
 from sparsact.datasets.parts import Parts
+from sparsact.environment import Interrupted
+from sparsact.fit.progress import OnRows, StageRows
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
@@ -31,29 +30,35 @@ if TYPE_CHECKING:
 BYTES_OF_ENDS = 1 << 16
 
 
-def identity(parts: Parts, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All that decides the result of a fit; ``options`` by the name that the user knows.
+def fingerprint(parts: Parts, options: Mapping[str, Any]) -> dict[str, Any]:
+    """All that decides the result of a fit: the version, the options by their names in the command, and the files.
 
-    Of a file the name without its folder, the size, the time of its last change, and a digest of both its ends.
-    """
-    files = [
-        [source.path.name, stamp.size, stamp.written, _ends(source.path)]
-        for source, stamp in zip(parts.sources, parts.stamps, strict=True)
-    ]
-    return {"version": __version__, "options": dict(options), "files": files}
-
-
-def refuse_other_fit(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise unless both are the same; tells the first difference.
+    Of a file: its name without the folder, size, time of the last change, and a digest of both ends.
 
     Raises
     ------
     ValueError
-        If they are not.
+        If the table is in memory: another process could not read it again.
+    """
+    files = [
+        [path.name, stamp.size, stamp.written, _ends(path)]
+        for path, stamp in zip(parts.files("`resume`"), parts.stamps, strict=True)
+        if stamp is not None
+    ]
+    return {"version": __version__, "options": dict(options), "files": files}
+
+
+def check_fingerprint(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise unless both are the same; the message names the first difference.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
     """
     fact = _difference(then, now)
     if fact:
-        raise ValueError(f"{path} keeps another fit: {fact}; undo that, or name another file with --resume.")
+        raise ValueError(f"{path} keeps another fit: {fact}; undo that, or name another file to resume from.")
 
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
@@ -135,62 +140,79 @@ class Cluster(Protocol):
 
 
 @dataclass
-class Pass:
-    """A pass over the rows that has begun: how many it has seen, and what it has summed."""
-
-    rows: int
-    sums: Sums
-
-
-@dataclass
-class Resumption:
+class Checkpoint:
     """What a fit has done so far, and the file that holds it.
 
-    Every pass over the rows has a name. Of a pass that is over and whose outcome is small the outcome is kept, else all
-    that it has summed, with the number of rows.
+    Every pass over the rows has a name. Of a pass that is over the result is kept where it is small, else all that it
+    has summed, with the number of rows.
 
     Attributes
     ----------
     path : Path or None
         The file; None keeps nothing.
-    asked : dict
-        All that decides the result, the state of the files among it.
     every : float or None
-        Seconds between two writings; None writes only when the fit is stopped.
-    remedy : str
-        How to go on, for the line that says that it was stopped.
+        Seconds between two writings; None writes only when the fit is stopped, and does not read the file.
+    how_to_resume : str
+        Ends the message of :class:`~sparsact.environment.Interrupted`.
     cluster : Cluster or None
-        Who sums up the passes whose parts can be summed apart, as if an earlier run had; None for this process alone.
+        Sums up the passes whose parts can be summed apart; None for this process alone.
     """
 
     path: Path | None = None
-    asked: State = field(default_factory=dict)
     every: float | None = None
-    remedy: str = ""
+    how_to_resume: str = ""
     cluster: Cluster | None = None
-    outcomes: dict[str, tuple[State, Arrays]] = field(default_factory=dict)
-    passes: dict[str, Pass] = field(default_factory=dict)
-    found: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)
+    _fingerprint: State = field(default_factory=dict)
+    _results: dict[str, tuple[State, Arrays]] = field(default_factory=dict)  # of passes that are over
+    _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began
+    _begun: dict[str, tuple[int, Sums]] = field(default_factory=dict)  # by this run: rows, and what they sum up to
     _busy: bool = False
     _signal: int | None = None
     _written: float = field(default_factory=perf_counter)
     _cost: float = 0.0
 
-    def outcome(self, name: str) -> tuple[State, Arrays] | None:
-        """Of a pass that is over, if it was kept."""
-        return self.outcomes.get(name)
+    @classmethod
+    def at(cls, path: str | Path | None, every: float) -> Checkpoint:
+        """A checkpoint in this file, read and written; None keeps nothing."""
+        return cls() if path is None else cls(Path(path), every, f"; go on with resume={str(path)!r}")
 
-    def keep(self, name: str, state: State, arrays: Arrays | None = None, *, instead_of: tuple[str, ...] = ()) -> None:
-        """Keep the outcome of a pass, and forget what it (and others) summed."""
-        self.outcomes[name] = (state, arrays or {})
+    def begin(self, parts: Parts, options: Mapping[str, Any]) -> None:
+        """Go on from the file, if it is there.
+
+        Raises
+        ------
+        ValueError
+            If it holds something else, or belongs to a fit of other files or options.
+        """
+        if self.path is None:
+            return
+        self._fingerprint = fingerprint(parts, options)
+        if self.every is None or not self.path.exists():
+            return
+        kind, state, arrays = modelfile.read(self.path)
+        if kind != modelfile.UNFINISHED_FIT:
+            raise ValueError(f"{self.path} holds a {kind}, not the statistic of a fit; name another file.")
+        check_fingerprint(self.path, state["asked"], self._fingerprint)
+        with self._reading():
+            self._results = {name: (one, strip_prefix(name, arrays)) for name, one in state["outcomes"].items()}
+            self._pending = {
+                name: (int(one["rows"]), one["sums"], strip_prefix(name, arrays))
+                for name, one in state["passes"].items()
+            }
+
+    def result(self, name: str) -> tuple[State, Arrays] | None:
+        """Of a pass that is over, if it was saved."""
+        return self._results.get(name)
+
+    def save(self, name: str, state: State, arrays: Arrays | None = None, *, instead_of: tuple[str, ...] = ()) -> None:
+        """Save the result of a pass, and drop what it (and others) summed."""
+        self._results[name] = (state, arrays or {})
         for other in (name, *instead_of):
-            self.passes.pop(other, None)
+            self._begun.pop(other, None)
         if self.every is not None:
-            self.write()
+            self._write()
 
-    def rows(
-        self, name: str, batches: Callable[[int], Iterator[Rows]], sums: Sums, on_rows: OnRows | Bar
-    ) -> Iterator[Rows]:
+    def rows(self, name: str, batches: Callable[[int], Iterator[Rows]], sums: Sums, on_rows: OnRows) -> Iterator[Rows]:
         """The rows that a pass has not yet seen, batch by batch; each is counted when the next is asked for.
 
         Parameters
@@ -198,61 +220,61 @@ class Resumption:
         name : str
             Of the pass.
         batches : callable
-            Batches from a row on; the first of each is as long as the batch is.
+            Batches from a row on; the first entry of each is as long as the batch.
         sums : Sums
             What the caller sums up. It is restored before the first batch.
         on_rows : callable
-            Told of the rows.
+            Called with the number of rows of each batch.
         """
-        if self.cluster is not None and name not in self.found and isinstance(sums, Divisible) and sums.divisible:
+        if self.cluster is not None and name not in self._pending and isinstance(sums, Divisible) and sums.divisible:
             sums.restore(*self.cluster.summed(sums, on_rows))
             return
-        first, state, arrays = self.found.pop(name, (0, None, {}))
+        seen, state, arrays = self._pending.pop(name, (0, None, {}))
         if state is not None:
             with self._reading():
                 sums.restore(state, arrays)
-            on_rows.already(first) if isinstance(on_rows, Bar) else on_rows(first)
-        now = self.passes[name] = Pass(first, sums)
+            on_rows.resume(seen) if isinstance(on_rows, StageRows) else on_rows(seen)
+        self._begun[name] = (seen, sums)
         self._busy = True
         try:
-            for batch in batches(first):
+            for batch in batches(seen):
                 yield batch
                 size: Sized = batch[0]
-                now.rows += len(size)
+                seen += len(size)
+                self._begun[name] = (seen, sums)
                 on_rows(len(size))
                 self._between_batches(name)
         finally:
             self._busy = False
         if self.every is not None:
-            self.write()
+            self._write()
 
     def _between_batches(self, name: str) -> None:
         if self._signal is not None:
-            self.write()
-            raise Stopped(self._signal, f"{name}, after {self.passes[name].rows:,} rows{self.remedy}")
+            self._write()
+            raise Interrupted(self._signal, f"{name}, after {self._begun[name][0]:,} rows{self.how_to_resume}")
         waited = perf_counter() - self._written
         if self.every is not None and waited >= max(self.every, SHARE_OF_TIME * self._cost):
-            self.write()
+            self._write()
 
-    def write(self) -> None:
+    def _write(self) -> None:
         """Write the file, whole or not at all."""
         if self.path is None:
             return
         start = perf_counter()
         everything: Arrays = {}
-        state: State = {"asked": self.asked, "outcomes": {}, "passes": {}}
-        for name, (outcome, arrays) in self.outcomes.items():
-            state["outcomes"][name] = outcome
+        state: State = {"asked": self._fingerprint, "outcomes": {}, "passes": {}}
+        for name, (result, arrays) in self._results.items():
+            state["outcomes"][name] = result
             everything |= add_prefix(name, arrays)
-        waiting = dict(self.found)
-        for name, begun in self.passes.items():
+        waiting = dict(self._pending)
+        for name, (rows, begun) in self._begun.items():
             arrays = {}
-            waiting[name] = (begun.rows, begun.sums.state(arrays), arrays)
+            waiting[name] = (rows, begun.state(arrays), arrays)
         for name, (rows, sums, arrays) in waiting.items():
             state["passes"][name] = {"rows": rows, "sums": sums}
             everything |= add_prefix(name, arrays)
-        with naming(self.path):
-            modelfile.write(self.path, modelfile.UNFINISHED_FIT, state, everything)
+        modelfile.write(self.path, modelfile.UNFINISHED_FIT, state, everything)
         self._written = perf_counter()
         self._cost = self._written - start
 
@@ -262,27 +284,6 @@ class Resumption:
             yield
         except (KeyError, TypeError, IndexError, ValueError, OverflowError, AttributeError, MemoryError) as error:
             raise ValueError(f"{self.path} lacks something that this fit needs ({error}); remove it.") from error
-
-    def read(self) -> None:
-        """Go on from the file, if it is there.
-
-        Raises
-        ------
-        ValueError
-            If it holds something else, or the statistic of another fit; says in what it differs.
-        """
-        if self.path is None or not self.path.exists():
-            return
-        kind, state, arrays = modelfile.read(self.path)
-        if kind != modelfile.UNFINISHED_FIT:
-            raise ValueError(f"{self.path} holds a {kind}, not the statistic of a fit; name another file.")
-        refuse_other_fit(self.path, state["asked"], self.asked)
-        with self._reading():
-            self.outcomes = {name: (one, strip_prefix(name, arrays)) for name, one in state["outcomes"].items()}
-            self.found = {
-                name: (int(one["rows"]), one["sums"], strip_prefix(name, arrays))
-                for name, one in state["passes"].items()
-            }
 
     def remove(self) -> None:
         """Remove the file, to which the name may be a link: the fit is done."""
@@ -296,10 +297,10 @@ class Resumption:
         def stop(number: int, frame: FrameType | None) -> None:
             if not self._busy or self._signal is not None:
                 kept = self.path is not None and self.path.exists() and self.every is not None
-                raise Stopped(number, self.remedy.lstrip(";, ") if kept else "")
+                raise Interrupted(number, self.how_to_resume.lstrip(";, ") if kept else "")
             self._signal = number
 
-        if current_thread() is not main_thread():  # only there may signals be caught
+        if self.path is None or current_thread() is not main_thread():  # only there may signals be caught
             yield
             return
         before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}

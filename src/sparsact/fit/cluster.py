@@ -10,13 +10,13 @@ from itertools import accumulate
 from logging import ERROR
 from typing import Any
 
-from sparsact.fit.checkpoint import Divisible
-from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
 from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
+from sparsact.fit.checkpoint import Divisible
+from sparsact.fit.progress import OnRows
 from sparsact.saving.schema import Arrays, State
 
 Summed = tuple[State, Arrays]
@@ -24,16 +24,20 @@ WAIT_FOR_WORKERS = 60  # seconds
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Workers]:
-    """The workers at an address: ``local:2`` starts two processes, ``tcp://host:port`` is a scheduler that runs.
+def workers(cluster: Any) -> Iterator[Workers]:
+    """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running.
 
     Raises
     ------
     ValueError
         If the address is neither, no scheduler answers, or no worker joins it within a minute.
     """
-    from distributed import LocalCluster
+    from distributed import Client, LocalCluster
 
+    if isinstance(cluster, Client):
+        yield Workers(cluster)
+        return
+    address = str(cluster)
     kind, _, rest = address.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest) > 0:
         with ExitStack() as stack:
@@ -45,15 +49,15 @@ def cluster(address: str) -> Iterator[Workers]:
                 )
             except (RuntimeError, OSError) as error:
                 raise ValueError(
-                    f"--cluster {address}: its workers ended while they started ({error}); see what they print by "
-                    "`dask worker`, or fit without --cluster."
+                    f"cluster {address}: its workers ended while they started ({error}); see what they print by "
+                    "`dask worker`, or fit without a cluster."
                 ) from error
             yield _workers(stack, address, started)
     elif kind in ("tcp", "tls", "ucx"):
         with ExitStack() as stack:
             yield _workers(stack, address, address)
     else:
-        raise ValueError(f"--cluster {address} is neither local:N, with N processes to start, nor tcp://host:port.")
+        raise ValueError(f"cluster {address} is neither local:N, with N processes to start, nor tcp://host:port.")
 
 
 def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:
@@ -63,13 +67,13 @@ def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:
     try:
         client = Client(scheduler, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise ValueError(f"--cluster {address}: no scheduler answers there ({error}); start one.") from error
+        raise ValueError(f"cluster {address}: no scheduler answers there ({error}); start one.") from error
     stack.enter_context(client)
     try:
         client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
     except TimeoutError as error:
         raise ValueError(
-            f"--cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            f"cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
             "see why those that were started ended."
         ) from error
     return Workers(client)
@@ -89,14 +93,14 @@ class Workers:
             for table in tables
         ]
         first_rows = [0, *accumulate(table.parts.n_rows or 0 for table in tables)][:-1]
-        told = [0]
+        reported = [0]
 
         def show(progress: Progress) -> None:
-            on_rows(progress.n_rows - told[0])
-            told[0] = progress.n_rows
+            on_rows(progress.n_rows - reported[0])
+            reported[0] = progress.n_rows
 
-        tally = ProgressCounter("learning", show, len(files))
-        with listening(tally, self.client) as topic:
+        counter = ProgressCounter("learning", show, len(files))
+        with listening(counter, self.client) as topic:
             graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
             found: Summed = Engine(self.client).start(graph).result()
         return found

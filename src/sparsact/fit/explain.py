@@ -1,30 +1,107 @@
-"""What a fitted model consists of and how well it does, as the plain data of a report."""
+"""What each target of a fitted model consists of: terms with intervals, influences of columns, held-out rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsact.datasets import Encoding
+from sparsact.datasets.columns import Classes
 from sparsact.fit.choose import as_numbers
-from sparsact.fit.folds import Prediction, RowSample, class_numbers, values
-from sparsact.fit.lsh_candidate import LEVELS, HeldOut
-from sparsact.datasets import Encoding, Table
-from sparsact.datasets.columns import Classes, Real
+from sparsact.fit.folds import Prediction, class_numbers, values
+from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.hypercube import Subset
-from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners.low_degree.solve import as_rows
-from sparsact.reports import Confusion, Spread, TargetSummary, Term
-from sparsact.reports.network_summary import ColumnWeight, LSHSummary, TriedLayout
 
 TERMS_KEPT = 200
 TERMS_EXPLAINED = 20  # whose aliases are looked for
 LARGEST_CUBE = 24
 ROWS_FLIPPED = 200_000  # predictions for the influences
 CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Term:
+    """A coefficient of the fitted polynomial, with its 95 % interval where one is known.
+
+    A coefficient that the rows do not identify has none: other products, among them the ``aliases``, which equal its
+    product up to sign on every row, can take its place.
+    """
+
+    subset: tuple[str, ...]
+    coefficient: float
+    low: float | None = None
+    high: float | None = None
+    identified: bool = True
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Columns of the product, for people."""
+        return " × ".join(self.subset)
+
+    @property
+    def bounds(self) -> str:
+        """The interval, or why there is none; of the aliases three."""
+        if self.identified:
+            return "" if self.low is None else f"   [{self.low:.4g}, {self.high:.4g}]"
+        more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
+        same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
+        return f"   not identified by these rows{same}"
+
+    def to_list(self) -> list[Any]:
+        """Columns, coefficient and interval, as JSON holds them."""
+        return [list(self.subset), self.coefficient, self.low, self.high]
+
+
+@dataclass(frozen=True)
+class TargetResult:
+    """One target (or one class): how well it is predicted, and of what the polynomial consists.
+
+    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``, where the rows are the whole cube; else it is
+    empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
+    square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
+    ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
+    """
+
+    name: str
+    r2: FoldScores
+    linear_r2: FoldScores
+    variance: float
+    actual: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
+    weights: tuple[float, ...] = ()
+    terms: tuple[Term, ...] = ()
+    influences: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def learned(self) -> bool:
+        """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
+        return self.r2.mean > self.r2.deviation
+
+    def to_dict(self, n_terms: int) -> dict[str, Any]:
+        """As JSON holds it, with the largest terms only."""
+        return {
+            "name": self.name,
+            **self.r2.to_dict(),
+            "terms": [term.to_list() for term in self.terms[:n_terms]],
+            "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
+            "weight_by_degree": list(self.weights),
+            "influences": dict(self.influences),
+        }
+
+    def lines(self, n_terms: int) -> list[str]:
+        """The largest terms, for a person."""
+        found = [f"{term.coefficient:>10.4g}  {term.label}{term.bounds}" for term in self.terms[:n_terms]]
+        if any(not term.identified for term in self.terms[:n_terms]):
+            found.append(
+                "Other products can take the place of those that are not identified, with the same predictions here."
+            )
+        return found
 
 
 def terms(model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KEPT) -> tuple[Term, ...]:
@@ -119,57 +196,45 @@ def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
     return found
 
 
-def target_summary(
-    model: Any,
-    target: int,
-    name: str,
-    names: Sequence[str],
-    held_out: Prediction,
-    r2: tuple[Spread, Spread],
-    *,
-    by_column: NDArray[np.float64] | None,
-    whole_cube: bool,
-) -> TargetSummary:
-    """One target: its scores, its terms, the influence of each column of bits, and its held-out rows."""
-    actual = held_out.actual[:, target]
-    found = terms(model, target, names)
-    return TargetSummary(
-        name=name,
-        r2=r2[0],
-        linear_r2=r2[1],
-        variance=float(actual.var()) or 1.0,
-        weights=tuple(shares(model, target, len(names))[0].tolist()) if whole_cube else (),
-        terms=(*with_aliases(model, found[:TERMS_EXPLAINED], names), *found[TERMS_EXPLAINED:]),
-        influences=() if by_column is None else tuple(zip(names, by_column[target].tolist(), strict=True)),
-        actual=actual,
-        predicted=None if held_out.predicted is None else held_out.predicted[:, target],
+def scored_targets(
+    encoding: Encoding, held_out: Prediction, r2: Sequence[FoldScores], linear_r2: Sequence[FoldScores]
+) -> tuple[TargetResult, ...]:
+    """Every target (or class) with its scores and its held-out rows."""
+    actual = as_numbers(encoding.targets[0], held_out.actual).reshape(len(held_out.actual), -1)
+    return tuple(
+        TargetResult(
+            name=name,
+            r2=r2[i],
+            linear_r2=linear_r2[i],
+            variance=float(actual[:, i].var()) or 1.0,
+            actual=actual[:, i],
+            predicted=None if held_out.predicted is None else held_out.predicted[:, i],
+        )
+        for i, name in enumerate(function_names(encoding))
     )
 
 
-def measured_target(
-    name: str, place: int, held_out: HeldOut, linear_r2: Spread, target: Real | Classes
-) -> TargetSummary:
-    """One target (or class) of a model without coefficients: its scores, and its held-out rows.
-
-    Classes share the mean R2 of their indicators, as cross-validation of low-degree models has it.
-    """
-    rows = held_out.sample
-    actual = as_numbers(target, rows.actual[:, 0]).reshape(len(rows.actual), -1)
-    seen = (rows.actual if isinstance(target, Real) else actual)[:, place]
-    return TargetSummary(
-        name=name,
-        r2=held_out.r2[place] if isinstance(target, Real) else held_out.mean_r2,
-        linear_r2=linear_r2,
-        variance=float(seen.var()) or 1.0,
-        weights=(),
-        terms=(),
-        influences=(),
-        actual=seen,
-        predicted=None if rows.predicted is None else rows.predicted[:, place],
-    )
+def explained(
+    targets: Sequence[TargetResult], model: Any, names: Sequence[str], points: NDArray[Any]
+) -> tuple[TargetResult, ...]:
+    """The targets of a polynomial with its terms; of columns of bits also with the influence of each."""
+    by_column = influences(model, points) if model.domain_ != "real" else None
+    whole_cube = covers_cube(model)
+    found = []
+    for i, target in enumerate(targets):
+        largest = terms(model, i, names)
+        found.append(
+            replace(
+                target,
+                weights=tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else (),
+                terms=(*with_aliases(model, largest[:TERMS_EXPLAINED], names), *largest[TERMS_EXPLAINED:]),
+                influences=() if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True)),
+            )
+        )
+    return tuple(found)
 
 
-def r2_by_fold(held_out: Prediction, target: int) -> Spread:
+def r2_by_fold(held_out: Prediction, target: int) -> FoldScores:
     """R2 of one target in every fold of the sample."""
     if held_out.predicted is None:
         raise ValueError("held-out rows were not predicted; learn with at least two folds.")
@@ -180,7 +245,7 @@ def r2_by_fold(held_out: Prediction, target: int) -> Spread:
         folds.append(
             1 - float(((actual - predicted) ** 2).sum()) / (float(((actual - actual.mean()) ** 2).sum()) or 1.0)
         )
-    return Spread(tuple(folds))
+    return FoldScores(tuple(folds))
 
 
 def function_names(encoding: Encoding) -> tuple[str, ...]:
@@ -199,83 +264,3 @@ def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
     n = len(target.values)
     pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)
     return Confusion(target.values, np.bincount(pairs, minlength=n * n).reshape(n, n))
-
-
-BYTES_OF_KEY_AND_COUNT = 16
-
-
-def lsh_summary(
-    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: HeldOut | None = None
-) -> LSHSummary:
-    """The tables of a model; of one that was just fitted also on how many rows, and how it does on held-out ones."""
-    layout = model.table_.layout
-    rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
-    return LSHSummary(
-        directions=str(model.directions_),
-        n_tables=int(layout.n_tables),
-        n_local=int(layout.n_local),
-        degree=int(layout.degree),
-        width=float(model.width_),
-        alpha=float(model.alpha_),
-        n_buckets=int(model.n_buckets_),
-        n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
-        load=tuple(zip(rows.tolist(), buckets.tolist(), strict=True)),
-        miss_rate=float(model.miss_rate_),
-        trials=tried(model),
-        columns=columns,
-        rows_laid_out=n_laid_out,
-        missed_everywhere=None if held_out is None else held_out.missed,
-        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
-    )
-
-
-def as_plain(tables: LSHSummary) -> dict[str, Any]:
-    """Tables as JSON holds them."""
-    return asdict(tables) | {
-        "load": {"rows": [rows for rows, _ in tables.load], "buckets": [buckets for _, buckets in tables.load]},
-        "median_load": tables.median_load,
-        "coverage": [{"probability": level, "inside": inside} for level, inside in tables.coverage],
-    }
-
-
-def tried(model: Any) -> tuple[TriedLayout, ...]:
-    """Layouts that were tried, each once, with the chosen one marked."""
-    layout = model.table_.layout
-    found = {
-        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.width, t.alpha): t
-        for t in model.trials_
-        if np.isfinite(t.error)
-    }
-    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.width_, model.alpha_)]
-    chosen = max(mine, key=lambda key: key[1], default=None)
-    return tuple(
-        TriedLayout(*key, t.n_buckets, _bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)
-        for key, t in sorted(found.items())
-    )
-
-
-def _bytes(n_buckets: int, layout: Any, n_local: int) -> int:
-    """Bytes of the sums, counts and keys of a number of buckets."""
-    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
-
-
-def standardised_weights(model: Any, table: Table, sample: RowSample) -> tuple[ColumnWeight, ...]:
-    """Weights of columns in units of their own deviations and of the target's, as a sample of the rows has them."""
-    X, y, _ = sample.rows()
-    answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
-    return column_weights(model, table.feature_names, X.std(axis=0), answers.std(axis=0))
-
-
-def column_weights(
-    model: Any, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
-) -> tuple[ColumnWeight, ...]:
-    """Each column's slope in the trend and its share in the local directions, for units of columns and of targets."""
-    layout = model.table_.layout
-    squares = (layout.hashes.local * spread[:, None]) ** 2
-    shares = squares / max(float(squares.sum()), 1e-300)
-    # Of two classes the layout has one target each, and `as_numbers` the sign of the second, which moves twice as far.
-    of_signs = layout.n_targets == 2 and len(of_targets) == 1
-    trend = 2.0 * layout.trend[:, 1:] if of_signs else layout.trend
-    slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
-    slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
-    return tuple(ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(names))

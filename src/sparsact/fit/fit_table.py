@@ -1,49 +1,193 @@
-"""From a table and options to a model and to what a report says about it."""
+"""``fit_table``: from a table to a model, its scores and what it consists of."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.choose import Chosen, Contest, FitOptions, as_numbers, choose, contest, decided, domain_of
-from sparsact.fit.explain import (
-    confusion,
-    covers_cube,
-    function_names,
-    influences,
-    lsh_summary,
-    measured_target,
-    r2_by_fold,
-    standardised_weights,
-    target_summary,
-)
-from sparsact.fit.folds import Prediction, RowSample, learn, merged, predictions
-from sparsact.fit.lsh_candidate import laid_out, learned, measured, rows_of_fold
-from sparsact.fit.checkpoint import Resumption, identity
-from sparsact.cli.progress import OnRows, Stages
-from sparsact.cli.terminal import command_line, versions
 from sparsact.datasets import Encoding, Table
-from sparsact.datasets.columns import Classes
-from sparsact.datasets.parts import Parts
-from sparsact.datasets.related_columns import FirstRows, suspicions
-from sparsact.datasets.table_survey import TableSurvey, TargetSurvey
+from sparsact.datasets.columns import Classes, Real
+from sparsact.datasets.parts import Data, Parts, is_paths
+from sparsact.environment import versions
+from sparsact.fit.checkpoint import Checkpoint
+from sparsact.fit.choose import Selected, choose, domain_of, models_to_try, select_model
+from sparsact.fit.explain import TargetResult, confusion, explained, function_names, r2_by_fold, scored_targets
+from sparsact.fit.folds import Prediction, RowSample, fit_folds, merged, predictions
+from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
+from sparsact.fit.lsh_candidate import fit_rows, held_out_scores, laid_out, rows_of_fold
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import OnProgress, OnRows, Stages
+from sparsact.fit.reading import survey_of, survey_table
+from sparsact.fit.result import Choices, FitResult, LowDegreeInfo, Resources
+from sparsact.fit.scores import FoldScores
 from sparsact.memory import peak_memory
-from sparsact.reports import FitSummary, LowDegreeInfo, LSHSummary, Resources, Spread, TargetSummary
-from sparsact.saving.schema import Arrays, State
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A model of every row, and its summary."""
+def fit_table(
+    data: Data,
+    target: str | Sequence[str],
+    *,
+    model: Literal["auto", "low-degree", "lsh"] = "auto",
+    degree: int | Literal["auto"] = "auto",
+    alpha: float | Literal["auto"] = "auto",
+    columns: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    domain: Literal["auto", "cube", "real"] = "auto",
+    task: Literal["auto", "regression", "classification"] = "auto",
+    strict: bool = False,
+    encoding: Encoding | None = None,
+    folds: int = 5,
+    random_state: int = 0,
+    held_out_rows: bool = False,
+    explain: bool = True,
+    cluster: str | Client | None = None,
+    resume: str | Path | Checkpoint | None = None,
+    keep_every: float = 60.0,
+    progress: OnProgress | None = None,
+) -> FitResult:
+    """Fit a model to a table, and report how well it predicts and of what it consists.
 
-    model: Any
-    summary: FitSummary
+    The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
+    bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
+    Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
+
+    Parameters
+    ----------
+    data : path, sequence of paths, DataFrame or pyarrow.Table
+        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` files; several, or patterns such as
+        ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a table in memory: a pandas or
+        polars DataFrame (the index of pandas is no column), an Arrow table, or what exports an Arrow stream.
+    target : str or sequence of str
+        Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
+    model : {"auto", "low-degree", "lsh"}
+        ``"low-degree"``: a polynomial of products of columns. ``"lsh"``: local polynomials in the buckets of hash
+        tables. ``"auto"``: a polynomial where every column is bits or ``degree`` or ``alpha`` is given, else the one
+        that predicts held-out rows better.
+    degree : int or "auto"
+        Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
+    alpha : float or "auto"
+        Of a polynomial: ridge penalty. ``"auto"`` chooses by cross-validation.
+    columns : sequence of str, optional
+        Features; default every column that is neither a target nor ignored.
+    ignore : sequence of str
+        Columns to leave out.
+    domain : {"auto", "cube", "real"}
+        What becomes of columns of numbers. ``"auto"``: standardised; ``"real"``: as they are; ``"cube"``: refused, so
+        that every column is bits.
+    task : {"auto", "regression", "classification"}
+        ``"auto"``: classes where the target is text or true/false.
+    strict : bool
+        Refuse the table where columns would be left out.
+    encoding : Encoding, optional
+        How columns become bits or numbers, as an earlier ``result.encoding`` or
+        :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
+    folds : int
+        Folds of cross-validation, at least 2.
+    random_state : int
+        Seed of folds and hash functions.
+    held_out_rows : bool
+        Keep predictions of single held-out rows in any case, which :meth:`FitResult.report` draws. A polynomial of one
+        number then needs a statistic per fold in place of one; classes, several targets and hash tables always do.
+    explain : bool
+        Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
+    cluster : str or dask.distributed.Client, optional
+        Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is
+        a scheduler that runs. The model is the same. Needs the extra ``dask``.
+    resume : path, optional
+        File of a fit that was stopped: go on from it if it is there, keep it up to date, and remove it in the end.
+        It serves the same files and options only.
+    keep_every : float
+        Seconds between two writings of that file.
+    progress : callable, optional
+        Called with a :class:`~sparsact.fit.progress.FitProgress` for every batch.
+
+    Returns
+    -------
+    result : FitResult
+        The fitted model, scores, choices and findings. The inputs stay as they are.
+
+    Raises
+    ------
+    ValueError
+        If a column or file is missing, a value is missing or cannot be learned from, a target is constant, there are
+        fewer rows than folds, or options contradict each other.
+    TypeError
+        If ``data`` is no table.
+    Interrupted
+        With ``resume``, at SIGINT or SIGTERM, once the file is written; a BaseException.
+
+    Notes
+    -----
+    Rows are read once for the encoding and once more for each of: cross-validation, the model, and, of several targets,
+    their linear models. Hash tables of more than 131,072 rows are read twice more for each fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> import sparsact as sa
+    >>> bits = np.random.default_rng(0).integers(0, 2, (200, 5))
+    >>> columns = {name: bits[:, i] for i, name in enumerate("abcde")}
+    >>> result = sa.fit_table(pa.table(columns | {"y": bits[:, 0] ^ bits[:, 3]}), "y", degree=2)
+    >>> result.choices.name, round(result.scores.r2["y"].mean, 3)
+    ('degree 2', 1.0)
+    >>> [(term.label, round(term.coefficient, 3)) for term in result.targets[0].terms[:2]]
+    [('a × d', -0.5), ('c × d', 0.0)]
+    """
+    options = FitOptions(
+        target=(target,) if isinstance(target, str) else tuple(target),
+        model=model,
+        degree=degree,
+        alpha=alpha,
+        columns=None if columns is None else tuple(columns),
+        ignore=tuple(ignore),
+        domain=domain,
+        task=task,
+        strict=strict,
+        encoding=None if encoding is None else encoding.to_json(),
+        folds=folds,
+        random_state=random_state,
+        held_out_rows=held_out_rows,
+        explain=explain,
+    )
+    parts = Parts.open(data)
+    if cluster is not None:
+        parts.files("`cluster`")
+    survey = survey_of(parts, options, encoding)
+    checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
+    stages = Stages(progress)
+    with ExitStack() as stack:
+        if checkpoint is not resume:
+            stack.enter_context(checkpoint.listening())
+        checkpoint.begin(parts, options.named())
+        if cluster is not None:
+            from sparsact.fit.cluster import workers
+
+            checkpoint.cluster = stack.enter_context(workers(cluster))
+        with stages.stage("reading", parts.n_rows) as on_rows:
+            table = survey_table(survey, on_rows, checkpoint)
+        result = _Fit(table, options, stages, checkpoint).result(parts.name, options.call(_named(data)))
+    if checkpoint is not resume:
+        checkpoint.remove()
+    return result
+
+
+def _named(data: Data) -> str:
+    """Python code for the data; folders of absolute paths are left out."""
+    if not is_paths(data):
+        return "data"
+    names = [data] if isinstance(data, str | Path) else data
+    shown = [PurePath(name).name if PurePath(name).is_absolute() else str(name) for name in names]
+    return repr(shown[0] if len(shown) == 1 else shown)
 
 
 @dataclass(frozen=True)
@@ -51,257 +195,118 @@ class _Findings:
     """What one kind of model leads to."""
 
     model: Any
-    targets: tuple[TargetSummary, ...]
+    targets: tuple[TargetResult, ...]
     held_out: Prediction
-    choice: LowDegreeInfo | None = None
-    lsh: LSHSummary | None = None
-
-
-def fit_table(
-    table: Table,
-    wish: FitOptions,
-    stages: Stages,
-    name: str,
-    words: Sequence[str],
-    *,
-    with_rows: bool,
-    kept: Resumption | None = None,
-) -> Fitted:
-    """Choose, measure, learn, summarise.
-
-    ``with_rows`` also predicts held-out rows one by one, as figures need it, at the cost of a statistic for every fold.
-    Classes and several targets are measured on such rows in any case.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than folds.
-    """
-    kept = kept or Resumption()
-    n_rows = table.n_rows or 0
-    if n_rows < wish.folds:
-        remedy = f"choose --folds {n_rows}" if n_rows > 1 else "add rows"
-        raise ValueError(f"{n_rows} rows are fewer than {wish.folds} folds; {remedy}.")
-    entered = contest(table, wish)
-    sample = RowSample(table, wish.folds, wish.seed) if entered.lsh else None
-    with stages.stage("choosing", n_rows) as on_rows:
-        chosen = choose(table, wish, on_rows, sample, kept)
-    if sample is None:
-        result = decided(entered, chosen, None)
-        found = _low_degree(table, wish, stages, chosen, kept, with_rows=with_rows)
-    else:
-        result, found = _with_hash_tables(table, wish, stages, chosen, entered, sample, kept, with_rows=with_rows)
-    summary = FitSummary(
-        table=name,
-        task="classification" if _is_classes(table) else "regression",
-        n_rows=n_rows,
-        feature_names=table.feature_names,
-        notes=table.encoding.notes,
-        choice=found.choice,
-        candidates=chosen.candidates,
-        targets=found.targets,
-        resources=Resources(tuple(stages.seconds.items()), peak_memory()),
-        versions=versions(),
-        command=command_line(words),
-        confusion=confusion(found.held_out, table.encoding),
-        domain=domain_of(table, wish),
-        target_columns=table.encoding.target_names,
-        lsh=found.lsh,
-        contenders=result.contenders,
-        why=result.why,
-    )
-    return Fitted(found.model, summary)
-
-
-def _with_hash_tables(
-    table: Table,
-    wish: FitOptions,
-    stages: Stages,
-    chosen: Chosen,
-    entered: Contest,
-    sample: RowSample,
-    kept: Resumption,
-    *,
-    with_rows: bool,
-) -> tuple[Contest, _Findings]:
-    """Measure an LSH model beside the low-degree one, and go on with the better, or with the one asked for."""
-    n_rows = table.n_rows or 0
-    with stages.stage("hashing"):
-        model = laid_out(table, wish, sample)
-    with stages.stage("measuring", wish.folds * rows_of_fold(sample)) as on_rows:
-        held_out = measured(table, model, wish, sample, on_rows, kept)
-    result = decided(entered, chosen, held_out)
-    if not result.lsh:
-        return result, _low_degree(table, wish, stages, chosen, kept, with_rows=with_rows)
-    with stages.stage("learning", n_rows) as on_rows:
-        whole = learned(table, model, sample, on_rows, kept)
-    linear = _linear_scores(table, wish, chosen, stages, kept)
-    with stages.stage("summing up"):
-        targets = tuple(
-            measured_target(name, i, held_out, linear[i], table.encoding.targets[0])
-            for i, name in enumerate(function_names(table.encoding))
-        )
-        weights = standardised_weights(whole, table, sample)
-        tables = lsh_summary(whole, weights, len(sample.rows()[0]), held_out)
-    return result, _Findings(whole, targets, held_out.sample, lsh=tables)
-
-
-def _low_degree(
-    table: Table, wish: FitOptions, stages: Stages, chosen: Chosen, kept: Resumption, *, with_rows: bool
-) -> _Findings:
-    """Learn the polynomial that cross-validation has chosen."""
-    n_rows = table.n_rows or 0
-    with stages.stage("learning", n_rows) as on_rows:
-        n_folds = wish.folds if with_rows or _is_classes(table) or len(table.encoding.targets) > 1 else 1
-        model, held_out, points = _learned(table, wish, (chosen.degree, chosen.alpha), n_folds, on_rows, kept)
-    linear = _linear_scores(table, wish, chosen, stages, kept)
-    with stages.stage("summing up"):
-        scores = _scores(table, chosen, held_out, linear)
-        answers = as_numbers(table.encoding.targets[0], held_out.actual)
-        seen = replace(held_out, actual=answers.reshape(len(answers), -1))
-        by_column = influences(model, points) if domain_of(table, wish) == "cube" else None
-        whole_cube = covers_cube(model)
-        targets = tuple(
-            target_summary(
-                model, i, name, table.feature_names, seen, scores[i], by_column=by_column, whole_cube=whole_cube
-            )
-            for i, name in enumerate(function_names(table.encoding))
-        )
-    return _Findings(model, targets, held_out, _choice(model, wish))
-
-
-def _learned(
-    table: Table,
-    wish: FitOptions,
-    candidate: tuple[int, float],
-    n_folds: int,
-    on_rows: OnRows,
-    kept: Resumption,
-    name: str = "learning",
-) -> tuple[Any, Prediction, NDArray[Any]]:
-    """A model of every row, predictions of held-out rows by models of the other folds, and these rows."""
-    from sparsact import LowDegreeClassifier, LowDegreeRegressor
-
-    kind = LowDegreeClassifier if _is_classes(table) else LowDegreeRegressor
-    estimator = kind(degree=candidate[0], alpha=candidate[1], domain=domain_of(table, wish))
-    models, sample = learn(estimator, table, n_folds, wish.seed, on_rows, kept, name)
-    return merged(models), predictions(models, sample), np.concatenate(sample.points)
-
-
-def _scores(table: Table, chosen: Chosen, held_out: Prediction, linear: list[Spread]) -> list[tuple[Spread, Spread]]:
-    """R2 of the chosen and of the linear model, for each fitted function.
-
-    Cross-validation has them for one target; of several it knows the mean, so they are measured on the held-out rows.
-    """
-    if len(table.encoding.targets) == 1:
-        return [(chosen.of_degree(chosen.degree).r2, score) for score in linear]
-    return [(r2_by_fold(held_out, i), score) for i, score in enumerate(linear)]
-
-
-def _linear_scores(table: Table, wish: FitOptions, chosen: Chosen, stages: Stages, kept: Resumption) -> list[Spread]:
-    """R2 of the linear model, for each fitted function."""
-    best = chosen.of_degree(1)
-    n_targets = len(table.encoding.targets)
-    if n_targets == 1:
-        return [best.r2] * len(function_names(table.encoding))
-    with stages.stage("comparing", table.n_rows) as on_rows:
-        _, linear, _ = _learned(table, wish, (1, best.alpha), wish.folds, on_rows, kept, "comparing")
-    return [r2_by_fold(linear, i) for i in range(n_targets)]
-
-
-def _choice(model: Any, wish: FitOptions) -> LowDegreeInfo:
-    return LowDegreeInfo(
-        int(model.degree_),
-        float(model.alpha),
-        len(model.subsets_),
-        str(model.solver_),
-        str(model.solver_reason_),
-        wish.automatic,
-    )
-
-
-def _is_classes(table: Table) -> bool:
-    return isinstance(table.encoding.targets[0], Classes)
-
-
-def resumption(
-    parts: Parts, options: Mapping[str, Any], words: Sequence[str], resume: Path | None, out: Path | None, every: float
-) -> Resumption:
-    """What an earlier run of the same fit has left, or nothing yet.
-
-    Without ``resume`` the sums are written only when the fit is stopped: beside the model, or in the working folder.
-    """
-    path = resume or _unused(out or Path(f"{parts.sources[0].path.stem}.fit"))
-    typed = [*words, *(() if resume else ("--resume", str(path)))]
-    remedy = f"; go on with: {shlex.join(['sparsact', *typed])}"
-    kept = Resumption(path, identity(parts, options), every if resume else None, remedy)
-    if resume is not None:
-        kept.read()
-    return kept
-
-
-def _unused(path: Path) -> Path:
-    """A name like this one, for a statistic, that no file has."""
-    number, found = 1, path.with_name(f"{path.name}.statistic")
-    while found.exists():
-        number += 1
-        found = path.with_name(f"{path.name}.{number}.statistic")
-    return found
+    low_degree: LowDegreeInfo | None = None
+    layout: LayoutInfo | None = None
 
 
 @dataclass(frozen=True)
-class _Looks:
-    """What the first pass sums up."""
+class _Fit:
+    """One fit: choose, score, learn, explain."""
 
-    survey: TableSurvey
+    table: Table
+    options: FitOptions
+    stages: Stages
+    checkpoint: Checkpoint
 
-    def state(self, arrays: Arrays) -> State:
-        """Of every column what was seen."""
-        return self.survey.state()
+    def result(self, name: str, call: str) -> FitResult:
+        """All of it."""
+        table, options, n_rows = self.table, self.options, self.table.n_rows or 0
+        if n_rows < options.folds:
+            remedy = f"choose folds {n_rows}" if n_rows > 1 else "add rows"
+            raise ValueError(f"{n_rows} rows are fewer than {options.folds} folds; {remedy}.")
+        choice = models_to_try(table, options)
+        sample = RowSample(table, options.folds, options.random_state) if choice.lsh else None
+        with self.stages.stage("choosing", n_rows) as on_rows:
+            selected = choose(table, options, on_rows, sample, self.checkpoint)
+        held_out = None
+        if sample is not None:
+            with self.stages.stage("hashing"):
+                model = laid_out(table, options, sample)
+            with self.stages.stage("measuring", options.folds * rows_of_fold(sample)) as on_rows:
+                held_out = held_out_scores(table, model, options, sample, on_rows, self.checkpoint)
+        choice = select_model(choice, selected, held_out)
+        if sample is None or held_out is None or not choice.lsh:
+            found = self._low_degree(selected)
+        else:
+            with self.stages.stage("learning", n_rows) as on_rows:
+                model = fit_rows(table, model, sample, on_rows, self.checkpoint)
+            linear = self._linear_scores(selected)
+            with self.stages.stage("summing up"):
+                of_numbers = isinstance(table.encoding.targets[0], Real)
+                # classes share the mean R2 of their indicators, as cross-validation of low-degree models has it
+                r2 = held_out.r2 if of_numbers else [held_out.mean_r2] * len(linear)
+                targets = scored_targets(table.encoding, held_out.sample, r2, linear)
+                layout = None
+                if options.explain:
+                    weights = standardised_weights(model, table, sample)
+                    layout = layout_info(model, weights, len(sample.rows()[0]), held_out)
+            found = _Findings(model, targets, held_out.sample, layout=layout)
+        found.model.table_encoding_ = table.encoding.to_json()
+        return FitResult(
+            model=found.model,
+            table=name,
+            n_rows=n_rows,
+            encoding=table.encoding,
+            task="classification" if self._is_classes else "regression",
+            domain=domain_of(table, options),
+            choices=Choices(choice.reason, choice.models, selected.candidates, found.low_degree),
+            targets=found.targets,
+            resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
+            versions=versions(),
+            call=call,
+            confusion=confusion(found.held_out, table.encoding),
+            layout=found.layout,
+        )
 
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """As another survey saw it."""
-        self.survey.restore(state)
+    def _low_degree(self, selected: Selected) -> _Findings:
+        """Learn the polynomial that cross-validation has chosen."""
+        table, options = self.table, self.options
+        with self.stages.stage("learning", table.n_rows) as on_rows:
+            by_fold = options.held_out_rows or self._is_classes or len(table.encoding.targets) > 1
+            n_folds = options.folds if by_fold else 1
+            model, held_out, points = self._polynomial(selected.degree, selected.alpha, n_folds, on_rows)
+        linear = self._linear_scores(selected)
+        with self.stages.stage("summing up"):
+            # cross-validation has the scores of one target; of several it knows the mean
+            r2 = [selected.of_degree(selected.degree).r2] * len(linear)
+            if len(table.encoding.targets) > 1:
+                r2 = [r2_by_fold(held_out, i) for i in range(len(linear))]
+            targets = scored_targets(table.encoding, held_out, r2, linear)
+            if options.explain:
+                targets = explained(targets, model, table.feature_names, points)
+        info = LowDegreeInfo(
+            degree=int(model.degree_),
+            alpha=float(model.alpha),
+            n_monomials=len(model.subsets_),
+            solver=str(model.solver_),
+            solver_reason=str(model.solver_reason_),
+            automatic=options.automatic,
+        )
+        return _Findings(model, targets, held_out, info)
 
+    def _polynomial(
+        self, degree: int, alpha: float, n_folds: int, on_rows: OnRows, name: str = "learning"
+    ) -> tuple[Any, Prediction, NDArray[Any]]:
+        """A model of every row, predictions of held-out rows by models of the other folds, and these rows."""
+        from sparsact import LowDegreeClassifier, LowDegreeRegressor
 
-def look_through(survey: TableSurvey, on_rows: OnRows, kept: Resumption) -> Table:
-    """The table of a survey, after a pass over its rows; warnings are among its notes."""
-    outcome = kept.outcome("reading")
-    if outcome is None:
-        for batch, place in kept.rows("reading", survey.batches, _Looks(survey), on_rows):
-            survey.update(batch, place)
-        encoding = survey.encoding()
-        kept.keep("reading", {"encoding": encoding.to_json(), "survey": survey.state()})
-    else:
-        encoding = Encoding.from_json(outcome[0]["encoding"])
-        survey.restore(outcome[0]["survey"])
-        on_rows(survey.n_rows)
-    _check_squares(survey.answers)
-    table = Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
-    return replace(table, encoding=replace(encoding, notes=(*_warnings(table, kept), *encoding.notes)))
+        kind = LowDegreeClassifier if self._is_classes else LowDegreeRegressor
+        estimator = kind(degree=degree, alpha=alpha, domain=domain_of(self.table, self.options))
+        seed = self.options.random_state
+        models, sample = fit_folds(estimator, self.table, n_folds, seed, on_rows, self.checkpoint, name)
+        return merged(models), predictions(models, sample), np.concatenate(sample.points)
 
+    def _linear_scores(self, selected: Selected) -> list[FoldScores]:
+        """R2 of the linear model, for each target or class; those of several targets take another pass."""
+        best, encoding = selected.of_degree(1), self.table.encoding
+        if (n_targets := len(encoding.targets)) == 1:
+            return [best.r2] * len(function_names(encoding))
+        with self.stages.stage("comparing", self.table.n_rows) as on_rows:
+            _, linear, _ = self._polynomial(1, best.alpha, self.options.folds, on_rows, "comparing")
+        return [r2_by_fold(linear, i) for i in range(n_targets)]
 
-def _warnings(table: Table, kept: Resumption) -> list[str]:
-    """Notes on columns that may be the target again."""
-    outcome = kept.outcome("checking")
-    if outcome is not None:
-        return list(map(str, outcome[0]["notes"]))
-    first = FirstRows(table.encoding)
-    for X, y in kept.rows("checking", table.batches, first, lambda count: None):
-        first.take(X, y)
-        if first.full:
-            break
-    notes = suspicions(table.encoding, first)
-    kept.keep("checking", {"notes": notes})
-    return notes
-
-
-def _check_squares(answers: Sequence[TargetSurvey]) -> None:
-    """Raise if squares of a target overflow or vanish: every score is made of them."""
-    for answer in answers:
-        size = max(abs(answer.low), abs(answer.high)) if answer.numeric else 1.0
-        if not 1e-150 < size < 1e150:
-            raise ValueError(
-                f"target {answer.name!r} reaches a size of {size:.0e}, whose square is no float, and scores are made "
-                "of squares; write the column in another unit."
-            )
+    @property
+    def _is_classes(self) -> bool:
+        return isinstance(self.table.encoding.targets[0], Classes)

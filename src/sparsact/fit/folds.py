@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.fit.checkpoint import Resumption
-from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
+from sparsact.fit.checkpoint import Checkpoint
+from sparsact.fit.progress import OnRows
 from sparsact.learners.low_degree.choose import dealt
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
@@ -43,7 +44,7 @@ class Prediction:
 
 
 @dataclass
-class _Lessons:
+class _FoldModels:
     """What a pass of learning sums up: a model a fold, and a sample of the rows."""
 
     table: Table
@@ -62,7 +63,7 @@ class _Lessons:
         """The next rows, each with its fold."""
         for fold, model in enumerate(self.models):
             if (folds == fold).any():
-                see(model, self.table, X[folds == fold], y[folds == fold])
+                add_batch(model, self.table, X[folds == fold], y[folds == fold])
         chosen = self.rng.random(len(X)) < self.share
         self.sample.points.append(X[chosen])
         self.sample.answers.append(y[chosen])
@@ -75,7 +76,7 @@ class _Lessons:
     def end(self, first_row: int) -> None:
         """After the rows of a part."""
 
-    def merge(self, other: _Lessons) -> None:
+    def merge(self, other: _FoldModels) -> None:
         """Take in what was summed over the next part."""
         for model, of_other in zip(self.models, other.models, strict=True):
             if of_other._begun():
@@ -104,29 +105,29 @@ class _Lessons:
         self.rng.bit_generator.state = state["rng"]
 
 
-def learn(
+def fit_folds(
     estimator: Any,
     table: Table,
     n_folds: int,
     seed: int,
     on_rows: OnRows,
-    kept: Resumption | None = None,
+    checkpoint: Checkpoint,
     name: str = "learning",
 ) -> tuple[list[Any], HeldOutSample]:
     """One model a fold, each learned from its own rows only, and a sample of the rows.
 
-    The folds are those of the cross-validation with this seed. ``name`` is that of the pass where it is kept.
+    The folds are those of the cross-validation with this seed. ``name`` is that of the pass in the checkpoint.
     """
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
     models = [deepcopy(estimator) for _ in range(n_folds)]
-    lessons = _Lessons(table, models, HeldOutSample(), np.random.default_rng(seed), share, seed)
-    kept = kept or Resumption()
-    for X, y, folds in kept.rows(name, lambda first: dealt_batches(table, n_folds, seed, first), lessons, on_rows):
-        lessons.take(X, y, folds)
-    return lessons.models, lessons.sample
+    sums = _FoldModels(table, models, HeldOutSample(), np.random.default_rng(seed), share, seed)
+    batches = partial(batches_with_folds, table, n_folds, seed)
+    for X, y, folds in checkpoint.rows(name, batches, sums, on_rows):
+        sums.take(X, y, folds)
+    return sums.models, sums.sample
 
 
-def dealt_batches(
+def batches_with_folds(
     table: Table, n_folds: int, seed: int, first_row: int = 0
 ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]]:
     """Every row of a table, each with its fold; from a row on at which a batch begins."""
@@ -135,8 +136,8 @@ def dealt_batches(
         first_row += len(X)
 
 
-def see(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-    """Teach a model more rows; class numbers as labels."""
+def add_batch(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+    """Fit a model to more rows; class numbers as labels."""
     target = table.encoding.targets[0]
     if isinstance(target, Classes):
         model.partial_fit(X, target.labels[y.astype(np.intp)], classes=target.labels)
@@ -217,7 +218,7 @@ class RowSample:
         self._taken: list[Rows] = []
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no row was left out."""
         return self._share == 1.0
 
@@ -226,7 +227,7 @@ class RowSample:
         folds = dealt(self._passed, len(X), self.n_folds, self.seed)
         self._passed += len(X)
         kept = self._rng.random(len(X)) < self._share
-        self._taken.append((X[kept], y[kept], folds[kept]) if not self.is_whole else (X, y, folds))
+        self._taken.append((X[kept], y[kept], folds[kept]) if not self.is_complete else (X, y, folds))
 
     def rows(self) -> Rows:
         """The rows drawn."""
@@ -236,12 +237,12 @@ class RowSample:
 
     def batches(self, first_row: int = 0) -> Iterator[Rows]:
         """Every row of the table, in its order; from a row on at which a batch begins."""
-        if self.is_whole:
+        if self.is_complete:
             X, y, folds = self.rows()
             if first_row < len(X):
                 yield X, y, folds
             return
-        yield from dealt_batches(self.table, self.n_folds, self.seed, first_row)
+        yield from batches_with_folds(self.table, self.n_folds, self.seed, first_row)
 
     def state(self, arrays: Arrays) -> State:
         """What was drawn, and the state of the draw; arrays are put among the others."""

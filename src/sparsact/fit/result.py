@@ -1,172 +1,62 @@
-"""What a report tells, as plain frozen data: it can be built by hand, stored, or made from any learner."""
+"""What a fit of a table finds: the model, its scores, the choices made, and what each target consists of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf, sqrt
-from statistics import fmean, stdev
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import t
+from sparsact import files
+from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.reports.amounts import duration, size
 
-from sparsact.reports.network_summary import LSHSummary
+if TYPE_CHECKING:
+    from sparsact.datasets import Encoding
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.layout import LayoutInfo
 
-
-@dataclass(frozen=True)
-class Spread:
-    """A held-out score, one value a fold."""
-
-    folds: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the folds."""
-        return fmean(self.folds)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation over the folds (0 where there is one)."""
-        return stdev(self.folds) if len(self.folds) > 1 else 0.0
-
-    def __str__(self) -> str:
-        return f"{self.mean:.3f} ± {self.deviation:.3f}"
-
-
-@dataclass(frozen=True)
-class CVCandidate:
-    """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets).
-
-    ``rmse`` is the root of the held-out mean squared error, averaged over the targets.
-    """
-
-    degree: int
-    alpha: float
-    r2: Spread
-    rmse: Spread | None = None
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A kind of model, measured on held-out rows: R2 (mean over the targets) and, of one target, the RMSE."""
-
-    name: str
-    r2: Spread
-    rmse: Spread | None = None
-    chosen: bool = False
-
-
-@dataclass(frozen=True)
-class Term:
-    """A coefficient of the fitted polynomial, with its 95 % interval where one is known.
-
-    A coefficient that the rows do not identify has none: other products, among them the ``aliases``, which equal its
-    product up to sign on every row, can take its place.
-    """
-
-    subset: tuple[str, ...]
-    coefficient: float
-    low: float | None = None
-    high: float | None = None
-    identified: bool = True
-    aliases: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """Columns of the product, for people."""
-        return " × ".join(self.subset)
-
-
-@dataclass(frozen=True)
-class TargetSummary:
-    """One target (or one class): how well it is predicted, and of what the polynomial consists.
-
-    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``, where the rows are the whole cube; else it is
-    empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
-    square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
-    ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
-    """
-
-    name: str
-    r2: Spread
-    linear_r2: Spread
-    variance: float
-    weights: tuple[float, ...]
-    terms: tuple[Term, ...]
-    influences: tuple[tuple[str, float], ...]
-    actual: NDArray[np.float64]
-    predicted: NDArray[np.float64] | None
-
-    @property
-    def learned(self) -> bool:
-        """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
-        return self.r2.mean > self.r2.deviation
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Held-out R2 that a degree adds to what the lower ones explain, with a 95 % interval."""
-
-    degree: int
-    r2: float
-    low: float
-    high: float
-
-
-def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
-    """What each degree up to ``degree`` adds to the held-out R2, each at its best penalty.
-
-    Their sum is the R2 of the last. Folds share training rows: the variance of a mean of k folds is taken as
-    :math:`(1 / k + 1 / (k - 1))` times that of one (Nadeau and Bengio, "Inference for the generalization error",
-    Machine Learning 52, 2003).
-    """
-    found: list[Gain] = []
-    before: Sequence[float] = ()
-    for d in sorted({c.degree for c in candidates if c.degree <= degree}):
-        folds = max((c for c in candidates if c.degree == d), key=lambda c: c.r2.mean).r2.folds
-        added = Spread(tuple(a - b for a, b in zip(folds, before or [0.0] * len(folds), strict=True)))
-        k = len(folds)
-        reach = float(t.ppf(0.975, k - 1)) * added.deviation * sqrt(1 / k + 1 / (k - 1)) if k > 1 else inf
-        found.append(Gain(d, added.mean, added.mean - reach, added.mean + reach))
-        before = folds
-    return tuple(found)
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Held-out rows by actual class (rows of ``counts``) and predicted class (columns)."""
-
-    classes: tuple[str, ...]
-    counts: NDArray[np.int64]
-
-    @property
-    def accuracy(self) -> float:
-        """Share of rows on the diagonal."""
-        return float(np.trace(self.counts) / self.counts.sum())
-
-    @property
-    def majority(self) -> float:
-        """Accuracy of always naming the most frequent class."""
-        return float(self.counts.sum(axis=1).max() / self.counts.sum())
-
-    @property
-    def learned(self) -> bool:
-        """Whether the accuracy is above the majority's by two standard errors of a share."""
-        error = sqrt(self.majority * (1 - self.majority) / float(self.counts.sum()))
-        return self.accuracy - self.majority > 2 * error
+TERMS_SHOWN = 8
 
 
 @dataclass(frozen=True)
 class LowDegreeInfo:
-    """The model that was chosen, and why."""
+    """A polynomial: its degree and penalty, of which ``automatic`` were chosen by cross-validation, and its solver."""
 
     degree: int
     alpha: float
     n_monomials: int
     solver: str
+    solver_reason: str
+    automatic: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was chosen, from what, and why.
+
+    ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
+    ``candidates`` are the degrees and penalties of polynomials. ``low_degree`` is None where hash tables were chosen.
+    """
+
     reason: str
-    automatic: tuple[str, ...] = ()  # which of "degree" and "alpha" cross-validation chose
+    models: tuple[CandidateModel, ...]
+    candidates: tuple[CVCandidate, ...]
+    low_degree: LowDegreeInfo | None
+
+    @property
+    def name(self) -> str:
+        """The chosen model."""
+        return f"degree {self.low_degree.degree}" if self.low_degree is not None else "hash tables (LSH)"
+
+    @property
+    def highest_tried(self) -> int:
+        """The highest degree among the candidates."""
+        return max(candidate.degree for candidate in self.candidates)
+
+    @property
+    def gains(self) -> tuple[Gain, ...]:
+        """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
+        return gains(self.candidates, self.low_degree.degree if self.low_degree else self.highest_tried)
 
 
 @dataclass(frozen=True)
@@ -183,26 +73,65 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class FitSummary:
-    """Everything that the report of one fit says."""
+class FitResult:
+    """A fitted model and what was found on the way; :func:`sparsact.fit_table` returns one.
 
+    Attributes
+    ----------
+    model : LowDegreeRegressor, LowDegreeClassifier, LSHRegressor or LSHClassifier
+        Fitted to every row. It takes encoded rows: ``encoded_table(data, result.encoding).points()`` yields them.
+    table : str
+        Name of the table.
+    n_rows : int
+        Rows that were learned from.
+    encoding : Encoding
+        How columns become bits or numbers: names of the features and targets, and notes about the columns.
+    task : {"regression", "classification"}
+        What was learned.
+    domain : {"cube", "real"}
+        Whether every feature is a bit, or some are numbers.
+    choices : Choices
+        The model, degree, penalty and solver, the reasons, and every candidate with its scores.
+    targets : tuple of TargetResult
+        Each target (or class): scores, terms with intervals, weight by degree, influences, held-out rows.
+    resources : Resources
+        Seconds of each stage, and the most memory that the process held.
+    versions : tuple of pairs
+        Versions that decide the result.
+    call : str
+        Python code that fits the table again.
+    confusion : Confusion or None
+        Actual and predicted classes of held-out rows.
+    layout : LayoutInfo or None
+        The hash tables, where they were chosen.
+    written : dict
+        Files that :meth:`report` and :meth:`save` have written.
+    """
+
+    model: Any
     table: str
-    task: str
     n_rows: int
-    feature_names: tuple[str, ...]
-    notes: tuple[str, ...]
-    choice: LowDegreeInfo | None  # of a polynomial
-    candidates: tuple[CVCandidate, ...]
-    targets: tuple[TargetSummary, ...]
+    encoding: Encoding
+    task: str
+    domain: str
+    choices: Choices
+    targets: tuple[TargetResult, ...]
     resources: Resources
     versions: tuple[tuple[str, str], ...]
-    command: str
+    call: str
     confusion: Confusion | None = None
-    domain: str = "cube"
-    target_columns: tuple[str, ...] = ()  # of the table; targets are named after classes where there are some
-    lsh: LSHSummary | None = None  # of a model of hash tables
-    contenders: tuple[Contender, ...] = ()  # the chosen model first
-    why: str = ""  # the chosen one was chosen
+    layout: LayoutInfo | None = None
+    written: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def scores(self) -> Scores:
+        """Held-out scores by target (or class), and those of the linear model."""
+        return Scores(
+            {target.name: target.r2 for target in self.targets},
+            {target.name: target.linear_r2 for target in self.targets},
+            self.choices.models[0].rmse if len(self.targets) == 1 and self.confusion is None else None,
+            self.confusion,
+        )
 
     @property
     def learned(self) -> bool:
@@ -214,20 +143,10 @@ class FitSummary:
         return (self.confusion is not None and self.confusion.learned) or any(target.learned for target in self.targets)
 
     @property
-    def model(self) -> str:
-        """The kind of model that was chosen."""
-        return f"degree {self.choice.degree}" if self.choice is not None else "hash tables (LSH)"
-
-    @property
-    def highest_tried(self) -> int:
-        """The highest degree among the candidates."""
-        return max(candidate.degree for candidate in self.candidates)
-
-    @property
     def verdict(self) -> str:
         """The finding in one or two sentences."""
-        best = max(self.candidates, key=lambda candidate: candidate.r2.mean)
-        degree = None if self.choice is None else self.choice.degree
+        best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
+        degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
         does, does_not, rows = (
             ("Hash tables (LSH) predict", "Hash tables (LSH) do not predict", "rows that they have not seen")
             if degree is None
@@ -236,14 +155,15 @@ class FitSummary:
         if self.learned:
             return f"{does} {rows}: {self._scores()}."
         if best.degree != degree and best.r2.mean > best.r2.deviation:
-            remedy = "--model low-degree" if degree is None else f"--degree {best.degree}"
+            remedy = "model low-degree" if degree is None else f"degree {best.degree}"
             return (
                 f"{does_not} {rows}: {self._scores()}. "
                 f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
-        tables = any("LSH" in contender.name for contender in self.contenders)
+        tables = any("LSH" in model.name for model in self.choices.models)
         also = ", nor by hash tables (LSH)," if tables else ""
-        return f"Nothing of degree ≤ {self.highest_tried}{also} can be learned from these columns: {self._scores()}."
+        degrees = f"degree ≤ {self.choices.highest_tried}{also}"
+        return f"Nothing of {degrees} can be learned from these columns: {self._scores()}."
 
     def _scores(self) -> str:
         if self.confusion is not None:
@@ -257,5 +177,93 @@ class FitSummary:
         ]
         return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
 
-    def _of(self, target: TargetSummary) -> str:
+    def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""
+        choices, polynomial = self.choices, self.choices.low_degree
+        found: dict[str, Any] = {
+            "table": self.table,
+            "target_columns": list(self.encoding.target_names),
+            "task": self.task,
+            "rows": self.n_rows,
+            "columns": list(self.encoding.feature_names),
+            "notes": list(self.encoding.notes),
+            "learned": self.learned,
+            "verdict": self.verdict,
+            "kind": "lsh" if polynomial is None else "low-degree",
+            "why": choices.reason,
+            "contenders": [model.to_dict() for model in choices.models],
+            "degree": polynomial and polynomial.degree,
+            "alpha": polynomial and polynomial.alpha,
+            "monomials": polynomial and polynomial.n_monomials,
+            "solver": polynomial and polynomial.solver,
+            "solver_reason": polynomial and polynomial.solver_reason,
+            "lsh": self.layout and self.layout.to_dict(),
+            "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
+            "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
+            "candidates": [candidate.to_dict() for candidate in choices.candidates],
+            "seconds": self.resources.seconds,
+            "peak_memory_bytes": self.resources.peak_bytes,
+            "report": self.written.get("report"),
+            "model": self.written.get("model"),
+        }
+        if self.confusion is not None:
+            found |= {"accuracy": self.confusion.accuracy, "majority": self.confusion.majority}
+            found["confusion"] = {"classes": list(self.confusion.classes), "counts": self.confusion.counts.tolist()}
+        return found
+
+    def __str__(self) -> str:
+        found = self.to_dict()
+        of_bits = " of bits" if self.domain == "cube" else ""
+        lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns'])} columns{of_bits}"]
+        lines += [f"note: {note}" for note in found["notes"]]
+        lines.append(f"chosen: {self.choices.name}, because {found['why']}")
+        if found["degree"] is not None:
+            lines.append(f"{self.choices.name} ({found['monomials']:,} monomials), ridge penalty {found['alpha']:g}")
+            lines.append(f"solver {found['solver']}: {found['solver_reason']}")
+        if self.layout is not None:
+            lines += [self.layout.layout, self.layout.fill]
+        if self.learned and len(self.targets) == 1:
+            lines += self.targets[0].lines(TERMS_SHOWN)
+        lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
+        lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
+        return "\n  ".join(lines)
+
+    def report(self, path: str | Path, command: str | None = None) -> None:
+        """Write the findings as one HTML page that loads nothing from elsewhere.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced.
+        command : str, optional
+            The command that makes the page again, if one has made it.
+
+        Raises
+        ------
+        ImportError
+            Without the extra ``report``.
+        """
+        try:
+            from sparsact.reports.page import fit_page
+        except ImportError as error:
+            if error.name not in ("jinja2", "markupsafe", "matplotlib"):
+                raise
+            raise ImportError(
+                f"a report needs {error.name}, not installed here: pip install 'sparsact[report]'."
+            ) from error
+        files.write(path, fit_page(self, command))
+        self.written["report"] = str(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model with the encoding of its table, for ``sparsact predict`` and :func:`sparsact.load`.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced.
+        """
+        self.model.save(path)
+        self.written["model"] = str(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,7 +30,10 @@ from sparsact.reports.figure import (
     shortened,
     styled,
 )
-from sparsact.fit.result import Confusion, CVCandidate, Spread, TargetSummary
+
+if TYPE_CHECKING:
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.scores import Confusion, CVCandidate, FoldScores
 
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
@@ -80,7 +84,7 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-def scores_frame(models: Mapping[str, Spread]) -> Frame:
+def scores_frame(models: Mapping[str, FoldScores]) -> Frame:
     """Mean, standard deviation and every fold of each model's R2; the last line is the mean of the target."""
     columns: Frame = {
         "model": [*models, "mean"],
@@ -114,7 +118,7 @@ def plot_scores(frame: Frame) -> Figure:
 FEW_ROWS = 600  # below it each row is a dot
 
 
-def residuals_frame(target: TargetSummary) -> Frame:
+def residuals_frame(target: TargetResult) -> Frame:
     """Held-out rows; none where they were not predicted."""
     if target.predicted is None:
         return {"actual": [], "predicted": [], "residual": []}

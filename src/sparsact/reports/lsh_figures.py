@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -25,12 +26,14 @@ from sparsact.reports.figure import (
     styled,
     width_for,
 )
-from sparsact.reports.network_summary import LSHSummary
+
+if TYPE_CHECKING:
+    from sparsact.fit.layout import LayoutInfo
 
 MOST_TICKS = 7
 
 
-def load_frame(tables: LSHSummary) -> Frame:
+def load_frame(tables: LayoutInfo) -> Frame:
     """Buckets by load, in classes 1, 2-3, 4-7, 8-15, ... rows, and the share of all rows that lie in each class."""
     most = max((rows for rows, _ in tables.load), default=1)
     edges = [2**i for i in range(most.bit_length() + 1)]
@@ -89,7 +92,7 @@ WIDE = 8.0  # range of costs with fewer labels
 KIND_MARKERS = {"gradients": "o", "standard": "s", "principal": "^"}
 
 
-def layouts_frame(tables: LSHSummary) -> Frame:
+def layouts_frame(tables: LayoutInfo) -> Frame:
     """One row a layout, the best penalty of each; errors are over that of the linear trend."""
     best = {}
     for trial in sorted(tables.trials, key=lambda trial: -trial.error):
@@ -144,7 +147,7 @@ LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small
 LEADING = 2  # directions with a colour of their own
 
 
-def columns_frame(tables: LSHSummary) -> Frame:
+def columns_frame(tables: LayoutInfo) -> Frame:
     """Columns from the largest share in all local directions down."""
     ranked = sorted(tables.columns, key=lambda column: -sum(column.shares))
     directions = {
@@ -189,7 +192,7 @@ def plot_columns(frame: Frame) -> Figure:
     return drawing
 
 
-def coverage_frame(tables: LSHSummary) -> Frame:
+def coverage_frame(tables: LayoutInfo) -> Frame:
     """A row for each probability."""
     promised, inside = zip(*tables.coverage, strict=True)
     return {"probability": list(promised), "share inside": list(inside)}
@@ -261,7 +264,7 @@ KINDS = {
 }
 
 
-def lsh_figures(tables: LSHSummary | None) -> list[Display]:
+def lsh_figures(tables: LayoutInfo | None) -> list[Display]:
     """Load, error against cost, columns and coverage; none where the model is another."""
     if tables is None:
         return []

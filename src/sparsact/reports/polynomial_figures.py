@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from sparsact.reports.figure import BLUE, GREY, VERMILION, Chart, Frame, figure, list_axis, rows, styled, width_for
-from sparsact.fit.result import FitSummary, TargetSummary, gains
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.scores import Gain
 
-def weights_frame(target: TargetSummary) -> Frame:
+
+def weights_frame(target: TargetResult) -> Frame:
     """Sum of squared coefficients of each degree, itself and as a share of the target's variance."""
     shares = [weight / target.variance for weight in target.weights]
     return {
@@ -41,9 +44,8 @@ def plot_weights(frame: Frame) -> Figure:
     return drawing
 
 
-def gains_frame(summary: FitSummary) -> Frame:
+def gains_frame(found: Sequence[Gain]) -> Frame:
     """R² added by each degree to the lower ones, with its 95 % interval."""
-    found = gains(summary.candidates, summary.choice.degree if summary.choice else summary.highest_tried)
     return {
         "degree": [gain.degree for gain in found],
         "R² added": [gain.r2 for gain in found],
@@ -72,7 +74,7 @@ def plot_gains(frame: Frame) -> Figure:
 COLUMNS_SHOWN = 30
 
 
-def influences_frame(target: TargetSummary) -> Frame:
+def influences_frame(target: TargetResult) -> Frame:
     """Columns from the most influential down."""
     ranked = sorted(target.influences, key=lambda pair: -pair[1])
     return {
@@ -100,7 +102,7 @@ def plot_influences(frame: Frame) -> Figure:
 TERMS_SHOWN = 20
 
 
-def interactions_frame(target: TargetSummary) -> Frame:
+def interactions_frame(target: TargetResult) -> Frame:
     """Coefficients from the largest down, by absolute value."""
     terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
     return {
