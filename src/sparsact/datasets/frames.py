@@ -66,5 +66,5 @@ class FrameSource:
         chosen = self.table.select(list(columns))
         for row in range(0, self.n_rows, batch_rows):
             piece = chosen.slice(row, batch_rows)
-            arrays = {name: plain_column(piece.column(name).combine_chunks(), name) for name in columns}
-            yield pa.RecordBatch.from_pydict(arrays)
+            chunks = {name: [plain_column(chunk, name) for chunk in piece.column(name).chunks] for name in columns}
+            yield pa.RecordBatch.from_pydict({name: pa.concat_arrays(arrays) for name, arrays in chunks.items()})

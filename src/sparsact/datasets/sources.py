@@ -235,12 +235,15 @@ def _is_text(of: pa.DataType) -> bool:
 
 def plain_column(array: pa.Array, name: str) -> pa.Array:
     """A column of booleans, numbers or texts; dictionaries (categories of pandas) are decoded."""
+    indices = None
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        indices, array = array.indices, array.dictionary
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     if pa.types.is_string_view(array.type):  # of polars
         array = array.cast(pa.large_string())
+    if indices is not None:
+        array = array.take(indices)
     kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
     if not any(is_kind(array.type) for is_kind in kinds):
         raise ValueError(

@@ -107,6 +107,8 @@ class LayoutInfo:
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
         return asdict(self) | {
+            "trials": list(map(asdict, self.trials)),
+            "columns": [asdict(column) | {"shares": list(column.shares)} for column in self.columns],
             "load": {"rows": [rows for rows, _ in self.load], "buckets": [buckets for _, buckets in self.load]},
             "median_load": self.median_load,
             "coverage": [{"probability": level, "inside": inside} for level, inside in self.coverage],
