@@ -104,7 +104,6 @@ __all__ = [
     "datasets",
     "densify",
     "distributed",
-    "fit",
     "fit_table",
     "fourier",
     "hardness",

@@ -28,7 +28,7 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
     X, y = rng.integers(0, 2, (203, 5)), rng.normal(size=203)
     np.savez(tmp_path / "t.npz", X=X, y=y)
     table = open_table(tmp_path / "t.npz", "y", batch_rows=31)
-    models, sample = fit_folds(LowDegreeRegressor(degree=2), table, 4, 1, lambda count: None, Checkpoint())
+    models, sample = fit_folds(LowDegreeRegressor(degree=2), table, 4, 1, lambda count: None, Checkpoint(), "learning")
     assert sorted(model.n_samples_seen_ for model in models) == [50, 51, 51, 51]
     np.testing.assert_array_equal(merged(models).coef_, LowDegreeRegressor(degree=2).fit(X, y).coef_)
-    assert len(np.concatenate(sample.folds)) == 203
+    assert len(sample.rows()[2]) == 203

@@ -202,8 +202,8 @@ class TableSurvey:
             return self.given
         return self._decide()
 
-    def state(self) -> dict[str, Any]:
-        """All that was seen, as JSON spells it."""
+    def state(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """All that was seen, as JSON spells it; no arrays."""
         return {
             "columns": [survey.state() for survey in self.everything],
             "lengths": list(self.parts.lengths),
@@ -211,7 +211,7 @@ class TableSurvey:
             "digest": str(self.digest),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Have seen what another survey of the same columns had seen."""
         for survey, seen in zip(self.everything, state["columns"], strict=True):
             survey.restore(seen)

@@ -122,7 +122,7 @@ class Divisible(Sums, Protocol):
     def begin(self, first_row: int) -> None:
         """Before the rows of a part, of which the first has this number in the table."""
 
-    def take_part(self, X: NDArray[Any], y: NDArray[np.float64], first_row: int) -> None:
+    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
         """The next rows of a part."""
 
     def end(self, first_row: int) -> None:

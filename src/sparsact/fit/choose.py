@@ -105,30 +105,21 @@ class _ModelSearch:
         return self.sample is None
 
     def begin(self, first_row: int) -> None:
-        """Before the rows of a part."""
         self.search.rows_dealt_ = first_row
 
     def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-        """The next rows."""
         self.search.partial_fit(X, as_numbers(self.table.encoding.targets[0], y))
         if self.sample is not None:
             self.sample.take(X, y)
 
-    def take_part(self, X: NDArray[Any], y: NDArray[np.float64], first_row: int) -> None:
-        """The next rows of a part."""
-        self.take(X, y)
-
     def end(self, first_row: int) -> None:
-        """After the rows of a part, so that the numbers of rows add up."""
-        self.search.rows_dealt_ -= first_row
+        self.search.rows_dealt_ -= first_row  # so that the numbers of rows add up
 
     def merge(self, other: _ModelSearch) -> None:
-        """Add what was summed over another part."""
         if other.search._begun():
             self.search.merge(other.search)
 
     def state(self, arrays: Arrays) -> State:
-        """The statistic of every fold, and the sample."""
         of_search: Arrays = {}
         state = {"search": self.search._state(of_search)}
         arrays |= add_prefix("search", of_search)
@@ -137,7 +128,6 @@ class _ModelSearch:
         return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """As another search had it."""
         self.search._restore(state["search"], strip_prefix("search", arrays))
         if self.sample is not None:
             self.sample.restore(state["sample"], arrays)

@@ -125,15 +125,15 @@ def _pieces(table: Table) -> list[Table]:
 @of_partition
 def _of_file(sums: Any, task: PassTask) -> tuple[int, Summed]:
     """What one file, or piece of it, adds."""
-    own, row = deepcopy(sums), task.first_row
+    own, n_rows = deepcopy(sums), 0
     own.begin(task.first_row)
     table: Any = task.reader
     for X, y in table.batches():
-        own.take_part(X, y, row)
-        row += len(X)
+        own.take(X, y)
+        n_rows += len(X)
     own.end(task.first_row)
     arrays: Arrays = {}
-    return row - task.first_row, (own.state(arrays), arrays)
+    return n_rows, (own.state(arrays), arrays)
 
 
 def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table
@@ -296,7 +295,7 @@ class _Fit:
         estimator = kind(degree=degree, alpha=alpha, domain=domain_of(self.table, self.options))
         seed = self.options.random_state
         models, sample = fit_folds(estimator, self.table, n_folds, seed, on_rows, self.checkpoint, name)
-        return merged(models), predictions(models, sample), np.concatenate(sample.points)
+        return merged(models), predictions(models, sample), sample.rows()[0]
 
     def _linear_scores(self, selected: Selected) -> list[FoldScores]:
         """R2 of the linear model, for each target or class; those of several targets take another pass."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,12 +22,40 @@ MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
 
 
 @dataclass
-class HeldOutSample:
-    """Some rows, each with the fold that it is in."""
+class Draw:
+    """Rows drawn at random as they pass by: a share of them, or all; ``names`` are those of the parts of a row."""
 
-    points: list[NDArray[Any]] = field(default_factory=list)
-    answers: list[NDArray[np.float64]] = field(default_factory=list)
-    folds: list[NDArray[np.intp]] = field(default_factory=list)
+    rng: np.random.Generator
+    share: float
+    names: tuple[str, ...] = ("sample.X", "sample.y", "sample.folds")
+    _taken: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
+
+    def take(self, *parts: NDArray[Any]) -> None:
+        """The next rows."""
+        if self.share < 1:
+            kept = self.rng.random(len(parts[0])) < self.share
+            parts = tuple(part[kept] for part in parts)
+        self._taken.append(parts)
+
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        """The rows drawn."""
+        self._taken = [tuple(np.concatenate(parts) for parts in zip(*self._taken, strict=True))]
+        return self._taken[0]
+
+    def merge(self, other: Draw) -> None:
+        """Add what another has drawn from the next rows."""
+        self._taken += other._taken
+
+    def state(self, arrays: Arrays) -> State:
+        """The state of the draw; the rows are put among the arrays."""
+        arrays |= dict(zip(self.names, self.rows() if self._taken else (), strict=False))
+        state: State = self.rng.bit_generator.state  # type: ignore[assignment]
+        return state
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Have drawn what another had."""
+        self.rng.bit_generator.state = state
+        self._taken = [tuple(arrays[name] for name in self.names)] if self.names[0] in arrays else []
 
 
 @dataclass(frozen=True)
@@ -45,95 +72,64 @@ class Prediction:
 
 @dataclass
 class _FoldModels:
-    """What a pass of learning sums up: a model a fold, and a sample of the rows."""
+    """What a pass of learning sums up: one model per fold, and a sample of the rows."""
 
     table: Table
     models: list[Any]
-    sample: HeldOutSample
-    rng: np.random.Generator
-    share: float
+    sample: Draw
     seed: int
+    row: int = 0
     divisible: ClassVar[bool] = True
 
     def begin(self, first_row: int) -> None:
-        """Before the rows of a part: each row has its own number of the draw."""
-        self.rng.bit_generator.advance(first_row)  # type: ignore[attr-defined] # of PCG64, one number a row
+        self.row = first_row
+        self.sample.rng.bit_generator.advance(first_row)  # type: ignore[attr-defined] # of PCG64, one number a row
 
-    def take(self, X: NDArray[Any], y: NDArray[np.float64], folds: NDArray[np.intp]) -> None:
-        """The next rows, each with its fold."""
+    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
+        folds = dealt(self.row, len(X), len(self.models), self.seed)
+        self.row += len(X)
         for fold, model in enumerate(self.models):
             if (folds == fold).any():
                 add_batch(model, self.table, X[folds == fold], y[folds == fold])
-        chosen = self.rng.random(len(X)) < self.share
-        self.sample.points.append(X[chosen])
-        self.sample.answers.append(y[chosen])
-        self.sample.folds.append(folds[chosen])
-
-    def take_part(self, X: NDArray[Any], y: NDArray[np.float64], first_row: int) -> None:
-        """The next rows of a part, of which the first has this number in the table."""
-        self.take(X, y, dealt(first_row, len(X), len(self.models), self.seed))
+        self.sample.take(X, y, folds)
 
     def end(self, first_row: int) -> None:
-        """After the rows of a part."""
+        pass
 
     def merge(self, other: _FoldModels) -> None:
-        """Take in what was summed over the next part."""
         for model, of_other in zip(self.models, other.models, strict=True):
             if of_other._begun():
                 model.merge(of_other)
-        self.sample.points += other.sample.points
-        self.sample.answers += other.sample.answers
-        self.sample.folds += other.sample.folds
+        self.sample.merge(other.sample)
 
     def state(self, arrays: Arrays) -> State:
-        """The statistics, and the state of the draw."""
         states = []
         for fold, model in enumerate(self.models):
             of_fold: Arrays = {}
             states.append(model._state(of_fold))
             arrays |= add_prefix(f"model{fold}", of_fold)
-        parts = {"X": self.sample.points, "y": self.sample.answers, "folds": self.sample.folds}
-        arrays |= {f"sample.{name}": np.concatenate(part) for name, part in parts.items() if part}
-        return {"models": states, "rng": self.rng.bit_generator.state}
+        return {"models": states, "rng": self.sample.state(arrays)}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """As another pass had it."""
         for fold, (model, seen) in enumerate(zip(self.models, state["models"], strict=True)):
             model._restore(seen, strip_prefix(f"model{fold}", arrays))
-        if drawn := strip_prefix("sample", arrays):
-            self.sample = HeldOutSample([drawn["X"]], [drawn["y"]], [drawn["folds"]])
-        self.rng.bit_generator.state = state["rng"]
+        self.row = sum(model.n_samples_seen_ for model in self.models if model._begun())
+        self.sample.restore(state["rng"], arrays)
 
 
 def fit_folds(
-    estimator: Any,
-    table: Table,
-    n_folds: int,
-    seed: int,
-    on_rows: OnRows,
-    checkpoint: Checkpoint,
-    name: str = "learning",
-) -> tuple[list[Any], HeldOutSample]:
-    """One model a fold, each learned from its own rows only, and a sample of the rows.
+    estimator: Any, table: Table, n_folds: int, seed: int, on_rows: OnRows, checkpoint: Checkpoint, name: str
+) -> tuple[list[Any], Draw]:
+    """One model per fold, each fitted to its own rows only, and a sample of the rows.
 
     The folds are those of the cross-validation with this seed. ``name`` is that of the pass in the checkpoint.
     """
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
     models = [deepcopy(estimator) for _ in range(n_folds)]
-    sums = _FoldModels(table, models, HeldOutSample(), np.random.default_rng(seed), share, seed)
-    batches = partial(batches_with_folds, table, n_folds, seed)
-    for X, y, folds in checkpoint.rows(name, batches, sums, on_rows):
-        sums.take(X, y, folds)
+    sums = _FoldModels(table, models, Draw(np.random.default_rng(seed), share), seed)
+    for X, y in checkpoint.rows(name, table.batches, sums, on_rows):
+        sums.take(X, y)
     return sums.models, sums.sample
-
-
-def batches_with_folds(
-    table: Table, n_folds: int, seed: int, first_row: int = 0
-) -> Iterator[tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]]:
-    """Every row of a table, each with its fold; from a row on at which a batch begins."""
-    for X, y in table.batches(first_row):
-        yield X, y, dealt(first_row, len(X), n_folds, seed)
-        first_row += len(X)
 
 
 def add_batch(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> None:
@@ -153,21 +149,19 @@ def merged(models: list[Any]) -> Any:
     return whole
 
 
-def predictions(models: list[Any], sample: HeldOutSample) -> Prediction:
+def predictions(models: list[Any], sample: Draw) -> Prediction:
     """Each row of the sample, predicted by the model of the folds that it is not in."""
-    X, y, folds = np.concatenate(sample.points), np.concatenate(sample.answers), np.concatenate(sample.folds)
+    X, y, folds = sample.rows()
     if len(models) == 1:
         return Prediction(y.reshape(len(X), -1), None, folds)
-    pieces = [values(model, X[folds == fold]) for fold, model in enumerate(_leaving_one_out(models))]
+    pieces = []
+    for fold in range(len(models)):
+        others = merged(models[:fold] + models[fold + 1 :])
+        pieces.append(values(others, X[folds == fold]))
     predicted = np.empty((len(X), pieces[0].shape[1]))
     for fold, piece in enumerate(pieces):
         predicted[folds == fold] = piece
     return Prediction(y.reshape(len(X), -1), predicted, folds)
-
-
-def _leaving_one_out(models: list[Any]) -> Iterator[Any]:
-    for fold in range(len(models)):
-        yield merged([model for other, model in enumerate(models) if other != fold])
 
 
 def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
@@ -198,8 +192,6 @@ def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:
 MOST_ROWS = ROWS_FOR_WIDTH  # an LSH model looks at no more to lay itself out
 ROOM = 0.98  # of the most rows, drawn on average: of 131,072 more are then drawn once in 10^12 tables
 MOST_NUMBERS = 1 << 25  # a quarter of a gigabyte
-_ROWS = ("X", "y", "folds")
-Rows = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]
 
 
 class RowSample:
@@ -212,45 +204,35 @@ class RowSample:
         self.table, self.n_folds, self.seed = table, n_folds, seed
         most = min(most, MOST_NUMBERS // len(table.feature_names))
         n_rows = table.n_rows or 0
-        self._share = 1.0 if n_rows <= most else ROOM * most / n_rows
-        self._rng = np.random.default_rng([seed, 1])
+        self._draw = Draw(np.random.default_rng([seed, 1]), 1.0 if n_rows <= most else ROOM * most / n_rows)
         self._passed = 0
-        self._taken: list[Rows] = []
+        self.rows = self._draw.rows
 
     @property
     def is_complete(self) -> bool:
         """Whether no row was left out."""
-        return self._share == 1.0
+        return self._draw.share == 1.0
 
     def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
         """The next rows of the table."""
-        folds = dealt(self._passed, len(X), self.n_folds, self.seed)
+        self._draw.take(X, y, dealt(self._passed, len(X), self.n_folds, self.seed))
         self._passed += len(X)
-        kept = self._rng.random(len(X)) < self._share
-        self._taken.append((X[kept], y[kept], folds[kept]) if not self.is_complete else (X, y, folds))
 
-    def rows(self) -> Rows:
-        """The rows drawn."""
-        X, y, folds = (np.concatenate(parts) for parts in zip(*self._taken, strict=True))
-        self._taken = [(X, y, folds)]
-        return X, y, folds
-
-    def batches(self, first_row: int = 0) -> Iterator[Rows]:
-        """Every row of the table, in its order; from a row on at which a batch begins."""
+    def batches(self, first_row: int = 0) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Every row of the table with its fold, in its order; from a row on at which a batch begins."""
         if self.is_complete:
-            X, y, folds = self.rows()
-            if first_row < len(X):
-                yield X, y, folds
+            if first_row < self._passed:
+                yield self.rows()
             return
-        yield from batches_with_folds(self.table, self.n_folds, self.seed, first_row)
+        for X, y in self.table.batches(first_row):
+            yield X, y, dealt(first_row, len(X), self.n_folds, self.seed)
+            first_row += len(X)
 
     def state(self, arrays: Arrays) -> State:
         """What was drawn, and the state of the draw; arrays are put among the others."""
-        parts = self.rows() if self._taken else ()
-        arrays |= {f"sample.{name}": part for name, part in zip(_ROWS, parts, strict=False)}
-        return {"passed": self._passed, "rng": self._rng.bit_generator.state}
+        return {"passed": self._passed, "rng": self._draw.state(arrays)}
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Have drawn what another sample had drawn."""
-        self._passed, self._rng.bit_generator.state = int(state["passed"]), state["rng"]
-        self._taken = [tuple(arrays[f"sample.{name}"] for name in _ROWS)] if "sample.X" in arrays else []  # type: ignore[list-item]
+        self._passed = int(state["passed"])
+        self._draw.restore(state["rng"], arrays)

@@ -13,14 +13,14 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.choose import as_numbers
-from sparsact.fit.folds import MAX_HELD_OUT, Prediction, RowSample, add_batch, values
+from sparsact.fit.folds import MAX_HELD_OUT, Draw, Prediction, RowSample, add_batch, values
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 from sparsact.fit.scores import FoldScores
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
-_KEPT = ("actual", "predicted", "fold")
+KEPT = ("kept.actual", "kept.predicted", "kept.fold")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
 
 
@@ -91,14 +91,12 @@ class _Fold:
 class HeldOutScores:
     """Sums over held-out rows, and a few of the rows themselves."""
 
-    rng: np.random.Generator
-    share: float
+    kept: Draw
     folds: dict[int, _Fold] = field(default_factory=dict)
     within: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(LEVELS)))
     judged: int = 0
     missed: int = 0
     rows: int = 0
-    kept: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]] = field(default_factory=list)
 
     def add(self, model: Any, table: Table, fold: int, X: NDArray[Any], y: NDArray[np.float64]) -> None:
         """Held-out rows of a fold, and what its model says."""
@@ -110,9 +108,7 @@ class HeldOutScores:
         self.folds.setdefault(fold, _Fold(actual)).add(actual, error)
         self.rows += len(X)
         self._judge_intervals(model, X, error)
-        chosen = self.rng.random(len(X)) < self.share
-        raw = y.reshape(len(X), -1)[chosen]
-        self.kept.append((raw, predicted[chosen], np.full(len(raw), fold)))
+        self.kept.take(y.reshape(len(X), -1), predicted, np.full(len(X), fold))
 
     def _judge_intervals(self, model: Any, X: NDArray[Any], error: NDArray[np.float64]) -> None:
         if not hasattr(model, "predict_interval"):
@@ -131,28 +127,25 @@ class HeldOutScores:
         """All of it, as JSON spells it; arrays are put among the others."""
         for number, fold in self.folds.items():
             arrays |= add_prefix(f"fold{number}", fold.arrays())
-        for name, parts in zip(_KEPT, zip(*self.kept, strict=True), strict=False):
-            arrays[f"kept.{name}"] = np.concatenate(parts)
         arrays["within"] = self.within.copy()
         counts = {"judged": self.judged, "missed": self.missed, "rows": self.rows}
-        return counts | {"folds": list(self.folds), "rng": self.rng.bit_generator.state}
+        return counts | {"folds": list(self.folds), "rng": self.kept.state(arrays)}
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """As other scores had it."""
         self.folds = {fold: _Fold.from_arrays(strip_prefix(f"fold{fold}", arrays)) for fold in state["folds"]}
-        self.kept = [tuple(arrays[f"kept.{name}"] for name in _KEPT)] if "kept.actual" in arrays else []  # type: ignore[list-item]
         self.judged, self.missed, self.rows = (int(state[name]) for name in ("judged", "missed", "rows"))
-        self.within, self.rng.bit_generator.state = arrays["within"].copy(), state["rng"]
+        self.within = arrays["within"].copy()
+        self.kept.restore(state["rng"], arrays)
 
     def held_out(self) -> HeldOut:
         """The scores."""
         folds = [self.folds[fold] for fold in sorted(self.folds)]
         r2, rmse = np.array([fold.r2 for fold in folds]), np.array([fold.rmse for fold in folds])
-        actual, predicted, fold = (np.concatenate(parts) for parts in zip(*self.kept, strict=True))
         return HeldOut(
             tuple(FoldScores(tuple(column.tolist())) for column in r2.T),
             tuple(FoldScores(tuple(column.tolist())) for column in rmse.T),
-            Prediction(actual, predicted, fold),
+            Prediction(*self.kept.rows()),
             tuple((self.within / self.judged).tolist()) if self.judged else (),
             self.missed / self.rows,
         )
@@ -206,7 +199,7 @@ def held_out_scores(
     """
     fixed = {"width": model.width_, "alpha": model.alpha_, "n_hashes": model.n_hashes_, "directions": model.directions_}
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
-    scores = HeldOutScores(np.random.default_rng([options.random_state, 2]), share)
+    scores = HeldOutScores(Draw(np.random.default_rng([options.random_state, 2]), share, KEPT))
     done = 0
     if (result := checkpoint.result("measuring")) is not None:
         done = int(result[0]["folds"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sparsact.datasets import Encoding, Table, tables
 from sparsact.datasets.parts import Parts
@@ -12,7 +12,6 @@ from sparsact.datasets.table_survey import TableSurvey, TargetSurvey
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
-from sparsact.saving.schema import Arrays, State
 
 
 def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> TableSurvey:
@@ -35,32 +34,17 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
     )
 
 
-@dataclass(frozen=True)
-class _Survey:
-    """What the first pass sums up."""
-
-    survey: TableSurvey
-
-    def state(self, arrays: Arrays) -> State:
-        """Of every column what was seen."""
-        return self.survey.state()
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """As another survey saw it."""
-        self.survey.restore(state)
-
-
 def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:
     """The table of a survey, after a pass over its rows; warnings are among its notes."""
     result = checkpoint.result("reading")
     if result is None:
-        for batch, place in checkpoint.rows("reading", survey.batches, _Survey(survey), on_rows):
+        for batch, place in checkpoint.rows("reading", survey.batches, survey, on_rows):
             survey.update(batch, place)
         encoding = survey.encoding()
-        checkpoint.save("reading", {"encoding": encoding.to_json(), "survey": survey.state()})
+        checkpoint.save("reading", {"encoding": encoding.to_json(), "survey": survey.state({})})
     else:
         encoding = Encoding.from_json(result[0]["encoding"])
-        survey.restore(result[0]["survey"])
+        survey.restore(result[0]["survey"], {})
         on_rows(survey.n_rows)
     _check_squares(survey.answers)
     table = Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
