@@ -46,7 +46,7 @@ def summary(targets=None, confusion=None, names=("a", "b", "c"), **changes):
         "reason": "every column is bits",
         "models": (chosen, CandidateModel("degree 1 (linear)", targets[0].linear_r2)),
         "candidates": candidates,
-        "low_degree": LowDegreeInfo(2, 1.0, 6, "cells", reason, ("degree", "alpha")),
+        "low_degree": LowDegreeInfo(2, 1.0, 6, "cells", reason),
     }
     fields = {
         "model": None,

@@ -138,7 +138,7 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
         fixed = {name: getattr(model, f"{name}_") for name in ("width", "alpha", "n_hashes", "directions")}
         other = LSHRegressor(random_state=4, **fixed).fit(X[folds != fold], y[folds != fold])
         expected.append(other.score(X[folds == fold], y[folds == fold]))
-    np.testing.assert_allclose(held_out.r2[0].folds, expected, rtol=1e-9)
+    np.testing.assert_allclose(held_out.by_fold("r2")[0].folds, expected, rtol=1e-9)
     assert held_out.sample.predicted.shape == (N, 1)
 
 

@@ -70,7 +70,13 @@ def inspect_model(
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
     of_tables = hasattr(learned, "bucket_counts_")
-    told = description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)
+    told = {
+        "kind": type(learned).__name__,
+        "rows": int(learned.n_samples_seen_),
+        "columns": list(encoding.feature_names),
+        "notes": list(encoding.notes),
+        **(description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)),
+    }
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
     elif of_tables:
@@ -86,22 +92,13 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
 
     from sparsact.fit.layout import column_weights, layout_info
 
-    n_functions = int(model.table_.layout.n_targets)
     names = encoding.feature_names
-    slopes = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
+    slopes = column_weights(model, names, np.ones(len(names)), np.ones(int(model.table_.layout.n_targets)))
     shares = model.column_shares_.tolist()  # in the deviations of the rows, which only the fit knew
     weights = [replace(slope, shares=(share,)) for slope, share in zip(slopes, shares, strict=True)]
     tables = layout_info(model, tuple(weights))
-    return {
-        "kind": type(model).__name__,
-        "rows": int(model.n_samples_seen_),
-        "columns": list(names),
-        "targets": list(encoding.target_names),
-        "notes": list(encoding.notes),
-        "layout": tables.layout,
-        "fill": tables.fill,
-        "lsh": tables.to_dict(),
-    }
+    targets = list(encoding.target_names)
+    return {"targets": targets, "layout": tables.layout, "fill": tables.fill, "lsh": tables.to_dict()}
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
@@ -111,19 +108,11 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     names, described = encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
-        described.append(
-            {
-                "name": name,
-                "terms": [term.to_list() for term in terms(model, i, names, top)],
-                "weight_by_degree": by_degree.tolist(),
-                "influences": dict(zip(names, by_column.tolist(), strict=True)),
-            }
-        )
+        influences = dict(zip(names, by_column.tolist(), strict=True))
+        largest = [term.to_list() for term in terms(model, i, names, top)]
+        weights = by_degree.tolist()
+        described.append({"name": name, "terms": largest, "weight_by_degree": weights, "influences": influences})
     return {
-        "kind": type(model).__name__,
-        "rows": int(model.n_samples_seen_),
-        "columns": list(names),
-        "notes": list(encoding.notes),
         "degree": int(model.degree_),
         "alpha": float(model.alpha),
         "solver": str(model.solver_),

@@ -132,13 +132,6 @@ class Divisible(Sums, Protocol):
         """Take in what was summed over the next part."""
 
 
-class Cluster(Protocol):
-    """Processes that sum up the parts of a table."""
-
-    def summed(self, sums: Divisible, on_rows: OnRows) -> tuple[State, Arrays]:
-        """State of the sums over every row; those given are left empty."""
-
-
 @dataclass
 class Checkpoint:
     """What a fit has done so far, and the file that holds it.
@@ -154,14 +147,14 @@ class Checkpoint:
         Seconds between two writings; None writes only when the fit is stopped, and does not read the file.
     how_to_resume : str
         Ends the message of :class:`~sparsact.environment.Interrupted`.
-    cluster : Cluster or None
+    cluster : Workers or None
         Sums up the passes whose parts can be summed apart; None for this process alone.
     """
 
     path: Path | None = None
     every: float | None = None
     how_to_resume: str = ""
-    cluster: Cluster | None = None
+    cluster: Any = None
     _fingerprint: State = field(default_factory=dict)
     _results: dict[str, tuple[State, Arrays]] = field(default_factory=dict)  # of passes that are over
     _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began

@@ -13,13 +13,14 @@ from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
+from sparsact.fit.result import Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 if TYPE_CHECKING:
     from sparsact.fit.folds import RowSample
-    from sparsact.fit.lsh_candidate import HeldOut
+    from sparsact.fit.lsh_candidate import HeldOutScores
 
 
 PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
@@ -185,48 +186,32 @@ def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.flo
     return np.equal(y[:, None], np.arange(len(target.values))).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class ModelChoice:
-    """Whether an LSH model is tried, then whether it is taken, with the reason and the scores of every model."""
-
-    lsh: bool
-    reason: str
-    undecided: bool = False  # the better one is taken
-    models: tuple[CandidateModel, ...] = ()
-
-
-def models_to_try(table: Table, options: FitOptions) -> ModelChoice:
-    """Which models are tried, by the options and the columns."""
+def models_to_try(table: Table, options: FitOptions) -> tuple[bool, str]:
+    """Whether hash tables are tried, by the options and the columns, and why; no reason where the better model wins."""
     if options.model != "auto":
-        return ModelChoice(options.model == "lsh", f"model {options.model} was asked for")
+        return options.model == "lsh", f"model {options.model} was asked for"
     if given := options.given:
-        return ModelChoice(False, f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given")
+        return False, f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
     if not table.encoding.real:
-        return ModelChoice(
-            False, "every column is bits, of which low-degree polynomials are made; model lsh tries hash tables"
-        )
-    return ModelChoice(True, "", undecided=True)
+        return False, "every column is bits, of which low-degree polynomials are made; model lsh tries hash tables"
+    return True, ""
 
 
-def select_model(choice: ModelChoice, selected: Selected, held_out: HeldOut | None) -> ModelChoice:
-    """The outcome: where it is undecided the better held-out R2 wins, and of equals the polynomial."""
+def select_model(selected: Selected, held_out: HeldOutScores | None, reason: str) -> Choices:
+    """The outcome: without a reason for one model the better held-out R2 wins, and of equals the polynomial."""
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
     polynomial = CandidateModel(f"degree {best.degree}", best.r2, best.rmse)
     others = [] if best.degree == 1 else [CandidateModel("degree 1 (linear)", linear.r2, linear.rmse)]
     if best.degree == 1:
         polynomial = replace(polynomial, name="degree 1 (linear)")
     if held_out is None:
-        return replace(choice, models=(replace(polynomial, chosen=True), *others))
-    rmse = held_out.rmse[0] if len(held_out.rmse) == 1 else None
-    tables = CandidateModel("hash tables (LSH)", held_out.mean_r2, rmse)
-    wins = tables.r2.mean > polynomial.r2.mean if choice.undecided else True
-    reason = choice.reason
-    if choice.undecided:
-        winner, loser = (tables, polynomial) if wins else (polynomial, tables)
-        reason = (
-            f"held-out R² {winner.r2.mean:.3f} against {loser.r2.mean:.3f} of {loser.name}, "
-            f"on the same {len(best.r2.folds)} folds"
-        )
-    first, second = replace(tables, chosen=wins), replace(polynomial, chosen=not wins)
-    models = (first, second, *others) if wins else (second, first, *others)
-    return ModelChoice(wins, reason, models=models)
+        return Choices(reason, (replace(polynomial, chosen=True), *others), selected.candidates)
+    rmse = held_out.by_fold("rmse")
+    tables = CandidateModel("hash tables (LSH)", held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
+    wins = bool(reason) or tables.r2.mean > polynomial.r2.mean
+    winner, loser = (tables, polynomial) if wins else (polynomial, tables)
+    reason = reason or (
+        f"held-out R² {winner.r2.mean:.3f} against {loser.r2.mean:.3f} of {loser.name}, "
+        f"on the same {len(best.r2.folds)} folds"
+    )
+    return Choices(reason, (replace(winner, chosen=True), loser, *others), selected.candidates, lsh=wins)

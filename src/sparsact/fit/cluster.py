@@ -37,27 +37,22 @@ def workers(cluster: Any) -> Iterator[Workers]:
     if isinstance(cluster, Client):
         yield Workers(cluster)
         return
-    address = str(cluster)
-    kind, _, rest = address.partition(":")
-    if kind == "local" and rest.isdecimal() and int(rest) > 0:
-        with ExitStack() as stack:
+    kind, _, rest = str(cluster).partition(":")
+    with ExitStack() as stack:
+        if kind == "local" and rest.isdecimal() and int(rest) > 0:
+            options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": ERROR}
             try:
-                started = stack.enter_context(
-                    LocalCluster(  # type: ignore[no-untyped-call]
-                        n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=ERROR
-                    )
-                )
+                scheduler = stack.enter_context(LocalCluster(n_workers=int(rest), **options))  # type: ignore[no-untyped-call]
             except (RuntimeError, OSError) as error:
                 raise ValueError(
-                    f"cluster {address}: its workers ended while they started ({error}); see what they print by "
+                    f"cluster {cluster}: its workers ended while they started ({error}); see what they print by "
                     "`dask worker`, or fit without a cluster."
                 ) from error
-            yield _workers(stack, address, started)
-    elif kind in ("tcp", "tls", "ucx"):
-        with ExitStack() as stack:
-            yield _workers(stack, address, address)
-    else:
-        raise ValueError(f"cluster {address} is neither local:N, with N processes to start, nor tcp://host:port.")
+        elif kind in ("tcp", "tls", "ucx"):
+            scheduler = cluster
+        else:
+            raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
+        yield _workers(stack, cluster, scheduler)
 
 
 def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:

@@ -104,15 +104,32 @@ class TargetResult:
         return found
 
 
-def terms(model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KEPT) -> tuple[Term, ...]:
-    """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them."""
+def terms(
+    model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KEPT, n_explained: int = 0
+) -> tuple[Term, ...]:
+    """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them.
+
+    Of the first ``n_explained`` those that the rows do not identify have the products that equal theirs up to sign.
+    """
     coef, subsets = coefficients(model, target), model.subsets_
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
     chosen = [subsets[i] for i in largest]
-    bounds, identified = intervals(model, target, chosen), identification(model, chosen)
+    found = zip(chosen, largest, intervals(model, target, chosen), identification(model, chosen), strict=True)
+
+    def label(subset: Subset) -> tuple[str, ...]:
+        return tuple(names[i] for i in subset)
+
     return tuple(
-        Term(tuple(names[i] for i in subset), float(coef[place]), *bound, identified=bool(known))
-        for subset, place, bound, known in zip(chosen, largest, bounds, identified, strict=True)
+        Term(
+            label(subset),
+            float(coef[place]),
+            *bounds,
+            bool(known),
+            tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
+            if rank < n_explained and not known
+            else (),
+        )
+        for rank, (subset, place, bounds, known) in enumerate(found)
     )
 
 
@@ -123,23 +140,6 @@ def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
     except ValueError:  # a file of an earlier version, without its statistic
         return np.ones(len(subsets), dtype=bool)
     return found
-
-
-def with_aliases(model: Any, found: Sequence[Term], names: Sequence[str]) -> tuple[Term, ...]:
-    """The terms, with the products that equal, up to sign, one that the rows do not identify."""
-    place = {name: i for i, name in enumerate(names)}
-    return tuple(
-        term
-        if term.identified
-        else replace(
-            term,
-            aliases=tuple(
-                " × ".join(names[i] for i in subset) or "a constant"
-                for subset in model.aliases([place[name] for name in term.subset])
-            ),
-        )
-        for term in found
-    )
 
 
 def coefficients(model: Any, target: int) -> NDArray[np.float64]:
@@ -222,15 +222,10 @@ def explained(
     whole_cube = covers_cube(model)
     found = []
     for i, target in enumerate(targets):
-        largest = terms(model, i, names)
-        found.append(
-            replace(
-                target,
-                weights=tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else (),
-                terms=(*with_aliases(model, largest[:TERMS_EXPLAINED], names), *largest[TERMS_EXPLAINED:]),
-                influences=() if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True)),
-            )
-        )
+        weights = tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else ()
+        of_columns = () if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True))
+        of_target = terms(model, i, names, n_explained=TERMS_EXPLAINED)
+        found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,12 +18,12 @@ from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.choose import Selected, choose, domain_of, models_to_try, select_model
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, r2_by_fold, scored_targets
 from sparsact.fit.folds import Prediction, RowSample, fit_folds, merged, predictions
-from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
+from sparsact.fit.layout import layout_info, standardised_weights
 from sparsact.fit.lsh_candidate import fit_rows, held_out_scores, laid_out, rows_of_fold
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnProgress, OnRows, Stages
 from sparsact.fit.reading import survey_of, survey_table
-from sparsact.fit.result import Choices, FitResult, LowDegreeInfo, Resources
+from sparsact.fit.result import FitResult, LowDegreeInfo, Resources
 from sparsact.fit.scores import FoldScores
 from sparsact.memory import peak_memory
 
@@ -190,17 +190,6 @@ def _named(data: Data) -> str:
 
 
 @dataclass(frozen=True)
-class _Findings:
-    """What one kind of model leads to."""
-
-    model: Any
-    targets: tuple[TargetResult, ...]
-    held_out: Prediction
-    low_degree: LowDegreeInfo | None = None
-    layout: LayoutInfo | None = None
-
-
-@dataclass(frozen=True)
 class _Fit:
     """One fit: choose, score, learn, explain."""
 
@@ -215,8 +204,8 @@ class _Fit:
         if n_rows < options.folds:
             remedy = f"choose folds {n_rows}" if n_rows > 1 else "add rows"
             raise ValueError(f"{n_rows} rows are fewer than {options.folds} folds; {remedy}.")
-        choice = models_to_try(table, options)
-        sample = RowSample(table, options.folds, options.random_state) if choice.lsh else None
+        tries_lsh, reason = models_to_try(table, options)
+        sample = RowSample(table, options.folds, options.random_state) if tries_lsh else None
         with self.stages.stage("choosing", n_rows) as on_rows:
             selected = choose(table, options, on_rows, sample, self.checkpoint)
         held_out = None
@@ -225,9 +214,10 @@ class _Fit:
                 model = laid_out(table, options, sample)
             with self.stages.stage("measuring", options.folds * rows_of_fold(sample)) as on_rows:
                 held_out = held_out_scores(table, model, options, sample, on_rows, self.checkpoint)
-        choice = select_model(choice, selected, held_out)
-        if sample is None or held_out is None or not choice.lsh:
-            found = self._low_degree(selected)
+        choices, layout = select_model(selected, held_out, reason), None
+        if sample is None or held_out is None or not choices.lsh:
+            model, rows, targets, info = self._low_degree(selected)
+            choices = replace(choices, low_degree=info)
         else:
             with self.stages.stage("learning", n_rows) as on_rows:
                 model = fit_rows(table, model, sample, on_rows, self.checkpoint)
@@ -235,32 +225,31 @@ class _Fit:
             with self.stages.stage("summing up"):
                 of_numbers = isinstance(table.encoding.targets[0], Real)
                 # classes share the mean R2 of their indicators, as cross-validation of low-degree models has it
-                r2 = held_out.r2 if of_numbers else [held_out.mean_r2] * len(linear)
-                targets = scored_targets(table.encoding, held_out.sample, r2, linear)
-                layout = None
+                r2 = held_out.by_fold("r2") if of_numbers else [held_out.mean_r2] * len(linear)
+                rows = held_out.sample
+                targets = scored_targets(table.encoding, rows, r2, linear)
                 if options.explain:
                     weights = standardised_weights(model, table, sample)
                     layout = layout_info(model, weights, len(sample.rows()[0]), held_out)
-            found = _Findings(model, targets, held_out.sample, layout=layout)
-        found.model.table_encoding_ = table.encoding.to_json()
+        model.table_encoding_ = table.encoding.to_json()
         return FitResult(
-            model=found.model,
+            model=model,
             table=name,
             n_rows=n_rows,
             encoding=table.encoding,
             task="classification" if self._is_classes else "regression",
             domain=domain_of(table, options),
-            choices=Choices(choice.reason, choice.models, selected.candidates, found.low_degree),
-            targets=found.targets,
+            choices=choices,
+            targets=targets,
             resources=Resources(tuple(self.stages.seconds.items()), peak_memory()),
             versions=versions(),
             call=call,
-            confusion=confusion(found.held_out, table.encoding),
-            layout=found.layout,
+            confusion=confusion(rows, table.encoding),
+            layout=layout,
         )
 
-    def _low_degree(self, selected: Selected) -> _Findings:
-        """Learn the polynomial that cross-validation has chosen."""
+    def _low_degree(self, selected: Selected) -> tuple[Any, Prediction, tuple[TargetResult, ...], LowDegreeInfo]:
+        """The polynomial that cross-validation has chosen, held-out rows, and findings."""
         table, options = self.table, self.options
         with self.stages.stage("learning", table.n_rows) as on_rows:
             by_fold = options.held_out_rows or self._is_classes or len(table.encoding.targets) > 1
@@ -275,15 +264,9 @@ class _Fit:
             targets = scored_targets(table.encoding, held_out, r2, linear)
             if options.explain:
                 targets = explained(targets, model, table.feature_names, points)
-        info = LowDegreeInfo(
-            degree=int(model.degree_),
-            alpha=float(model.alpha),
-            n_monomials=len(model.subsets_),
-            solver=str(model.solver_),
-            solver_reason=str(model.solver_reason_),
-            automatic=options.automatic,
-        )
-        return _Findings(model, targets, held_out, info)
+        solver, reason = str(model.solver_), str(model.solver_reason_)
+        info = LowDegreeInfo(int(model.degree_), float(model.alpha), len(model.subsets_), solver, reason, options.given)
+        return model, held_out, targets, info
 
     def _polynomial(
         self, degree: int, alpha: float, n_folds: int, on_rows: OnRows, name: str = "learning"

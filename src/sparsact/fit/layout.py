@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparsact.datasets import Table
 from sparsact.fit.choose import as_numbers
 from sparsact.fit.folds import RowSample
-from sparsact.fit.lsh_candidate import LEVELS, HeldOut
+from sparsact.fit.lsh_candidate import LEVELS, HeldOutScores
 from sparsact.kernels.bucket_statistics import n_sums
 
 BYTES_OF_KEY_AND_COUNT = 16
@@ -116,7 +116,7 @@ class LayoutInfo:
 
 
 def layout_info(
-    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: HeldOut | None = None
+    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: HeldOutScores | None = None
 ) -> LayoutInfo:
     """The tables of a model; of one that was just fitted also on how many rows, and how it does on held-out ones."""
     layout = model.table_.layout
@@ -135,7 +135,7 @@ def layout_info(
         trials=tried(model),
         columns=columns,
         rows_laid_out=n_laid_out,
-        missed_everywhere=None if held_out is None else held_out.missed,
+        missed_everywhere=None if held_out is None else held_out.missed / held_out.rows,
         coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
     )
 

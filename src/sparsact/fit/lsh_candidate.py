@@ -24,27 +24,6 @@ KEPT = ("kept.actual", "kept.predicted", "kept.fold")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """What models that had not seen a row said of it: scores of each function (by fold), and some of the rows.
-
-    ``coverage`` is the share of targets inside their prediction intervals at each of :data:`LEVELS` (empty for
-    classes), ``missed`` the share of rows that fell into empty buckets in every table.
-    """
-
-    r2: tuple[FoldScores, ...]
-    rmse: tuple[FoldScores, ...]
-    sample: Prediction
-    coverage: tuple[float, ...]
-    missed: float
-
-    @property
-    def mean_r2(self) -> FoldScores:
-        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
-        folds = np.mean([spread.folds for spread in self.r2], axis=0)
-        return FoldScores(tuple(folds.tolist()))
-
-
 class _Fold:
     """Sums over the held-out rows of one fold, for each function."""
 
@@ -89,7 +68,10 @@ class _Fold:
 
 @dataclass
 class HeldOutScores:
-    """Sums over held-out rows, and a few of the rows themselves."""
+    """What models that had not seen a row say of it: sums over the rows of each fold, and a few of the rows.
+
+    ``missed`` counts the rows that fell into empty buckets in every table.
+    """
 
     kept: Draw
     folds: dict[int, _Fold] = field(default_factory=dict)
@@ -138,17 +120,25 @@ class HeldOutScores:
         self.within = arrays["within"].copy()
         self.kept.restore(state["rng"], arrays)
 
-    def held_out(self) -> HeldOut:
-        """The scores."""
-        folds = [self.folds[fold] for fold in sorted(self.folds)]
-        r2, rmse = np.array([fold.r2 for fold in folds]), np.array([fold.rmse for fold in folds])
-        return HeldOut(
-            tuple(FoldScores(tuple(column.tolist())) for column in r2.T),
-            tuple(FoldScores(tuple(column.tolist())) for column in rmse.T),
-            Prediction(*self.kept.rows()),
-            tuple((self.within / self.judged).tolist()) if self.judged else (),
-            self.missed / self.rows,
-        )
+    def by_fold(self, score: str) -> tuple[FoldScores, ...]:
+        """``"r2"`` or ``"rmse"`` of each function."""
+        folds = np.array([getattr(self.folds[fold], score) for fold in sorted(self.folds)])
+        return tuple(FoldScores(tuple(of_function.tolist())) for of_function in folds.T)
+
+    @property
+    def mean_r2(self) -> FoldScores:
+        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
+        return FoldScores(tuple(np.mean([scores.folds for scores in self.by_fold("r2")], axis=0).tolist()))
+
+    @property
+    def sample(self) -> Prediction:
+        """Some of the rows."""
+        return Prediction(*self.kept.rows())
+
+    @property
+    def coverage(self) -> tuple[float, ...]:
+        """Share of targets inside their prediction intervals at each of :data:`LEVELS`; empty for classes."""
+        return tuple((self.within / self.judged).tolist()) if self.judged else ()
 
 
 MOST_COLUMNS_FOR_GRADIENTS = 128  # beyond it, slopes at many places cost more than all the rest
@@ -191,7 +181,7 @@ def fit_rows(table: Table, model: Any, sample: RowSample, on_rows: OnRows, check
 
 def held_out_scores(
     table: Table, model: Any, options: FitOptions, sample: RowSample, on_rows: OnRows, checkpoint: Checkpoint
-) -> HeldOut:
+) -> HeldOutScores:
     """Held-out scores of models like this one, fold by fold, over every row of the table.
 
     A fold's model shares width, penalty and kind of directions with the given one. Its hash functions, directions and
@@ -218,7 +208,7 @@ def held_out_scores(
         arrays: Arrays = {}
         state = {"folds": fold + 1, "tally": scores.state(arrays)}
         checkpoint.save("measuring", state, arrays, instead_of=("learning the others", "predicting a fold"))
-    return scores.held_out()
+    return scores
 
 
 def rows_of_fold(sample: RowSample) -> int:

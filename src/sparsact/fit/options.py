@@ -11,10 +11,11 @@ import numpy as np
 
 from sparsact.validation.parameters import checked_size
 
-MODELS = ("auto", "low-degree", "lsh")
-DOMAINS = ("auto", "cube", "real")
-TASKS = ("auto", "regression", "classification")
-OPTIONS = {"model": MODELS, "domain": DOMAINS, "task": TASKS}
+OPTIONS = {
+    "model": ("auto", "low-degree", "lsh"),
+    "domain": ("auto", "cube", "real"),
+    "task": ("auto", "regression", "classification"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,6 @@ class FitOptions:
     def given(self) -> tuple[str, ...]:
         """What cross-validation need not choose."""
         return tuple(name for name in ("degree", "alpha") if getattr(self, name) != "auto")
-
-    @property
-    def automatic(self) -> tuple[str, ...]:
-        """What cross-validation chooses."""
-        return tuple(name for name in ("degree", "alpha") if getattr(self, name) == "auto")
 
     @property
     def changed(self) -> dict[str, Any]:

@@ -10,27 +10,13 @@ from time import perf_counter
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far a fit is.
-
-    Attributes
-    ----------
-    stage : str
-        What it does, such as ``"reading"``, ``"choosing"``, ``"learning"``.
-    n_rows : int
-        Rows that the stage has read.
-    total : int or None
-        Rows that it will have read, where that is known.
-    resumed : int
-        Of ``n_rows`` those that an earlier run had read: they say nothing about the speed of this one.
-    seconds : float or None
-        Time of the stage, once it is over.
-    """
+    """How far a stage of a fit is, such as ``"reading"``, ``"choosing"`` or ``"learning"``."""
 
     stage: str
-    n_rows: int
-    total: int | None
-    resumed: int = 0
-    seconds: float | None = None
+    n_rows: int  # read so far
+    total: int | None  # to be read, where that is known
+    resumed: int = 0  # of `n_rows` those that an earlier run had read, which say nothing about the speed of this one
+    seconds: float | None = None  # of the stage, once it is over
 
 
 OnRows = Callable[[int], object]

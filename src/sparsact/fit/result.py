@@ -20,14 +20,14 @@ TERMS_SHOWN = 8
 
 @dataclass(frozen=True)
 class LowDegreeInfo:
-    """A polynomial: its degree and penalty, of which ``automatic`` were chosen by cross-validation, and its solver."""
+    """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
 
     degree: int
     alpha: float
     n_monomials: int
     solver: str
     solver_reason: str
-    automatic: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,15 @@ class Choices:
     """What was chosen, from what, and why.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``low_degree`` is None where hash tables were chosen.
+    ``candidates`` are the degrees and penalties of polynomials. ``low_degree`` is None where ``lsh``, hash tables, was
+    chosen.
     """
 
     reason: str
     models: tuple[CandidateModel, ...]
     candidates: tuple[CVCandidate, ...]
-    low_degree: LowDegreeInfo | None
+    lsh: bool = False
+    low_degree: LowDegreeInfo | None = None
 
     @property
     def name(self) -> str:

@@ -232,3 +232,10 @@ class Chart(Generic[Source]):
         """The figure of numbers that are known already."""
         caption = f"{self.caption} {note}".strip()
         return Display(prefix + self.name, self.title, caption, frame, to_svg(self.plot(frame)))
+
+
+def chart(
+    name: str, title: str, frame: Callable[[Source], Frame], caption: str
+) -> Callable[[Callable[[Frame], Figure]], Chart[Source]]:
+    """A decorator that makes of a function that draws numbers a kind of figure, in the style that all share."""
+    return lambda draw: Chart(name, title, caption, frame, styled(draw))

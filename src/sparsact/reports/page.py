@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.figure import Display
-from sparsact.reports.fit_figures import CLASS_SCORES, CONFUSION, ERROR, RESIDUALS, SCORES
+from sparsact.reports.fit_figures import class_scores_chart, confusion_chart, error_chart, residuals_chart, scores_chart
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.measurement_figures import measurement_figures
 from sparsact.reports.network_figures import network_figures
 from sparsact.reports.network_summary import NetworkSummary
-from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
+from sparsact.reports.polynomial_figures import gains_chart, influences_chart, interactions_chart, weights_chart
 
 if TYPE_CHECKING:
     from sparsact.fit.explain import TargetResult
@@ -101,30 +101,30 @@ def _overview(result: FitResult) -> list[Display]:
     drawn = []
     if result.confusion is not None:
         if len(result.choices.models) > 1:
-            drawn.append(CLASS_SCORES.display(_models(result, result.targets[0])))
-        drawn.append(CONFUSION.display(result.confusion))
+            drawn.append(class_scores_chart.display(_models(result, result.targets[0])))
+        drawn.append(confusion_chart.display(result.confusion))
     if result.choices.highest_tried > 1 or result.layout is None:
-        drawn.append(ERROR.display(result.choices.candidates))
+        drawn.append(error_chart.display(result.choices.candidates))
     return drawn
 
 
 def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
     prediction: list[Display] = []
     if result.confusion is None:
-        prediction.append(SCORES.display(_models(result, target), prefix=prefix))
+        prediction.append(scores_chart.display(_models(result, target), prefix=prefix))
         if target.predicted is not None:
             note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
-            prediction.append(RESIDUALS.display(target, prefix=prefix, note=note))
+            prediction.append(residuals_chart.display(target, prefix=prefix, note=note))
     if result.layout is not None:
         return Section(target, tuple(prediction), ())
-    structure = [INTERACTIONS.display(target, prefix=prefix, note=_interval_note(target))]
+    structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(target))]
     if target.influences:
         shares = (
-            WEIGHTS.display(target, prefix=prefix)
+            weights_chart.display(target, prefix=prefix)
             if target.weights
-            else GAINS.display(result.choices.gains, prefix=prefix)
+            else gains_chart.display(result.choices.gains, prefix=prefix)
         )
-        named = INFLUENCES.display(target, prefix=prefix)
+        named = influences_chart.display(target, prefix=prefix)
         structure = [shares, *structure, named] if result.confusion is None else [shares, named, *structure]
     return Section(target, tuple(prediction), tuple(structure))
 
