@@ -183,7 +183,8 @@ def inspect_network(
 
         files.write(report, network_page(summary))
     if as_json:
-        typer.echo(json.dumps(_network_as_json(summary), allow_nan=False))
+        found = {"kind": "SparselyActivatedNetwork", **asdict(summary), "scale": summary.scale._asdict()}
+        typer.echo(json.dumps(found, allow_nan=False))
     else:
         _print_network(summary, report)
 
@@ -206,6 +207,7 @@ def summarised(
         with progress.stage("spectrum"):
             degrees, sensitivity = _spectrum(network, rng)
     sparse = isinstance(network.W, sp.csr_array)
+    verdict = str(certificate)
     storage = f"{network.W.nnz:,} weights stored sparsely" if sparse else "weights stored densely"
     return NetworkSummary(
         name=name,
@@ -215,7 +217,7 @@ def summarised(
         scale=network.scale(),
         n_dead=int(network.dead_units().sum()),
         n_constant=int(network.constant_units().sum()),
-        verdict=_capitalised(str(certificate)),
+        verdict=verdict[:1].upper() + verdict[1:],
         proved=certificate.exact,
         fewest=certificate.max_active,
         upper=certificate.upper,
@@ -260,16 +262,6 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     spectrum = Spectrum.of(network)
     weight = spectrum.weight_by_degree()[: spectrum.degree() + 1]
     return DegreeWeights(tuple(weight.tolist()), None, "exact"), Estimate(spectrum.total_influence(), 0.0, 1)
-
-
-def _capitalised(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
-def _network_as_json(summary: NetworkSummary) -> dict[str, Any]:
-    told = asdict(summary)
-    told["scale"] = summary.scale._asdict()
-    return {"kind": "SparselyActivatedNetwork", **told}
 
 
 def _print_network(summary: NetworkSummary, report: Path | None) -> None:

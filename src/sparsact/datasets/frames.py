@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparsact.datasets.sources import distinct_names, kind_of_values, plain_column
+from sparsact.datasets.sources import distinct_names, plain_column
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,7 @@ class FrameSource:
 
     @classmethod
     def open(cls, data: Any) -> FrameSource:
-        """A table, or a frame whose columns become Arrow's; neither is changed.
-
-        Raises
-        ------
-        TypeError
-            If it is no table.
-        ValueError
-            If two columns share a name, or one holds values of several kinds.
-        """
+        """A table, or a frame whose columns become Arrow's; neither is changed."""
         names = list(map(str, getattr(data, "columns", ()))) if not isinstance(data, pa.Table) else data.column_names
         distinct_names(names, cls.path, "give each its own name")
         try:
@@ -50,11 +42,6 @@ class FrameSource:
     def names(self) -> tuple[str, ...]:
         """Columns."""
         return tuple(self.table.column_names)
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """What the values of each column are."""
-        return dict(zip(self.names, map(kind_of_values, self.table.schema.types), strict=True))
 
     @property
     def n_rows(self) -> int:

@@ -51,15 +51,7 @@ class Parts:
 
     @classmethod
     def open(cls, data: Data) -> Parts:
-        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory.
-
-        Raises
-        ------
-        FileNotFoundError
-            If a file is not there, or a pattern matches none.
-        ValueError
-            If a file cannot be read, or its columns are not those of the first.
-        """
+        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
         if not is_paths(data):
             frame = FrameSource.open(data)
             return cls((frame,), (None,), [frame.n_rows])
@@ -100,11 +92,6 @@ class Parts:
 
         ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are those of that pass;
         earlier files are not opened, earlier rows of the same file are read and dropped.
-
-        Raises
-        ------
-        ValueError
-            If a file cannot be read on, or changes while it is read.
         """
         before = 0
         for part, (source, stamp) in enumerate(zip(self.sources, self.stamps, strict=True)):
@@ -261,19 +248,8 @@ MOST_PIECES = 1024  # of all files together, where none is one already
 def pieces(sources: Sequence[Source], least_rows: int = LEAST_ROWS) -> list[list[Source]]:
     """Each file in pieces: consecutive row groups of a Parquet file, any other file whole.
 
-    How files are cut follows from their rows and row groups alone, not from who reads them.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Files of one table.
-    least_rows : int
-        Rows of every piece but the last of its file, at least; more, where there would be more than 1,024 pieces.
-
-    Returns
-    -------
-    pieces : list of list of Source
-        Of each file in its order; together they have its rows.
+    Every piece but the last of its file has at least ``least_rows`` rows; more, where there would be more than 1,024
+    pieces. How files are cut follows from their rows and row groups alone, not from who reads them.
     """
     least = max(least_rows, -(-sum(source.n_rows or 0 for source in sources) // MOST_PIECES))
     return [_of_file(source, least) for source in sources]

@@ -50,15 +50,7 @@ class Source(Protocol):
 
 
 def open_source(path: str | Path) -> Source:
-    """The reader that the file's name calls for.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the kind of file is unknown, or it cannot be read as that kind.
-    """
+    """The reader that the file's name calls for."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a table in it.")
@@ -150,7 +142,7 @@ class ParquetSource:
         """Read the footer."""
         with pa.parquet.ParquetFile(path) as file:
             names = distinct_names(file.schema_arrow.names, path)
-            kinds = dict(zip(names, map(kind_of_values, file.schema_arrow.types), strict=True))
+            kinds = dict(zip(names, map(_kind, file.schema_arrow.types), strict=True))
             return cls(path, kinds, file.metadata.num_rows)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -220,10 +212,10 @@ class ArraySource:
                 yield pa.RecordBatch.from_pydict({column: parts[column] for column in columns})
 
 
-def kind_of_values(of: pa.DataType) -> str:
+def _kind(of: pa.DataType) -> str:
     """What values of a type are to the reader of a table."""
     if pa.types.is_dictionary(of):
-        return kind_of_values(of.value_type)
+        return _kind(of.value_type)
     if _is_text(of):
         return "texts"
     return "numbers" if pa.types.is_integer(of) or pa.types.is_floating(of) else str(of)

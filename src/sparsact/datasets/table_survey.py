@@ -126,12 +126,23 @@ class TableSurvey:
         domain: str = "cube",
         task: str = "auto",
         strict: bool = False,
+        encoding: Encoding | None = None,
     ) -> TableSurvey:
         """A survey that has seen no row; see :func:`sparsact.datasets.open_table`.
 
-        A table of very many columns is read in batches of fewer rows than asked for.
+        With an encoding only the targets are looked at. A table of very many columns is read in batches of fewer rows
+        than asked for.
         """
         targets = resolve([target] if isinstance(target, str) else target, parts.names, "target")
+        if encoding is not None:
+            if tuple(targets) != encoding.target_names:
+                named = ", ".join(encoding.target_names)
+                raise ValueError(
+                    f"the encoding is of target {named}, not {', '.join(targets)}; learn that, or leave it out."
+                )
+            resolve(encoding.source_columns, parts.names, "column")
+            task = "regression" if isinstance(encoding.targets[0], Real) else "classification"
+            return cls(parts, [], [TargetSurvey(name, task) for name in targets], batch_rows, given=encoding)
         ignored = resolve(ignore, parts.names, "column")
         chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
         others = {*targets, *ignored}
@@ -145,24 +156,6 @@ class TableSurvey:
         answers = [TargetSurvey(name, task) for name in targets]
         most = max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets))))
         return cls(parts, surveys, answers, min(batch_rows, most), strict, columns is not None)
-
-    @classmethod
-    def encoded(cls, parts: Parts, target: Sequence[str], encoding: Encoding, batch_rows: int) -> TableSurvey:
-        """A survey of the targets alone, for a table whose encoding is known."""
-        missing = [name for name in (*encoding.source_columns, *encoding.target_names) if name not in parts.names]
-        if missing:
-            near = close(missing[0], parts.names)
-            raise ValueError(f"{parts.name} has no column {missing[0]!r}, which the encoding needs{near}")
-        if tuple(targets := resolve(target, parts.names, "target")) != encoding.target_names:
-            named = ", ".join(encoding.target_names)
-            raise ValueError(
-                f"the encoding is of target {named}, not {', '.join(targets)}; learn that, or leave it out."
-            )
-        answers = [
-            TargetSurvey(one.name, "regression" if isinstance(one, Real) else "classification")
-            for one in encoding.targets
-        ]
-        return cls(parts, [], answers, batch_rows, given=encoding)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
@@ -187,13 +180,7 @@ class TableSurvey:
         self.n_rows = place.overall + batch.num_rows
 
     def encoding(self) -> Encoding:
-        """How every column becomes bits or numbers.
-
-        Raises
-        ------
-        ValueError
-            If a column cannot, a target is constant, or there are no rows.
-        """
+        """How every column becomes bits or numbers."""
         if self.n_rows == 0:
             raise ValueError(f"{self.parts.name} has no rows below its header; a table needs at least one.")
         if self.given is not None:

@@ -11,10 +11,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Protocol, TypeVar
 
 from sparsact._version import __version__
 from sparsact.datasets.parts import Parts
@@ -23,10 +20,6 @@ from sparsact.fit.progress import OnRows, StageRows
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
-if TYPE_CHECKING:
-    from sparsact.datasets import Table
-
-
 BYTES_OF_ENDS = 1 << 16
 
 
@@ -34,11 +27,6 @@ def fingerprint(parts: Parts, options: Mapping[str, Any]) -> dict[str, Any]:
     """All that decides the result of a fit: the version, the options by their names in the command, and the files.
 
     Of a file: its name without the folder, size, time of the last change, and a digest of both ends.
-
-    Raises
-    ------
-    ValueError
-        If the table is in memory: another process could not read it again.
     """
     files = [
         [path.name, stamp.size, stamp.written, _ends(path)]
@@ -49,13 +37,7 @@ def fingerprint(parts: Parts, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_fingerprint(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise unless both are the same; the message names the first difference.
-
-    Raises
-    ------
-    ValueError
-        If they differ.
-    """
+    """Raise unless both are the same; the message names the first difference."""
     fact = _difference(then, now)
     if fact:
         raise ValueError(f"{path} keeps another fit: {fact}; undo that, or name another file to resume from.")
@@ -100,36 +82,17 @@ Rows = TypeVar("Rows", bound=tuple[Any, ...])
 
 
 class Sums(Protocol):
-    """What one pass over the rows sums up."""
+    """What one pass over the rows sums up.
+
+    Where ``divisible`` is true, parts of its ``table`` can be summed apart, each by a copy: ``begin(first_row)``,
+    ``take(X, y)`` for each batch, ``end(first_row)``; and then ``merge``, in the order of the parts.
+    """
 
     def state(self, arrays: Arrays) -> State:
         """All of it, as JSON spells it; arrays are put among the others."""
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Have summed what another had."""
-
-
-@runtime_checkable
-class Divisible(Sums, Protocol):
-    """Sums over parts of a table that can be made apart from each other, and merged."""
-
-    table: Table
-
-    @property
-    def divisible(self) -> bool:
-        """Whether that is so this time."""
-
-    def begin(self, first_row: int) -> None:
-        """Before the rows of a part, of which the first has this number in the table."""
-
-    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-        """The next rows of a part."""
-
-    def end(self, first_row: int) -> None:
-        """After the rows of a part."""
-
-    def merge(self, other: Any) -> None:
-        """Take in what was summed over the next part."""
 
 
 @dataclass
@@ -170,13 +133,7 @@ class Checkpoint:
         return cls() if path is None else cls(Path(path), every, f"; go on with resume={str(path)!r}")
 
     def begin(self, parts: Parts, options: Mapping[str, Any]) -> None:
-        """Go on from the file, if it is there.
-
-        Raises
-        ------
-        ValueError
-            If it holds something else, or belongs to a fit of other files or options.
-        """
+        """Go on from the file, if it is there."""
         if self.path is None:
             return
         self._fingerprint = fingerprint(parts, options)
@@ -208,18 +165,10 @@ class Checkpoint:
     def rows(self, name: str, batches: Callable[[int], Iterator[Rows]], sums: Sums, on_rows: OnRows) -> Iterator[Rows]:
         """The rows that a pass has not yet seen, batch by batch; each is counted when the next is asked for.
 
-        Parameters
-        ----------
-        name : str
-            Of the pass.
-        batches : callable
-            Batches from a row on; the first entry of each is as long as the batch.
-        sums : Sums
-            What the caller sums up. It is restored before the first batch.
-        on_rows : callable
-            Called with the number of rows of each batch.
+        ``batches`` yields them from a row on; the first entry of each is as long as the batch. What the caller sums up
+        is restored before the first batch.
         """
-        if self.cluster is not None and name not in self._pending and isinstance(sums, Divisible) and sums.divisible:
+        if self.cluster is not None and name not in self._pending and getattr(sums, "divisible", False):
             sums.restore(*self.cluster.summed(sums, on_rows))
             return
         seen, state, arrays = self._pending.pop(name, (0, None, {}))

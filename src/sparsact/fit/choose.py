@@ -43,11 +43,6 @@ def degrees_to_try(options: FitOptions, n: int, n_rows: int, domain: str = "cube
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
     Where the degree asked for is costly, it is tried beside the linear model alone.
-
-    Raises
-    ------
-    ValueError
-        If the degree asked for is above the number of columns.
     """
     if isinstance(options.degree, int):
         if options.degree > n:
@@ -200,10 +195,10 @@ def models_to_try(table: Table, options: FitOptions) -> tuple[bool, str]:
 def select_model(selected: Selected, held_out: HeldOutScores | None, reason: str) -> Choices:
     """The outcome: without a reason for one model the better held-out R2 wins, and of equals the polynomial."""
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
-    polynomial = CandidateModel(f"degree {best.degree}", best.r2, best.rmse)
-    others = [] if best.degree == 1 else [CandidateModel("degree 1 (linear)", linear.r2, linear.rmse)]
-    if best.degree == 1:
-        polynomial = replace(polynomial, name="degree 1 (linear)")
+    name, others = "degree 1 (linear)", []
+    if best.degree > 1:
+        name, others = f"degree {best.degree}", [CandidateModel(name, linear.r2, linear.rmse)]
+    polynomial = CandidateModel(name, best.r2, best.rmse)
     if held_out is None:
         return Choices(reason, (replace(polynomial, chosen=True), *others), selected.candidates)
     rmse = held_out.by_fold("rmse")

@@ -15,7 +15,6 @@ from sparsact.datasets.parts import Parts, piece_name, pieces
 from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
-from sparsact.fit.checkpoint import Divisible
 from sparsact.fit.progress import OnRows
 from sparsact.saving.schema import Arrays, State
 
@@ -25,13 +24,7 @@ WAIT_FOR_WORKERS = 60  # seconds
 
 @contextmanager
 def workers(cluster: Any) -> Iterator[Workers]:
-    """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running.
-
-    Raises
-    ------
-    ValueError
-        If the address is neither, no scheduler answers, or no worker joins it within a minute.
-    """
+    """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
     from distributed import Client, LocalCluster
 
     if isinstance(cluster, Client):
@@ -80,7 +73,7 @@ class Workers:
 
     client: Any
 
-    def summed(self, sums: Divisible, on_rows: OnRows) -> Summed:
+    def summed(self, sums: Any, on_rows: OnRows) -> Summed:
         """State of the sums over every row; those given are left empty."""
         tables = _pieces(sums.table)
         files = [
@@ -101,10 +94,9 @@ class Workers:
         return found
 
 
-def _without_files(sums: Divisible) -> Any:
+def _without_files(sums: Any) -> Any:
     """The sums with what the encoding says of the table, without its files: every worker is sent it."""
-    of_sums: Any = sums  # a dataclass
-    return replace(of_sums, table=replace(sums.table, parts=Parts((), (), [])))
+    return replace(sums, table=replace(sums.table, parts=Parts((), (), [])))
 
 
 def _pieces(table: Table) -> list[Table]:

@@ -136,16 +136,14 @@ def terms(
 def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
     """Whether the rows identify the coefficients; taken for granted of a file that does not say."""
     try:
-        found: NDArray[np.bool_] = model.identified(subsets)
+        return np.asarray(model.identified(subsets))
     except ValueError:  # a file of an earlier version, without its statistic
         return np.ones(len(subsets), dtype=bool)
-    return found
 
 
 def coefficients(model: Any, target: int) -> NDArray[np.float64]:
     """Coefficients of one target, in the order of ``subsets_``."""
-    coef: NDArray[np.float64] = np.atleast_2d(model.coef_)[target]
-    return coef
+    return np.asarray(np.atleast_2d(model.coef_)[target])
 
 
 def intervals(model: Any, target: int, subsets: list[Subset]) -> list[tuple[float | None, float | None]]:

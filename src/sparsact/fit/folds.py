@@ -49,8 +49,7 @@ class Draw:
     def state(self, arrays: Arrays) -> State:
         """The state of the draw; the rows are put among the arrays."""
         arrays |= dict(zip(self.names, self.rows() if self._taken else (), strict=False))
-        state: State = self.rng.bit_generator.state  # type: ignore[assignment]
-        return state
+        return dict(self.rng.bit_generator.state)
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """Have drawn what another had."""

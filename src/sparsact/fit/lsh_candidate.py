@@ -33,18 +33,15 @@ class _Fold:
         self.away, self.squares, self.errors = (np.zeros(actual.shape[1]) for _ in range(3))
 
     def arrays(self) -> Arrays:
-        """All of it."""
         return {name: np.atleast_1d(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> _Fold:
-        """Inverse of :meth:`arrays`."""
         fold = cls.__new__(cls)
         vars(fold).update(arrays | {"n": int(arrays["n"][0])})
         return fold
 
     def add(self, actual: NDArray[np.float64], error: NDArray[np.float64]) -> None:
-        """More rows."""
         away = actual - self.origin
         self.n += len(actual)
         self.low, self.high = np.minimum(self.low, actual.min(axis=0)), np.maximum(self.high, actual.max(axis=0))
@@ -62,7 +59,6 @@ class _Fold:
 
     @property
     def rmse(self) -> NDArray[np.float64]:
-        """Root mean squared error of each function."""
         return np.asarray(np.sqrt(self.errors / self.n))
 
 
@@ -159,12 +155,10 @@ class _Buckets:
     model: Any
 
     def state(self, arrays: Arrays) -> State:
-        """The tables."""
         arrays |= self.model.table_.arrays(rows=True)
         return {}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """As those of another model of the same layout."""
         self.model.table_ = BucketTable.from_arrays(self.model.table_.layout, arrays)
         self.model._forget_solution()
 

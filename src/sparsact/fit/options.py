@@ -20,13 +20,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of :func:`sparsact.fit_table`; of ``degree`` and ``alpha``, ``"auto"`` asks for cross-validation.
-
-    Raises
-    ------
-    ValueError
-        If one has no meaning, or two contradict each other.
-    """
+    """Options of :func:`sparsact.fit_table`; of ``degree`` and ``alpha``, ``"auto"`` asks for cross-validation."""
 
     target: tuple[str, ...] = ()
     model: str = "auto"

@@ -16,22 +16,10 @@ from sparsact.fit.progress import OnRows
 
 def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> TableSurvey:
     """A survey that has seen no row: of every column, or where the encoding is given of the targets."""
-    if encoding is not None:
-        if options.domain == "cube" and encoding.real:
-            raise ValueError(
-                "domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out."
-            )
-        return TableSurvey.encoded(parts, options.target, encoding, tables.BATCH_ROWS)
-    return TableSurvey.of(
-        parts,
-        options.target,
-        options.columns,
-        tables.BATCH_ROWS,
-        ignore=options.ignore,
-        domain=options.domain,
-        task=options.task,
-        strict=options.strict,
-    )
+    if encoding is not None and encoding.real and options.domain == "cube":
+        raise ValueError("domain 'cube' takes bits, and the encoding has columns of numbers; leave one of them out.")
+    columns, wanted = options.columns, {name: getattr(options, name) for name in ("ignore", "domain", "task", "strict")}
+    return TableSurvey.of(parts, options.target, columns, tables.BATCH_ROWS, **wanted, encoding=encoding)
 
 
 def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:

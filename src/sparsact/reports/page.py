@@ -54,7 +54,6 @@ def fit_page(result: FitResult, command: str | None = None) -> str:
     """The page of a fit, as HTML 5; of one that a command made, the command too."""
     return template("page.html.j2").render(
         result=result,
-        polynomial=result.choices.low_degree,
         overview=_overview(result),
         sections=[_section(result, target, f"t{i}-") for i, target in enumerate(result.targets)],
         tables=lsh_figures(result.layout),
