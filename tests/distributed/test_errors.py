@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 
 from sparsact import DSMRegressor, LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor, SparselyActivatedRegressor
 from sparsact.distributed import fit
-from sparsact.distributed.engine import Lesson, Task, joined, learned
+from sparsact.distributed.engine import Lesson, PassTask, joined, learned
 from sparsact.distributed.partitions import ArrayReader
 from sparsact.learners.lsh import room
 
@@ -158,9 +158,10 @@ def test_the_estimator_is_left_alone():
 def test_hash_tables_that_outgrow_the_memory(monkeypatch):
     points, targets, _ = table(ROUNDED["lsh"], m=90)
     blank = clone(ROUNDED["lsh"]).fit(points, targets).blank()
-    task = Task(2, "partition 2", ArrayReader())
+    task = PassTask(2, "partition 2", ArrayReader())
     parts = [
-        learned(Lesson(blank), Task(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2]) for i in (0, 1)
+        learned(Lesson(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
+        for i in (0, 1)
     ]
     monkeypatch.setattr(room, "SMALL", 0)
     monkeypatch.setattr(room, "free_memory", lambda: 14_000)
