@@ -139,7 +139,7 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
         other = LSHRegressor(random_state=4, **fixed).fit(X[folds != fold], y[folds != fold])
         expected.append(other.score(X[folds == fold], y[folds == fold]))
     np.testing.assert_allclose(held_out.by_fold("r2")[0].folds, expected, rtol=1e-9)
-    assert held_out.sample.predicted.shape == (N, 1)
+    assert held_out.kept.rows()[1].shape == (N, 1)
 
 
 def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder):

@@ -178,7 +178,7 @@ def test_the_page_draws_held_out_rows_where_they_were_kept(folder, tmp_path):
 
 def test_the_call_fits_the_table_again(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    result = sa.fit_table("t.parquet", ["y", "z"], columns=BITS, folds=3, alpha=2, ignore="u" and ["u"])
+    result = sa.fit_table("t.parquet", ["y", "z"], columns=BITS, folds=3, alpha=2, ignore="kind")
     again = eval(result.call, {"sa": sa})
     assert again.call == result.call
     assert {k: v for k, v in again.to_dict().items() if k not in MEASURED} == {

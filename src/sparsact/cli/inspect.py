@@ -12,9 +12,10 @@ import typer
 
 from sparsact import files
 from sparsact.cli.outputs import check_report
-from sparsact.cli.progress import stages
+from sparsact.cli.progress import bars
 from sparsact.cli.terminal import command_line, shown, terminal
 from sparsact.environment import versions
+from sparsact.fit.progress import Stages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -199,7 +200,8 @@ def summarised(
     from sparsact.reports.network_summary import NetworkSummary
 
     rng = np.random.default_rng(seed)
-    with stages() as progress:
+    with bars() as show:
+        progress = Stages(show)
         with progress.stage("certify"):
             certificate = network.certify(time_limit=time_limit, rng=rng)
         with progress.stage("activity"):

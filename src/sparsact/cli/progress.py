@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from sparsact.fit.progress import FitProgress, Stages
+from sparsact.fit.progress import FitProgress
 
 
 class RowsPerSecond(ProgressColumn):
@@ -71,10 +71,3 @@ def bars(shown: bool | None = None) -> Iterator[Bars]:
     # Where stderr is a file, rich writes the finished bars once.
     with Progress(*columns, console=Console(stderr=True), disable=not visible) as drawn:
         yield Bars(drawn)
-
-
-@contextmanager
-def stages(shown: bool | None = None) -> Iterator[Stages]:
-    """Stages of a command, with a bar for each."""
-    with bars(shown) as progress:
-        yield Stages(progress)

@@ -101,23 +101,14 @@ class Checkpoint:
 
     Every pass over the rows has a name. Of a pass that is over the result is kept where it is small, else all that it
     has summed, with the number of rows.
-
-    Attributes
-    ----------
-    path : Path or None
-        The file; None keeps nothing.
-    every : float or None
-        Seconds between two writings; None writes only when the fit is stopped, and does not read the file.
-    how_to_resume : str
-        Ends the message of :class:`~sparsact.environment.Interrupted`.
-    cluster : Workers or None
-        Sums up the passes whose parts can be summed apart; None for this process alone.
     """
 
-    path: Path | None = None
-    every: float | None = None
-    how_to_resume: str = ""
-    cluster: Any = None
+    path: Path | None = None  # None keeps nothing
+    every: float | None = (
+        None  # seconds between two writings; None writes only when stopped, and does not read the file
+    )
+    how_to_resume: str = ""  # ends the message of `Interrupted`
+    cluster: Any = None  # `Workers` that sum up the passes whose parts can be summed apart
     _fingerprint: State = field(default_factory=dict)
     _results: dict[str, tuple[State, Arrays]] = field(default_factory=dict)  # of passes that are over
     _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began

@@ -13,7 +13,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.choose import as_numbers
-from sparsact.fit.folds import MAX_HELD_OUT, Draw, Prediction, RowSample, add_batch, values
+from sparsact.fit.folds import MAX_HELD_OUT, Draw, RowSample, add_batch, values
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 from sparsact.fit.scores import FoldScores
@@ -125,11 +125,6 @@ class HeldOutScores:
     def mean_r2(self) -> FoldScores:
         """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
         return FoldScores(tuple(np.mean([scores.folds for scores in self.by_fold("r2")], axis=0).tolist()))
-
-    @property
-    def sample(self) -> Prediction:
-        """Some of the rows."""
-        return Prediction(*self.kept.rows())
 
     @property
     def coverage(self) -> tuple[float, ...]:

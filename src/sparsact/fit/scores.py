@@ -9,7 +9,6 @@ from statistics import fmean, stdev
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,8 @@ def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
     :math:`(1 / k + 1 / (k - 1))` times that of one (Nadeau and Bengio, "Inference for the generalization error",
     Machine Learning 52, 2003).
     """
+    from scipy.stats import t  # loads slowly
+
     found: list[Gain] = []
     before: Sequence[float] = ()
     for d in sorted({c.degree for c in candidates if c.degree <= degree}):

@@ -204,18 +204,9 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True)
 class Chart(Generic[Source]):
-    """A kind of figure.
+    """A kind of figure: ``frame`` makes its numbers of what is summarised, ``plot`` draws them.
 
-    Attributes
-    ----------
-    name : str
-        Unique on its page; becomes part of the names of saved files.
-    title, caption : str
-        What is shown; what the marks and bars mean.
-    frame : callable
-        What is summarised, or an experiment's rows, to the figure's numbers.
-    plot : callable
-        Draws the numbers.
+    ``name`` is unique on its page and part of the names of saved files; ``caption`` says what marks and bars mean.
     """
 
     name: str
