@@ -193,7 +193,8 @@ class ArraySource:
             found = ", ".join(f"{name} {count}" for name, count in rows.items())
             raise ValueError(f"{path.name}: arrays need the same number of rows, found {found or 'no array'}.")
         source = cls(path, widths, next(iter(rows.values())))
-        distinct_names(source.names, path, "such are an array X[0] and a matrix X: give each array its own name")
+        remedy = "an array X[0] next to a matrix X is such a pair: give each array its own name"
+        distinct_names(source.names, path, remedy)
         return source
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:

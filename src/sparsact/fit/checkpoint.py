@@ -104,9 +104,7 @@ class Checkpoint:
     """
 
     path: Path | None = None  # None keeps nothing
-    every: float | None = (
-        None  # seconds between two writings; None writes only when stopped, and does not read the file
-    )
+    every: float | None = None  # seconds between two writings; None reads nothing, and writes only when stopped
     how_to_resume: str = ""  # ends the message of `Interrupted`
     cluster: Any = None  # `Workers` that sum up the passes whose parts can be summed apart
     _fingerprint: State = field(default_factory=dict)
