@@ -108,7 +108,7 @@ def fit(
     standardised. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
     columns that may be the target again.
 
-    Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: beside the model, or in the working
+    Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: next to the model, or in the working
     folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
     --resume from the start the file is also written as the fit goes, so that a crash loses little.
 

@@ -35,14 +35,14 @@ FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomial
 
 
 def domain_of(table: Table, options: FitOptions) -> str:
-    """What the learners are told of the points: ``"cube"`` where every column is bits."""
+    """The domain of the learners: ``"cube"`` where every column is bits."""
     return "real" if options.domain == "real" or table.encoding.real else "cube"
 
 
 def degrees_to_try(options: FitOptions, n: int, n_rows: int, domain: str = "cube") -> tuple[int, ...]:
     """Degrees from 1 to the one asked for, or to the highest that is affordable.
 
-    Where the degree asked for is costly, it is tried beside the linear model alone.
+    Where the degree asked for is costly, only the linear model is compared with it.
     """
     if isinstance(options.degree, int):
         if options.degree > n:
