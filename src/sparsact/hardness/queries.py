@@ -15,6 +15,7 @@ from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers,
 from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hypercube import Masks
 from sparsact.validation.arrays import checked_masks, checked_per_row, checked_signs
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_share, checked_size
 
 
@@ -157,12 +158,13 @@ class StatisticalQueries(ABC):
     def _correlations(self, masks: Masks) -> NDArray[np.float64]: ...
 
 
+@renamed(distribution="examples")
 class StatisticalQueryOracle(StatisticalQueries):
     r"""Statistical queries about a labelled distribution.
 
     Parameters
     ----------
-    distribution, tolerance : LabelledDistribution, and float
+    examples, tolerance : LabelledDistribution, and float
         Points and the labels of the unknown function, and :math:`\tau`, in (0, 1].
     answers : {"sampling", "adversarial", "exact"}
         Which legal answer is given; see :mod:`sparsact.hardness.answers`.
@@ -192,7 +194,7 @@ class StatisticalQueryOracle(StatisticalQueries):
 
     def __init__(
         self,
-        distribution: LabelledDistribution,
+        examples: LabelledDistribution,
         tolerance: float,
         answers: Literal["sampling", "adversarial", "exact"] = "sampling",
         *,
@@ -200,20 +202,20 @@ class StatisticalQueryOracle(StatisticalQueries):
         failure_probability: float = 1e-6,
         rng: np.random.Generator | None = None,
     ) -> None:
-        super().__init__(distribution.n, tolerance, budget)
-        self.distribution = distribution
+        super().__init__(examples.n, tolerance, budget)
+        self.examples = examples
         self.answers: Answers
         if answers == "adversarial":
-            self.answers = AdversarialAnswers(distribution, self.tolerance)
+            self.answers = AdversarialAnswers(examples, self.tolerance)
         elif answers == "exact":
-            self.answers = ExactAnswers(distribution, self.tolerance)
+            self.answers = ExactAnswers(examples, self.tolerance)
         elif answers != "sampling":
             raise ValueError(f'`answers` is "sampling", "adversarial" or "exact"; got {answers!r}.')
         elif rng is None:
             raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
         else:
             chance = checked_probability(failure_probability, "`failure_probability`")
-            self.answers = SampledAnswers(distribution, self.tolerance, chance, checked_generator(rng))
+            self.answers = SampledAnswers(examples, self.tolerance, chance, checked_generator(rng))
         self._samples_per_answer = self.answers.n_samples
 
     def _mean(self, phi: Query) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
 MOST_PLACE = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
-_MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish beside those of the larger
+_MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
 
 
 class Totals:
