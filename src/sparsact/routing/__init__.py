@@ -9,8 +9,7 @@ from sparsact.routing.block_top1 import BlockTop1
 from sparsact.routing.lsh import EuclideanLSH, HyperplaneLSH
 from sparsact.routing.nearest import Interpolation, Nearest
 from sparsact.routing.random_hash import RandomHash
-from sparsact.routing.registry import ROUTERS, from_dict, named
-from sparsact.routing.router import Router
+from sparsact.routing.router import ROUTERS, Router, from_dict, named
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.statistics import RoutingCollapseWarning, RoutingStatistics, warn_of_collapse
 from sparsact.routing.switch import Switch

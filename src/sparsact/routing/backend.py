@@ -1,4 +1,4 @@
-"""What routers share over NumPy and torch: the array namespace, scores, and seeds."""
+"""Array functions that routers share over NumPy and torch, scores, and generators of hashes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from sparsact.validation.former_names import renamed
 
 
 def namespace(array: Any) -> Any:
-    """Array-API functions for ``array``: NumPy itself, which speaks it since 2.1, or ``array_api_compat.torch``.
-
-    ``array_api_compat.array_namespace`` asks a cache, which torch.compile cannot see through.
-    """
+    """Array-API functions for ``array``: NumPy itself, or ``array_api_compat.torch``."""
+    # array_api_compat.array_namespace uses a cache, which torch.compile cannot trace.
     if isinstance(array, np.ndarray):
         return np
-    from array_api_compat import torch  # late: whoever has a tensor has torch; torch.compile follows this line
+    from array_api_compat import torch  # late: a tensor implies torch; torch.compile follows this line
 
     return torch
 
@@ -32,13 +30,13 @@ def like(array: Any, x: Any) -> Any:
 
 
 def integers(n: int, x: Any) -> Any:
-    """0, 1, ... n - 1 as int64 beside x."""
+    """0, 1, ... n - 1 as int64 on the device of x."""
     xp = namespace(x)
     return xp.arange(n, dtype=xp.int64, device=x.device)
 
 
 def ones(shape: tuple[int, ...], x: Any) -> Any:
-    """Ones of x's dtype beside it."""
+    """Ones of x's dtype, on its device."""
     return namespace(x).ones(shape, dtype=x.dtype, device=x.device)
 
 
@@ -53,10 +51,7 @@ def constant(array: Any) -> Any:
 
 
 def precise(x: Any, *others: Any) -> Any:
-    """Data type to decide in: the widest of the arrays', float32 at least.
-
-    A gate in half precision sends tokens elsewhere than it was trained to; Switch transformers route in float32 too.
-    """
+    """Data type to decide in: the widest of the arrays', at least float32, in which Switch transformers route too."""
     xp = namespace(x)
     dtype = xp.float32
     for array in (x, *others):
@@ -65,7 +60,7 @@ def precise(x: Any, *others: Any) -> Any:
 
 
 def scores(x: Any, directions: Any) -> Any:
-    """Inner products (m, t) of the rows of ``x`` (m, d) with those of ``directions`` (t, d); autocast has no say."""
+    """Inner products (m, t) of the rows of ``x`` (m, d) with those of ``directions`` (t, d), autocast off."""
     xp = namespace(x)
     dtype = precise(x, directions)
     x, directions = xp.astype(x, dtype, copy=False), xp.astype(directions, dtype, copy=False)
@@ -77,14 +72,12 @@ def scores(x: Any, directions: Any) -> Any:
         return x @ directions.T
 
 
-HASHING = 0x5A5  # a branch of the seed's tree that no caller's own generator stands on
+HASHING = 0x5A5  # a branch of the seed's tree that no caller's own generator uses
 
 
 @renamed(seed="random_state")
 def hash_generator(random_state: int) -> np.random.Generator:
-    """A generator for hash functions, never in step with ``numpy.random.default_rng(random_state)``.
-
-    Data drawn from a seed and hash functions drawn from the same number would else be the same normal deviates.
+    """A generator for hash functions, independent of ``numpy.random.default_rng(random_state)``, which data may use.
 
     Parameters
     ----------
@@ -94,7 +87,7 @@ def hash_generator(random_state: int) -> np.random.Generator:
     Returns
     -------
     rng : numpy.random.Generator
-        The same one for the same seed.
+        The same for the same seed.
 
     Examples
     --------

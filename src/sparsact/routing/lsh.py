@@ -14,6 +14,7 @@ from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
+MAX_HYPERPLANES = 30
 _STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -36,7 +37,7 @@ def mixed(h: Any, code: Any) -> Any:
 
 
 def numbered(n: int, salt: int, x: Any) -> Any:
-    """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``; beside x."""
+    """A key (n,) for each of the numbers 0 to n - 1, by position and ``salt``, on the device of x."""
     keys = _keys(range(n).stop, range(salt).stop)  # a range makes plain numbers of torch.compile's symbols
     return namespace(x).asarray(keys, dtype=namespace(x).int64, device=x.device)
 
@@ -63,9 +64,6 @@ def finished_number(value: int) -> int:
     return h - 2**64 if h >> 63 else h
 
 
-MOST_HYPERPLANES = 30
-
-
 @renamed(seed="random_state")
 @dataclass(frozen=True)
 class HyperplaneLSH(Router):
@@ -77,7 +75,7 @@ class HyperplaneLSH(Router):
     Parameters
     ----------
     n_hashes : int
-        Hyperplanes a table, m, at most 30.
+        Hyperplanes per table, m, at most 30.
     n_tables : int, default=1
         Tables, s.
     random_state : int, default=0
@@ -102,8 +100,8 @@ class HyperplaneLSH(Router):
     def __post_init__(self) -> None:
         check_sizes(self, "n_hashes", "n_tables")
         check_random_state(self)
-        if self.n_hashes > MOST_HYPERPLANES:
-            raise ValueError(f"`n_hashes` is at most {MOST_HYPERPLANES}, as a table has 2**n_hashes units.")
+        if self.n_hashes > MAX_HYPERPLANES:
+            raise ValueError(f"`n_hashes` is at most {MAX_HYPERPLANES}, as a table has 2**n_hashes units.")
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""
@@ -143,13 +141,11 @@ class EuclideanLSH(Router):
     Parameters
     ----------
     n_hashes : int
-        Projections a table.
+        Projections per table.
     bucket_width : float
         w, in units of x.
-    n_tables : int, default=1
-        Tables.
-    n_buckets : int, default=1024
-        Units a table.
+    n_tables, n_buckets : int, default=1 and 1024
+        Tables, and units per table.
     random_state : int, default=0
         Of the projections, where no state is given.
 

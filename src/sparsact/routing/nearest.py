@@ -1,4 +1,4 @@
-"""Units that are points: the nearest ones, or the very one."""
+"""Units that are points: the nearest ones, or the identical one."""
 
 from __future__ import annotations
 

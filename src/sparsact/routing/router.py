@@ -1,4 +1,4 @@
-"""The router contract: hyperparameters in, an input's units out."""
+"""The router contract, hyperparameters in and an input's units out; and the routers by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,27 +15,27 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import hash_generator, like, namespace
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor
-from sparsact.validation.former_names import warn_of
+from sparsact.validation.former_names import former_names, present_names, warn_of
 
 State = Mapping[str, Any]
+ROUTERS: dict[str, type[Router]] = {}
+"""Every router of the library by its name; subclassing :class:`Router` in this package adds one."""
 
 
 @dataclass(frozen=True)
 class Router(ABC):
-    """A rule that chooses units for an input; a frozen record of hyperparameters.
+    """A rule that chooses units for an input; a frozen record of hyperparameters, for NumPy arrays and torch tensors.
 
-    What a rule needs beyond them (random directions, a learned gate, centres) is its *state*: a mapping of names to
+    Anything else that a rule needs (random directions, a learned gate, centres) is its *state*: a mapping of names to
     arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` draws it from its
     ``random_state``.
-
-    The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.backend`).
 
     Attributes
     ----------
     name : str
         In the registry, :data:`sparsact.routing.ROUTERS`.
     state_names, trainable : tuple of str
-        Entries of the state, and those of them that training moves.
+        Entries of the state, and the trainable ones among them.
     free_length : bool
         Whether a state may have any number of units, as a set of points has.
     routes_on : str
@@ -48,7 +49,9 @@ class Router(ABC):
     routes_on: ClassVar[str] = "inputs"
 
     def __init_subclass__(cls) -> None:
-        """Take routers that were written for the former contract: ``n_active`` was the method :meth:`max_active`."""
+        """Register routers of this package, and accept the former name ``n_active`` of :meth:`max_active`."""
+        if "name" in cls.__dict__ and cls.__module__.startswith(f"{__package__}."):
+            ROUTERS[cls.name] = cls
         if callable(method := cls.__dict__.get("n_active")) and "max_active" not in cls.__dict__:
             warn_of("n_active", "max_active", cls.__name__)
             cls.max_active = method  # type: ignore[method-assign] # the same question by its former name
@@ -67,7 +70,7 @@ class Router(ABC):
 
     @abstractmethod
     def max_active(self, in_features: int) -> int:
-        """The most units that an input switches on."""
+        """Maximum number of units that an input switches on."""
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Fresh state for inputs of ``in_features`` columns; empty for a rule that needs none."""
@@ -100,7 +103,7 @@ class Router(ABC):
             If x is not finite, not of two axes, or does not fit the router or its state, or if scores overflow.
         """
         x = checked_router_inputs(x)
-        self.width(x.shape[1])  # says so where the columns do not fit
+        self.width(x.shape[1])  # raises where the columns do not fit
         own = _own_state(self, x.shape[1])
         if state is None:
             state = {name: like(array, x) for name, array in own.items()}
@@ -128,7 +131,7 @@ def _own_state(router: Router, in_features: int) -> dict[str, NDArray[Any]]:
 
 
 def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -> dict[str, Any]:
-    """A state that holds all arrays that a router needs, of these shapes, of the kind and on the device of ``x``."""
+    """A state with all arrays of these shapes, of the kind and on the device of ``x``."""
     missing = [each for each in shapes if not isinstance(state, Mapping) or each not in state]
     if missing:
         raise ValueError(f"the state of {name} lacks {', '.join(missing)}; start from initial_state().")
@@ -147,3 +150,65 @@ def _checked_entry(value: Any, shape: Shape | None, x: Any, what: str) -> Any:
     if array.device != x.device:
         raise ValueError(f"{what} is on {array.device}, the inputs on {x.device}; bring them together.")
     return array
+
+
+def named(name: str, **hyperparameters: Any) -> Router:
+    """The router of that name.
+
+    Parameters
+    ----------
+    name : str
+        As in ``Router.name``: ``"top_k"``, ``"tree"``.
+    **hyperparameters
+        Of that router.
+
+    Returns
+    -------
+    router : Router
+        The frozen record.
+
+    Raises
+    ------
+    ValueError
+        If no router has that name, or it has no such hyperparameter; lists the known ones.
+
+    Examples
+    --------
+    >>> named("top_k", n_active=3)
+    TopK(n_active=3, absolute=False)
+    """
+    if name not in ROUTERS:
+        raise ValueError(f"no router is called {name!r}; there are {', '.join(ROUTERS)}.")
+    kind = ROUTERS[name]
+    known = list(signature(kind).parameters)
+    unknown = [key for key in hyperparameters if key not in (*known, *former_names(kind))]
+    if unknown:
+        raise ValueError(f"{kind.__name__} has no hyperparameter {unknown[0]!r}; it has {', '.join(known)}.")
+    try:
+        return kind(**hyperparameters)
+    except TypeError as error:
+        raise ValueError(f"{kind.__name__} cannot be made from {hyperparameters}: {error}.") from error
+
+
+def from_dict(record: Mapping[str, Any]) -> Router:
+    """The router that :meth:`Router.to_dict` wrote.
+
+    Parameters
+    ----------
+    record : mapping
+        Name and hyperparameters.
+
+    Returns
+    -------
+    router : Router
+        Equal to the one that was written.
+
+    Examples
+    --------
+    >>> from_dict({"router": "tree", "depth": 3})
+    Tree(depth=3, random_state=0)
+    """
+    if not isinstance(record, Mapping) or not isinstance(record.get("router"), str):
+        raise ValueError(f'a router is recorded as {{"router": name, ...}}; got {record!r}.')
+    given = {str(key): value for key, value in record.items() if key != "router"}
+    return named(record["router"], **present_names(ROUTERS.get(record["router"]), given))

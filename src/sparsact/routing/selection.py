@@ -1,4 +1,4 @@
-"""What a router answers: which units an input switches on, and with which weights."""
+"""Result of a router: the units that an input switches on, and their weights."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Selection:
     indices : (m, k) int64
         Units, in increasing order; ``EMPTY`` (-1) where a place is not taken.
     weights : (m, k) float
-        What each unit is multiplied by: 1 for a mask, a probability for a gate, 0 where a place is not taken.
+        Factor of each unit: 1 for a mask, a probability for a gate, 0 where a place is not taken.
     logits : (m, ...) float or None
-        The scores that the choice was made by, where there are any.
+        The scores on which the choice is based, if any.
     auxiliary_loss : scalar of the kind of ``weights``
-        What training should add to the loss, not yet scaled; 0 for most routers.
+        Term for the training loss, not yet scaled; 0 for most routers.
     counts : (n_units,) int64
         Inputs that each unit was chosen for, before any were dropped.
     dropped : (m,) bool

@@ -1,4 +1,4 @@
-"""What routing does to its units: load, balance, drops and misses, and a warning when it collapses."""
+"""Load of the routed units, balance, drops and misses, and a warning when routing collapses."""
 
 from __future__ import annotations
 
@@ -56,13 +56,7 @@ class RoutingStatistics:
     def __add__(self, other: RoutingStatistics) -> RoutingStatistics:
         if len(self.counts) != len(other.counts):
             raise ValueError(f"statistics of {len(self.counts)} and of {len(other.counts)} units do not add up.")
-        return RoutingStatistics(
-            self.counts + other.counts,
-            self.n_inputs + other.n_inputs,
-            self.n_places + other.n_places,
-            self.n_dropped + other.n_dropped,
-            self.n_missed + other.n_missed,
-        )
+        return RoutingStatistics(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
     def merge(self, other: RoutingStatistics) -> RoutingStatistics:
         """Statistics of both samples, ``self + other``."""
@@ -109,9 +103,8 @@ class RoutingStatistics:
     def collapsed(self) -> bool:
         """Whether few units do most of the work, after 30 inputs or more.
 
-        That is so where the Jain index is below a quarter of what fair choices would have by chance, c / (c + t - 1)
-        for c choices among t units: as if three quarters of the units were idle. It is so too where most units are
-        dead after ten choices for each.
+        The Jain index is then below a quarter of its value for fair random choices, c / (c + t - 1) for c choices among
+        t units, as if three quarters of the units were idle; or most units are dead after ten choices for each.
         """
         t, choices = len(self.counts), int(self.counts.sum())
         if self.n_inputs < LEAST_INPUTS or not choices:
@@ -128,17 +121,12 @@ class RoutingStatistics:
 
 
 def warn_of_collapse(statistics: RoutingStatistics) -> None:
-    """Warn, with the figures and remedies, where routing has collapsed.
+    """Warn, by a :class:`RoutingCollapseWarning` with figures and remedies, where routing has collapsed.
 
     Parameters
     ----------
     statistics : RoutingStatistics
-        Of the batches looked at.
-
-    Warns
-    -----
-    RoutingCollapseWarning
-        If most inputs go to few units, or most units get none, beyond chance.
+        Of the batches so far.
 
     Examples
     --------

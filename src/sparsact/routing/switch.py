@@ -1,4 +1,4 @@
-"""One expert for each input, by a learned gate, with room for so many inputs each."""
+"""One expert for each input, by a learned gate, with a limited number of inputs each."""
 
 from __future__ import annotations
 
@@ -34,14 +34,10 @@ class Switch(Router):
     ----------
     n_experts : int
         Experts, E.
-    capacity_factor : float or None, default=1.25
-        c in training; None for no limit.
-    eval_capacity_factor : float or None, default=None
-        c outside of training.
-    load_balance : float, default=1.0
-        :math:`\lambda`. Training adds about 0.01 of the auxiliary loss to its own.
-    z_loss : float, default=0.0
-        :math:`\mu`, against large logits [2]_.
+    capacity_factor, eval_capacity_factor : float or None, default=1.25 and None
+        c in training and outside of it; None for no limit.
+    load_balance, z_loss : float, default=1.0 and 0.0
+        :math:`\lambda`, and :math:`\mu` against large logits [2]_. Training adds about 0.01 of the auxiliary loss.
     random_state : int, default=0
         Of the gate, where no state is given.
 

@@ -14,7 +14,7 @@ from sparsact.routing.selection import Selection
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_random_state, check_sizes
 
-MOST_LEVELS = 24
+MAX_LEVELS = 24
 
 
 @renamed(seed="random_state")
@@ -58,8 +58,8 @@ class Tree(Router):
     def __post_init__(self) -> None:
         check_sizes(self, "depth")
         check_random_state(self)
-        if self.depth > MOST_LEVELS:
-            raise ValueError(f"`depth` is at most {MOST_LEVELS}, as a tree has 2**depth leaves.")
+        if self.depth > MAX_LEVELS:
+            raise ValueError(f"`depth` is at most {MAX_LEVELS}, as a tree has 2**depth leaves.")
 
     def width(self, in_features: int) -> int:
         """Leaves."""
