@@ -94,7 +94,7 @@ class BlockSparseFeedForward(nn.Module):
         )
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw parameters anew, those of the controller too."""
+        """Draw new parameters, those of the controller too."""
         self.units.reset_parameters(generator)
 
     def route(self, x: Tensor) -> Selection:
@@ -123,5 +123,5 @@ class BlockSparseFeedForward(nn.Module):
         return self.units.flops(batch)
 
     def extra_repr(self) -> str:
-        """What the layer of units does not say."""
+        """Temperature; the layer of units has the rest."""
         return f"temperature={self.temperature}"

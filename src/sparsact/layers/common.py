@@ -1,4 +1,4 @@
-"""What the layers share: initial parameters, activations, routing and FLOP counts."""
+"""Parts of every layer: initial parameters, activations, routing and FLOP counts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
+from sparsact.validation.arrays import checked_layer_inputs
 
 
 def as_computed(rows: Tensor) -> Tensor:
@@ -64,8 +65,8 @@ def activation_of(name: str | Activation) -> Activation:
 class Routing(nn.Module):
     """A router over inputs of ``in_features`` columns, with its state.
 
-    The state is drawn by a NumPy generator that ``generator`` seeds, so that a seed fixes it on any device. It moves
-    and is saved with the module; what the router names trainable is a parameter.
+    The state is drawn by a NumPy generator that ``generator`` seeds, so that a seed fixes it on any device. Trainable
+    entries are parameters of the module, the others buffers.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Routing(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw the state anew."""
+        """Draw a new state."""
         for name, value in self._drawn(generator).items():
             getattr(self, name).copy_(value)
 
@@ -120,18 +121,48 @@ class Routing(nn.Module):
         return repr(self.router)
 
 
+class RoutedLayer(nn.Module):
+    """Base of layers whose ``routing`` chooses units for each input; ``_fill`` draws the other parameters."""
+
+    routing: Routing
+    in_features: int
+
+    def _fill(self, generator: torch.Generator | None) -> None:
+        raise NotImplementedError
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw new parameters, and a new state of the router."""
+        self.routing.reset_parameters(generator)
+        self._fill(generator)
+
+    def _checked(self, x: Tensor) -> Tensor:
+        """``x`` (..., in_features) as rows of the dtype of the layer's own parameters."""
+        rows: Tensor = checked_layer_inputs(x, self.in_features, next(self.parameters(recurse=False)).dtype)
+        return rows
+
+    def route(self, x: Tensor) -> Selection:
+        """Selection for each row of ``x`` (..., in_features); leading dimensions become one, in order."""
+        selection: Selection = self.routing(self._checked(x))
+        return selection
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (..., out_features) of inputs (..., in_features)."""
+        return self.forward_with_selection(x)[0]
+
+    def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
+        """Outputs (..., out_features), and the selection that they were computed with."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Flops:
     """Operations of a forward pass; a multiplication and an addition count as one each, biases and activations not.
 
     Attributes
     ----------
-    routing : int
-        Choosing the units: what the router counts, and pre-activations that only the choice needs.
-    active : int
-        The units that are on: the count of Table 1 of paper B, which leaves routing out.
-    dense : int
-        The same layer with every unit on, and no router.
+    routing, active, dense : int
+        Of the choice of units, pre-activations that only it needs included; of the units that are on, as Table 1 of
+        paper B counts; and of the same layer with every unit on, without a router.
 
     Examples
     --------
@@ -146,5 +177,5 @@ class Flops:
 
     @property
     def total(self) -> int:
-        """What the sparse layer really costs: routing and active units."""
+        """Operations of the sparse layer: routing and active units."""
         return self.routing + self.active

@@ -7,16 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.layers.common import Flops, Routing, as_computed
+from sparsact.layers.common import Flops, RoutedLayer, Routing, as_computed
 from sparsact.layers.gather import gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-from sparsact.validation.arrays import checked_layer_inputs
 from sparsact.validation.parameters import checked_size
 
 
-class LSHLayer(nn.Module):
-    r"""Sum over hash tables of what the bucket of the input holds in each.
+class LSHLayer(RoutedLayer):
+    r"""Sum over hash tables of the value, or affine map, in the bucket of the input.
 
     .. math:: g(x) = \sum_{i=1}^{s} \hat g^i_{z^i(x)}(x), \qquad
               \hat g^i_z(x) = v^i_z \quad\text{or}\quad v^i_z + x M^i_z,
@@ -80,31 +79,20 @@ class LSHLayer(nn.Module):
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self.routing = Routing(router, in_features, generator=generator, **made)
         if router.routes_on != "inputs":
-            raise ValueError(f"buckets are chosen by the input; {router!r} looks at pre-activations, which it has not.")
+            raise ValueError(f"buckets are chosen by the input; {router!r} looks at pre-activations.")
         buckets = router.width(in_features)
         self.values = nn.Parameter(torch.zeros(buckets, out_features, **made))
         self.slopes = nn.Parameter(torch.zeros(buckets, in_features * out_features, **made)) if degree else None
 
     @torch.no_grad()
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw new hashes, and empty every bucket."""
-        self.routing.reset_parameters(generator)
+    def _fill(self, generator: torch.Generator | None) -> None:
         for parameter in (self.values, self.slopes):
             if parameter is not None:
                 parameter.zero_()
 
-    def route(self, x: Tensor) -> Selection:
-        """Buckets of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
-        selection: Selection = self.routing(checked_layer_inputs(x, self.in_features, self.values.dtype))
-        return selection
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs (..., out_features) of inputs (..., in_features)."""
-        return self.forward_with_selection(x)[0]
-
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the buckets that they came from."""
-        rows = checked_layer_inputs(x, self.in_features, self.values.dtype)
+        rows = self._checked(x)
         selection: Selection = self.routing(rows)
         rows = as_computed(rows)
         weights = selection.weights.to(rows.dtype)

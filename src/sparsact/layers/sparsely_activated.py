@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.layers.common import Flops, Routing, activation_of, as_computed, fill_uniform
+from sparsact.layers.common import Flops, RoutedLayer, Routing, activation_of, as_computed, fill_uniform
 from sparsact.layers.gather import gather_dot, gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-from sparsact.validation.arrays import checked_layer_inputs
 from sparsact.validation.former_names import renamed, renamed_attributes
 from sparsact.validation.parameters import checked_option, checked_size
 
@@ -28,7 +27,7 @@ COPIED_READS = (0.25, 0.0)
 
 @renamed_attributes(n_active="max_active")
 @renamed(width="n_units")
-class SparselyActivatedLayer(nn.Module):
+class SparselyActivatedLayer(RoutedLayer):
     r"""A layer of ``n_units`` units, of which each input switches on those that a router chooses.
 
     .. math:: g(x) = \sum_{j \in S(x)} m_j(x)\, \phi(\langle b_j, x \rangle + c_j)\, a_j + d,
@@ -117,32 +116,23 @@ class SparselyActivatedLayer(nn.Module):
     def _routed_features(self, router: Router) -> int:
         return self.n_units if getattr(router, "routes_on", None) == "features" else self.in_features
 
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw parameters and the router's state anew."""
-        self.routing.reset_parameters(generator)
-        self._fill(generator)
-
     def _fill(self, generator: torch.Generator | None) -> None:
         fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)
         fill_uniform(self.max_active**-0.5, (self.down_weight, self.down_bias), generator)
 
     @property
     def max_active(self) -> int:
-        """The most units that an input switches on."""
+        """Maximum number of units that an input switches on."""
         return self.routing.router.max_active(self.routing.in_features) * self._block
 
     def route(self, x: Tensor) -> Selection:
         """Units of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
-        rows = checked_layer_inputs(x, self.in_features, self.up_weight.dtype)
+        rows = self._checked(x)
         return self._select(rows, self._dense_up(rows) if self._routes_on_features else None)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs (..., out_features) of inputs (..., in_features)."""
-        return self.forward_with_selection(x)[0]
 
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
         """Outputs (..., out_features), and the selection that they were computed with, as :meth:`route` returns it."""
-        rows = checked_layer_inputs(x, self.in_features, self.up_weight.dtype)
+        rows = self._checked(x)
         z = self._dense_up(rows) if self._routes_on_features else None
         selection = self._select(rows, z)
         if self._is_dense(selection):

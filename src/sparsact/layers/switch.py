@@ -9,22 +9,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.layers.common import Flops, Routing, as_computed, fill_uniform
+from sparsact.layers.common import Flops, RoutedLayer, Routing, as_computed, fill_uniform
 from sparsact.layers.segments import segment_matmul
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
-from sparsact.validation.arrays import checked_layer_inputs
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 
 @renamed(hidden="n_units")
-class SwitchLayer(nn.Module):
+class SwitchLayer(RoutedLayer):
     r"""Experts of two layers each; an input runs through those that a router chooses, and through no others.
 
     .. math:: g(x) = \sum_{e \in S(x)} p_e(x) \left( \sigma(x B_e + b_e)\, A_e + a_e \right),
 
-    with the router's probabilities p: for ``Switch`` one expert a token, the most probable. A token whose expert is
+    with the router's probabilities p: for ``Switch`` one expert per token, the most probable. A token whose expert is
     full is dropped and gives 0: pass it around the layer by a residual connection, as [1]_ does. It is the DSM of [2]_
     (``sparsact_papers.dsm.from_switch``).
 
@@ -88,17 +87,12 @@ class SwitchLayer(nn.Module):
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self.routing = Routing(router, in_features, generator=generator, **made)
         if router.routes_on != "inputs":
-            raise ValueError(f"experts are chosen by the input; {router!r} looks at pre-activations, which it has not.")
+            raise ValueError(f"experts are chosen by the input; {router!r} looks at pre-activations.")
         experts = router.width(in_features)
         self.up_weight = nn.Parameter(torch.empty(experts, in_features, n_units, **made))
         self.up_bias = nn.Parameter(torch.empty(experts, n_units, **made)) if bias else None
         self.down_weight = nn.Parameter(torch.empty(experts, n_units, out_features, **made))
         self.down_bias = nn.Parameter(torch.empty(experts, out_features, **made)) if bias else None
-        self._fill(generator)
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw parameters and the router's state anew."""
-        self.routing.reset_parameters(generator)
         self._fill(generator)
 
     def _fill(self, generator: torch.Generator | None) -> None:
@@ -110,18 +104,9 @@ class SwitchLayer(nn.Module):
         """Number of experts."""
         return self.up_weight.shape[0]
 
-    def route(self, x: Tensor) -> Selection:
-        """Experts of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
-        selection: Selection = self.routing(checked_layer_inputs(x, self.in_features, self.up_weight.dtype))
-        return selection
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs (..., out_features) of tokens (..., in_features); 0 for tokens that are dropped."""
-        return self.forward_with_selection(x)[0]
-
     def forward_with_selection(self, x: Tensor) -> tuple[Tensor, Selection]:
-        """Outputs (..., out_features), and the selection, with the auxiliary loss to train with."""
-        tokens = checked_layer_inputs(x, self.in_features, self.up_weight.dtype)
+        """Outputs (..., out_features), 0 for dropped tokens, and the selection with the auxiliary loss of training."""
+        tokens = self._checked(x)
         selection: Selection = self.routing(tokens)
         m, k = selection.indices.shape
         groups = Groups.of(selection.indices.reshape(-1), self.n_experts)
