@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "memory": set(),
     "validation": {"hypercube"},
     "kernels": {"hypercube"},
-    "statistics": {"kernels", "transaction"},
+    "statistics": {"kernels", "transaction", "saving"},
     "lift": {"hypercube", "validation"},
     "saving": {"_version", "files", "registry", "validation"},
     "network": GROUND | {"exact_sign", "registry"},

@@ -219,7 +219,7 @@ class ExactSum:
         """The entries at ``index`` of the last axis."""
         return ExactSum(self.base, np.array(self.limbs[..., index], order="C"), self._bound)
 
-    def in_unit(self, place: int) -> ExactSum:
+    def rescaled(self, place: int) -> ExactSum:
         """The sums over ``2**(32 * place)``, exactly; it shares the limbs, so leave it as it is."""
         self.normalize()
         view = ExactSum(self.base - place, self.limbs, self._bound)

@@ -61,7 +61,7 @@ class Totals:
         """Sum of the weights."""
         return float(self.weight.to_float()[0])
 
-    def place(self) -> int:
+    def target_exponent(self) -> int:
         """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
 
         Raises
@@ -83,13 +83,13 @@ class Totals:
         (weight,) = self.weight.to_fractions()
         if not weight:
             return np.zeros(self.sums.shape)
-        return np.array([float(total / weight) for total in self.sums.in_unit(place).to_fractions()])
+        return np.array([float(total / weight) for total in self.sums.rescaled(place).to_fractions()])
 
-    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Totals:
+    def rescaled(self, place: int, origin: NDArray[np.float64]) -> Totals:
         """The totals of ``y_t / 2**(32 * place) - origin_t``, exactly; to read from."""
         view = Totals(self.sums.shape[0])
         view.n_rows, view.weight = self.n_rows, self.weight
-        view.sums, view.squares = self.sums.in_unit(place), self.squares.in_unit(2 * place)
+        view.sums, view.squares = self.sums.rescaled(place), self.squares.rescaled(2 * place)
         if origin.any():
             both, view.sums, view.squares = view.sums.copy(), view.sums.copy(), view.squares.copy()
             view.sums.add_multiples(self.weight, -origin)

@@ -15,9 +15,9 @@ from sklearn.preprocessing import PolynomialFeatures
 from sparsact import LowDegreeRegressor, kernels
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, subset_masks, subsets_of
-from sparsact.learners.low_degree import plan
-from sparsact.learners.low_degree.dual import between, krawtchouk_sums
-from sparsact.learners.low_degree.rows import DistinctPoints
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers.kernel import between, krawtchouk_sums
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
@@ -155,7 +155,7 @@ def test_a_complete_table_gives_its_spectrum(solver):
 
 
 def force_conjugate_gradients(monkeypatch):
-    monkeypatch.setattr(plan, "_MAX_CHOLESKY", 4)
+    monkeypatch.setattr(cells, "MAX_CHOLESKY", 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -285,7 +285,7 @@ def test_cells_are_not_built_where_memory_does_not_allow_them():
     X, y = rng.integers(0, 2, (1 << 14, 19)), rng.normal(size=1 << 14)
     small, large = (LowDegreeRegressor(1, max_memory=limit).fit(X, y) for limit in (2e7, None))
     assert (small.solver_, large.solver_) == ("moments", "cells")
-    assert isinstance(small.stream_.statistics[0], DistinctPoints)
+    assert isinstance(small.accumulator_.statistics[0], DistinctPoints)
     np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-9, atol=1e-12)
 
 

@@ -16,7 +16,6 @@ from sparsact.datasets import Encoding, Table
 from sparsact.datasets.columns import Classes, Real
 from sparsact.hypercube import Subset
 from sparsact.kernels.bucket_statistics import n_sums
-from sparsact.learners.low_degree.solve import as_rows
 from sparsact.reports import Confusion, Spread, TargetSummary, Term
 from sparsact.reports.model_summary import ColumnWeight, LSHSummary, TriedLayout
 
@@ -96,8 +95,8 @@ def covers_cube(model: Any) -> bool:
     n = model.n_features_in_
     if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
         return False
-    rows = as_rows(model.stream_.total())
-    rows.join()
+    rows = model.accumulator_.total().as_points()
+    rows.deduplicate()
     weights = rows.weights.take(np.flatnonzero(rows.weights.nonzero())).to_float()
     return bool(len(weights) == 2**n and (weights == weights[0]).all())
 

@@ -14,7 +14,7 @@ from sparsact.cli.fitting.resumption import Resumption
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.learners.low_degree.choose import dealt
+from sparsact.learners.low_degree.choose import assign_folds as dealt
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 

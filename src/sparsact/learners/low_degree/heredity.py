@@ -1,4 +1,4 @@
-"""Admit an interaction only when its parts have earned their place."""
+"""Hierarchical selection: an interaction is admitted only where its parts are significant."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from sparsact.hypercube import Subset
-from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.polynomial import Family
 
 _LEVEL = 0.05
 

@@ -8,6 +8,7 @@ method ends there, as the gap to the dual shows.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,42 @@ from sklearn.linear_model import Lasso
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.solvers.solver import (
+    ON_POINTS,
+    Penalty,
+    ProblemSize,
+    Solution,
+    Solver,
+    SolverPlan,
+    possible,
+    solution_of,
+)
 
 _GAP = 1e-10  # of the objective
 _DOUBTFUL_GAP = 1e-4
 _MOST_STEPS = 200
 _TINY = float(np.finfo(float).tiny)
+
+
+class LassoSolver(Solver):
+    """Sparse coefficients, from a Gram matrix that is written out."""
+
+    name = penalty = "lasso"
+    forms = ON_POINTS | {"moments", "real"}
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """What the cheapest way to the Gram matrix needs."""
+        plans = possible("auto", replace(size, explicit_gram=True))
+        return replace(plans[0], solver=self, nbytes=min(plan.nbytes for plan in plans), rank=None)
+
+    def from_equations(
+        self, equations: NormalEquations, family: Family, penalty: Penalty, plan: SolverPlan
+    ) -> Solution:
+        """The polynomial that minimises the squared error plus the penalty."""
+        coef = lasso(equations, penalty.alpha)
+        used = float(np.count_nonzero(coef, axis=0).max(initial=0))
+        return solution_of(equations, family, coef, self.name, f"{plan.reason}.", penalty, parameters=used)
 
 
 def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
