@@ -44,9 +44,7 @@ def _scores(
     training: Any, held_out: Any, spec: FitSpec, degrees: list[int], alphas: list[float], fit_intercept: bool
 ) -> NDArray[np.float64]:
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
-    both: tuple[NormalEquations, NormalEquations] | None = (
-        None  # of the largest degree: those of lower ones are their leading part
-    )
+    both: tuple[NormalEquations, NormalEquations] | None = None  # of the largest degree: lower ones are a part of it
     how: dict[str, Any] = {"fit_intercept": fit_intercept, "n_threads": spec.n_threads}
     for i in reversed(range(len(degrees))):
         wanted = spec.with_degree(degrees[i])

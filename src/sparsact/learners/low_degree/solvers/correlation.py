@@ -11,13 +11,13 @@ from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.low_degree.solvers.solver import (
     ON_POINTS,
+    Estimated,
     Penalty,
     ProblemSize,
     Solution,
     Solver,
     SolverPlan,
     possible,
-    solution_of,
 )
 
 _REASON = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
@@ -49,10 +49,7 @@ class CorrelationSolver(Solver):
             penalty,
         )
 
-    def from_equations(
-        self, equations: NormalEquations, family: Family, penalty: Penalty, plan: SolverPlan
-    ) -> Solution:
-        """The averages from equations which are written out."""
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
         sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
-        coef, nothing = sums / (equations.weight + penalty.alpha), np.zeros(len(family))
-        return solution_of(equations, family, coef, self.name, _REASON, penalty, feature_mean=nothing)
+        return sums / (equations.weight + penalty.alpha), np.zeros(len(sums)), _REASON, None

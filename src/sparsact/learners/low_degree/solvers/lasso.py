@@ -18,16 +18,14 @@ from sklearn.linear_model import Lasso
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.solvers.solver import (
     ON_POINTS,
+    Estimated,
     Penalty,
     ProblemSize,
-    Solution,
     Solver,
     SolverPlan,
     possible,
-    solution_of,
 )
 
 _GAP = 1e-10  # of the objective
@@ -47,13 +45,10 @@ class LassoSolver(Solver):
         plans = possible("auto", replace(size, explicit_gram=True))
         return replace(plans[0], solver=self, nbytes=min(plan.nbytes for plan in plans), rank=None)
 
-    def from_equations(
-        self, equations: NormalEquations, family: Family, penalty: Penalty, plan: SolverPlan
-    ) -> Solution:
-        """The polynomial that minimises the squared error plus the penalty."""
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
         coef = lasso(equations, penalty.alpha)
-        used = float(np.count_nonzero(coef, axis=0).max(initial=0))
-        return solution_of(equations, family, coef, self.name, f"{plan.reason}.", penalty, parameters=used)
+        return coef, equations.feature_mean, f"{plan.reason}.", float(np.count_nonzero(coef, axis=0).max(initial=0))
 
 
 def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:

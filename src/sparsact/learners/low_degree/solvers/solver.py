@@ -19,6 +19,7 @@ from sparsact.learners.points import Encoding
 from sparsact.memory import available_memory, has_room
 
 _ALL_ZERO = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
+Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
 ON_POINTS = frozenset({"rows", "cells"})
 
 
@@ -258,37 +259,24 @@ class Solver(ABC):
         self, equations: NormalEquations, family: Family, penalty: Penalty, plan: SolverPlan
     ) -> Solution:
         """The polynomial that solves equations which are written out."""
-        factor = equations.factor(penalty.alpha)
-        return solution_of(
-            equations, family, factor.solve(equations.rhs), self.name, plan.reason + ending(factor), penalty
+        coef, mean, reason, parameters = self.estimate(equations, penalty, plan)
+        return Solution(
+            FittedPolynomial(family, coef, equations.target_mean - mean @ coef),
+            self.name,
+            reason,
+            equations.squared_error(coef, mean, equations.target_mean),
+            equations.target_squares,
+            equations.n_rows,
+            equations.weight,
+            penalty,
+            equations,
+            parameters=parameters,
         )
 
-
-def solution_of(
-    equations: NormalEquations,
-    family: Family,
-    coef: NDArray[np.float64],
-    solver: str,
-    reason: str,
-    penalty: Penalty,
-    *,
-    feature_mean: NDArray[np.float64] | None = None,
-    parameters: float | None = None,
-) -> Solution:
-    """The solution of coefficients (D, T) and equations; ``feature_mean`` is what the intercept makes up for."""
-    mean = equations.feature_mean if feature_mean is None else feature_mean
-    return Solution(
-        FittedPolynomial(family, coef, equations.target_mean - mean @ coef),
-        solver,
-        reason,
-        equations.squared_error(coef, mean, equations.target_mean),
-        equations.target_squares,
-        equations.n_rows,
-        equations.weight,
-        penalty,
-        equations,
-        parameters=parameters,
-    )
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
+        factor = equations.factor(penalty.alpha)
+        return factor.solve(equations.rhs), equations.feature_mean, plan.reason + ending(factor), None
 
 
 def ending(factor: Factor | None) -> str:
