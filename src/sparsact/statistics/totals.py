@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
-MOST_PLACE = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
-_MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish beside those of the larger
+MAX_UNIT = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
+_MAX_APART = 332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
 
 
 class Totals:
@@ -76,7 +76,7 @@ class Totals:
             return 0
         powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
         check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
-        return min(round(max(powers) / (2 * LIMB_BITS)), MOST_PLACE)
+        return min(round(max(powers) / (2 * LIMB_BITS)), MAX_UNIT)
 
     def mean(self, place: int) -> NDArray[np.float64]:
         """The mean of each target over ``2**(32 * place)``, rounded once; zeros if there is no weight."""
@@ -122,7 +122,7 @@ def _rounded(value: Fraction) -> float:
 
 def check_alike(powers_of_two: int, small: int, large: int) -> None:
     """Refuse targets so far apart in size that squares of both are not float64 in one unit."""
-    if powers_of_two > _MOST_APART:
+    if powers_of_two > _MAX_APART:
         raise ValueError(
             f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
             "both; fit them in turns, or scale them."

@@ -117,7 +117,7 @@ class Accumulator:
         if sign < 0 and self.n_rows < (gone := len(batch.positive())):
             raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
         points = self._recognize(spec, batch, names) if self.domain is None else None
-        if self.domain is None:  # all values are 1: they may be bits or signs, and a later row will tell
+        if self.domain is None:  # all values are 1: bits or signs, which a later row will show
             kept = batch.positive()
             copies = (None if part is None else part.copy() for part in (kept.y, kept.weights, kept.folds))
             self.pending.append((sign, Batch(np.broadcast_to(np.int8(1), (len(kept), self.n)), *copies)))  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ class Accumulator:
     # ---- domain and form ----
 
     def _recognize(self, spec: FitSpec, batch: Batch, names: NDArray[Any] | None) -> Points | None:
-        """Begin with the domain of the first rows, if they tell; the points, where they were packed on the way."""
+        """Begin with the domain of the first rows, if they show it; the points, where they were packed on the way."""
         encoding, points = ("real", None) if spec.domain == "real" else detect_encoding(batch.X)
         if encoding == "real":
             if spec.domain == "cube":

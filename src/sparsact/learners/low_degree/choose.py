@@ -154,20 +154,20 @@ def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int
     *By theory*: least squares of degree d on m uniform rows has the mean squared error
     ``unexplained(d) * m / (m - D)`` on new ones; the degree with the least is taken, if the estimate at it is good to
     5 % of the variance. Where higher ones might do better within two standard errors, folds decide. *By folds*: five,
-    dealt as by LowDegreeRegressorCV.
+    assigned as by LowDegreeRegressorCV.
     """
     if spec.subsets is not None:
         return max((len(subset) for subset in spec.subsets), default=0), "the subsets are listed."
     batch = _of_size_one(batch.positive(), centred=penalty.fit_intercept)
     n = batch.X.shape[1]
-    written = "real" if spec.domain == "real" else detect_encoding(batch.X)[0]
-    degrees = list(_affordable(n, batch, spec, "real" if written == "real" else "rows", penalty))
+    encoding = "real" if spec.domain == "real" else detect_encoding(batch.X)[0]
+    degrees = list(_affordable(n, batch, spec, "real" if encoding == "real" else "rows", penalty))
     most = f"at most {degrees[-1]} is affordable for {len(batch):,} rows of {n} columns"
     if degrees == [0]:
         return 0, f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
     low = max(1, spec.min_degree)
     fast = [d for d in degrees if d < 2 or Family.count(n, d, low) <= MAX_MONOMIALS_OF_FOLDS]
-    obstacle, found = _by_theory(written, batch, spec, penalty)
+    obstacle, found = _by_theory(encoding, batch, spec, penalty)
     if obstacle is None:
         degree = _least_predicted(found, len(batch), degrees[-1])
         doubt = _largest_doubt(found, degree)
@@ -178,8 +178,8 @@ def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int
             if len(rivals) > 1:
                 degree = _by_folds(batch, spec, penalty, rivals)
                 how = f"least held-out error of degrees {rivals[0]} to {rivals[-1]}, which theory leaves open"
-            return degree, f"{how}; {_stated(found, degree, degrees[-1])}; {most}."
-        obstacle = f"pairs of rows tell what is unexplained to {doubt:.0%} of the variance only"
+            return degree, f"{how}; {_statement(found, degree, degrees[-1])}; {most}."
+        obstacle = f"pairs of rows show what is unexplained to {doubt:.0%} of the variance only"
     degree = _by_folds(batch, spec, penalty, fast)
     return degree, f"least held-out error over degrees {fast[0]} to {fast[-1]}, because {obstacle}; {most}."
 
@@ -209,10 +209,10 @@ def _affordable(n: int, batch: Batch, spec: FitSpec, form: str, penalty: Penalty
 
 
 def _by_theory(
-    written: str, batch: Batch, spec: FitSpec, penalty: Penalty
+    encoding: str, batch: Batch, spec: FitSpec, penalty: Penalty
 ) -> tuple[str | None, list[UnexplainedVariance]]:
     """What stands in the way of the theory, or None and what each target leaves unexplained."""
-    if written == "real":
+    if encoding == "real":
         return "the columns are real numbers", []
     if penalty.alpha > 0 or not penalty.fit_intercept or spec.min_degree > 1:
         return "the theory is of least squares with an intercept on all subsets", []
@@ -220,7 +220,7 @@ def _by_theory(
         return "the rows have unequal weights", []
     if len(batch) < 4 * _FOLDS:
         return "the rows are few", []
-    signs = bits_to_signs(batch.X) if written == "bits" else batch.X.astype(np.int8)
+    signs = bits_to_signs(batch.X) if encoding == "bits" else batch.X.astype(np.int8)
     rng = np.random.default_rng(0)  # the same rows, the same choice
     found = [unexplained_variance(signs, target, rng=rng) for target in batch.y.T]
     if not found[0].uniform:
@@ -240,19 +240,19 @@ def _largest_doubt(found: list[UnexplainedVariance], degree: int) -> float:
     return max(float(each.standard_errors[degree] / each.values[0]) for each in found)
 
 
-def _stated(found: list[UnexplainedVariance], degree: int, most: int) -> str:
+def _statement(found: list[UnexplainedVariance], degree: int, most: int) -> str:
     """What a degree leaves, and what one out of reach would, if that is beyond doubt."""
     share = np.mean([each.values[degree] / each.values[0] for each in found])
-    told = (
+    stated = (
         f"degree {degree} leaves {share:.2%} of the variance unexplained (standard error "
-        f"{_largest_doubt(found, degree):.1%}), as pairs of uniform rows tell"
+        f"{_largest_doubt(found, degree):.1%}), as pairs of uniform rows show"
     )
     if degree < most or len(found) > 1 or len(found[0].values) <= most + 1:
-        return told
+        return stated
     weight, error = found[0].weights()[most], found[0].weight_errors[most]
     if weight <= 3 * error:
-        return told
-    return f"{told}, and degree {most + 1} would leave {weight / found[0].values[0]:.0%} less"
+        return stated
+    return f"{stated}, and degree {most + 1} would leave {weight / found[0].values[0]:.0%} less"
 
 
 def _by_folds(batch: Batch, spec: FitSpec, penalty: Penalty, degrees: list[int]) -> int:

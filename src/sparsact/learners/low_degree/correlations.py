@@ -23,7 +23,7 @@ _COUNTS_AT_ONCE = 1 << 22
 def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: int = 1) -> ExactSum:
     r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for every subset.
 
-    Each limb of the values is cut into bit planes; a plane's correlation is its popcount less twice the popcount of
+    Each limb of the values is cut into bit planes; a plane's correlation is its popcount minus twice the popcount of
     its overlap with the parity of the columns in S.
 
     Parameters

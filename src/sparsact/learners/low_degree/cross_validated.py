@@ -14,15 +14,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.learners.low_degree.choose import assign_folds, fold_scores, summary
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solvers.solver import CVSelection, Penalty, Solution
+from sparsact.learners.low_degree.solvers.solver import CVSelection, Penalty, Solution, solvers
 from sparsact.transaction import transaction
 
 
 class LowDegreeRegressorCV(LowDegreeRegressor):
     """:class:`LowDegreeRegressor` whose degree and penalty are chosen by cross-validation.
 
-    One pass over the rows makes one statistic a fold. The rows outside a fold are the total less the fold, exactly, so
-    every (degree, alpha, fold) is a small linear system and no row is read again.
+    One pass over the rows makes one statistic for each fold. The rows outside a fold are the total minus the fold,
+    exactly, so every (degree, alpha, fold) is a small linear system and no row is read again.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         "alphas": ["array-like"],
         "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", "cells", "moments", "kernel"})],
+        "solver": [
+            StrOptions({"auto", *(name for name, one in solvers().items() if one.by_name and one.penalty == "ridge")})
+        ],
         **{
             name: LowDegree._parameter_constraints[name]
             for name in ("fit_intercept", "domain", "min_degree", "subsets", "max_memory", "n_jobs", "verbose")
@@ -146,8 +148,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
 
-        Rows that come later are dealt as if those of both had come before. Where both dealt theirs from row 0, the
-        folds are not those of one stream.
+        Rows that come later are assigned as if those of both had come before. Where both assigned theirs from row 0,
+        the folds are not those of one stream.
         """
         n_rows = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
         super().merge(other)

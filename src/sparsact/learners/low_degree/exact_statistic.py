@@ -24,7 +24,7 @@ from sparsact.learners.low_degree.normal_equations import NormalEquations, centr
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.points import Points
 from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
-from sparsact.statistics.exact_sum import MOST_DIGIT, MOST_PLACES, ExactSum
+from sparsact.statistics.exact_sum import MAX_DIGIT, MAX_LIMBS, ExactSum
 from sparsact.statistics.statistic import Batch
 from sparsact.statistics.totals import Totals
 
@@ -247,10 +247,10 @@ class ExactStatistic(ABC):
         self.totals.n_rows = as_n_rows(state["n_rows"], "n_rows")
         for part, sums in self._parts().items():
             limbs = check_array(arrays, part, np.int64, (None, *sums.shape))
-            if limbs.size and (limbs.max() > MOST_DIGIT or limbs.min() < -MOST_DIGIT):
+            if limbs.size and (limbs.max() > MAX_DIGIT or limbs.min() < -MAX_DIGIT):
                 raise ValueError(f"{part} is not a normalised sum")
             base = int(state["base"][part])
-            if abs(base) > MOST_PLACES or len(limbs) > MOST_PLACES:
+            if abs(base) > MAX_LIMBS or len(limbs) > MAX_LIMBS:
                 raise ValueError(f"{part} is beyond any double")
             sums.replace(base, limbs)
         weight, means = self.weight, self.totals.sums.to_float()

@@ -1,4 +1,4 @@
-"""What a fitted low-degree model tells: coefficients, how sure they are, its spectrum, and values at new points."""
+"""What a fitted low-degree model reports: coefficients, how sure they are, its spectrum, and values at new points."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
     @property
     @abstractmethod
     def _fitted(self) -> Solution:
-        """The solution, found when it is first asked for."""
+        """The solution, found when it is first needed."""
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
 
     @property
     def solver_(self) -> str:
-        """The route taken: ``"cells"``, ``"moments"``, ``"kernel"``, ``"dense"``, ``"correlation"`` or ``"lasso"``."""
+        """The solver: ``"cells"``, ``"moments"``, ``"kernel"``, ``"dense"``, ``"correlation"`` or ``"lasso"``."""
         return self._fitted.solver
 
     @property
@@ -163,7 +163,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
         Raises
         ------
         ValueError
-            If the rows do not exceed the parameters, so that the noise cannot be told from the function.
+            If the rows do not exceed the parameters, so that noise and function cannot be separated.
 
         Notes
         -----
@@ -199,7 +199,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m, T) of the polynomials at the rows of X."""
         check_is_fitted(self)
-        solution = self._fitted  # asked for once: another thread may add rows meanwhile
+        solution = self._fitted  # read once: another thread may add rows meanwhile
         encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
         rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))

@@ -50,9 +50,9 @@ def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np
 
 
 def _inverse(matrix: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
-    beside = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
-    _eliminated(beside, prime, len(matrix))
-    return beside[:, len(matrix) :]
+    joined = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    _eliminated(joined, prime, len(matrix))
+    return joined[:, len(matrix) :]
 
 
 def _eliminated(a: NDArray[np.float64], prime: int, width: int | None = None) -> tuple[NDArray[np.intp], list[int]]:

@@ -24,7 +24,7 @@ from sparsact.learners.low_degree.polynomial import Family
 from sparsact.statistics.exact_sum import ExactSum
 
 _ROWS_AT_ONCE = 64
-_SAME = 1e-8  # of a length: less apart, a vector lies in the space that rounded sums span
+_SAME = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 _WELL_CONDITIONED = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 

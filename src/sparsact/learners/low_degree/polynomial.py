@@ -159,7 +159,7 @@ class FittedPolynomial:
 
     @cached_property
     def coef(self) -> NDArray[np.float64]:
-        """Coefficients (D, T); from a dual, computed exactly when first asked for."""
+        """Coefficients (D, T); from a dual, computed exactly when first needed."""
         assert self.dual is not None  # noqa: S101 - the constructor stored coef otherwise
         return self.dual.coefficients(self.family)
 

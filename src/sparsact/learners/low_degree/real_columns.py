@@ -12,16 +12,16 @@ from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.saving.schema import ArrayField, Arrays, State, as_n_rows, as_nonnegative, read_arrays
 from sparsact.statistics.centred import CentredSums
-from sparsact.statistics.exact_sum import LIMB_BITS, MOST_PLACES
+from sparsact.statistics.exact_sum import LIMB_BITS, MAX_LIMBS
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.totals import MOST_PLACE, check_alike
+from sparsact.statistics.totals import MAX_UNIT, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
 _SAME = 1e-12  # of the mean square: real columns are summed in floating point
 _EPS = float(np.finfo(float).eps)
 NO_TARGET = -(1 << 20)
-MOST_PRODUCT = 1e100
-_MAX_EXPONENT = LIMB_BITS * MOST_PLACES
+MAX_PRODUCT = 1e100
+_MAX_EXPONENT = LIMB_BITS * MAX_LIMBS
 _SUMS = {
     "feature_mean": ArrayField("D"),
     "target_mean": ArrayField("T"),
@@ -200,7 +200,7 @@ class CentredMoments(CentredSums):
     def _noise(self, fit_intercept: bool) -> float:
         """What rounding may have done to eigenvalues of the Gram matrix: a generous multiple of what is expected.
 
-        Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features less their mean by ``eps`` of
+        Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features minus their mean by ``eps`` of
         the mean. Rows that are taken away leave what rounding did to the sums that they were part of.
         """
         trace, of_means = self._sizes().tolist()
@@ -221,17 +221,17 @@ def exponent_of(exponents: NDArray[np.int64]) -> int:
         return 0
     small, large = (int(there[choose(exponents[there])]) for choose in (np.argmin, np.argmax))
     check_alike(int(exponents[large] - exponents[small]), small, large)
-    return min(int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS, MOST_PLACE)
+    return min(int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS, MAX_UNIT)
 
 
 def check_products(features: NDArray[np.float64], family: Family) -> None:
     """Refuse rows whose products of columns are so large that sums of their squares overflow."""
     largest = np.abs(features).max(axis=0, initial=0.0)
-    if not (largest < MOST_PRODUCT).all():
-        column = int(np.argmin(largest < MOST_PRODUCT))
+    if not (largest < MAX_PRODUCT).all():
+        column = int(np.argmin(largest < MAX_PRODUCT))
         raise ValueError(
             f"columns {family.subsets[column]} of `X` have a product of {largest[column]:.0e} in some row, and squares "
-            f"of products beyond {MOST_PRODUCT:.0e} overflow; scale the columns."
+            f"of products beyond {MAX_PRODUCT:.0e} overflow; scale the columns."
         )
 
 

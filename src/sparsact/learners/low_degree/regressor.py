@@ -64,7 +64,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are used as
         they are, monomials are products of columns. ``"auto"``: the cube if the values allow it.
     min_degree : int, default=1
-        Smallest size of a subset beside the empty one.
+        Smallest size of a subset, the empty one aside.
     subsets : list of tuples, default=None
         The subsets allowed, in place of ``degree`` and ``min_degree``.
     heredity : {"strong", "weak"}, default=None
@@ -87,7 +87,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     spectrum_ : Spectrum or list of Spectrum
         The fitted function's Fourier spectrum, one a target.
     solver_, solver_reason_ : str
-        The route taken, and why.
+        The solver chosen, and why.
     degree_, degree_reason_ : int, str
         Largest size of an interaction, and by what it was chosen.
     r2_, residual_variance_ : float or ndarray of shape (T,)
@@ -128,7 +128,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types
     @transaction
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Add rows; the solution is found when it is next asked for."""
+        """Add rows; the solution is found when it is next needed."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun())
 
     def _partial_fit(

@@ -11,7 +11,7 @@ from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.low_degree.solvers.kernel import Dual, KernelDesign
-from sparsact.learners.low_degree.solvers.solver import CVSelection, Penalty, Solution
+from sparsact.learners.low_degree.solvers.solver import CVSelection, Penalty, Solution, solvers
 from sparsact.learners.points import Points
 from sparsact.saving import modelfile
 from sparsact.saving.schema import (
@@ -206,7 +206,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
 
 
 def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
-    if kind not in ("ridge", "lasso", "correlation"):
+    if kind not in {solver.penalty for solver in solvers().values()}:
         raise ValueError(f"unknown penalty {kind!r}")
     return Penalty(kind, as_nonnegative(alpha, "alpha"), as_bool(fit_intercept, "fit_intercept"))
 

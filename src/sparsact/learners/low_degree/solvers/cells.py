@@ -16,7 +16,7 @@ from sparsact.learners.low_degree.cells import MAX_N, Cells
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.low_degree.solvers.solver import Penalty, ProblemSize, Solution, Solver, SolverPlan
 
-MAX_CELLS_N = 24  # unless asked for by name
+MAX_CELLS_N = 24  # unless requested by name
 MAX_CHOLESKY = 3000
 _LIMBS = 5  # of a typical double and its weight
 _MAX_VARIANCES = 100
@@ -120,7 +120,7 @@ class CellEquations:
         """Trace of ``(G + alpha)^-1 G``, the rank when alpha is 0, by Hutchinson's estimate from fixed random signs.
 
         A probe v gives ``<v, (G + alpha)^-1 G v>``, one solution each; the standard error of the mean is below
-        ``sqrt(D / (2 * probes))``, small beside any number of rows that calls for conjugate gradients.
+        ``sqrt(D / (2 * probes))``, small compared with any number of rows that calls for conjugate gradients.
         """
         size = len(self._chosen)
         probes = int(np.clip(_PROBE_ENTRIES / max(1, size), 2, 64))
@@ -131,9 +131,9 @@ class CellEquations:
     def identified(self) -> NDArray[np.bool_]:
         """Whether the rows determine each coefficient of ``[(), *family]``, (D + 1,).
 
-        What is left of a random vector less its projection on the range of G is a random null vector. It is zero, up to
-        the tolerance of conjugate gradients, at the coefficients that the rows determine, and below 1e-6 at any other
-        with a chance of about 1e-6 over the length of that unit vector's null part; two vectors are tried.
+        What is left of a random vector minus its projection on the range of G is a random null vector. It is zero, up
+        to the tolerance of conjugate gradients, at the coefficients that the rows determine, and below 1e-6 at any
+        other with a chance of about 1e-6 over the length of that unit vector's null part; two vectors are tried.
         """
         found = np.ones(len(self._chosen) + 1, dtype=bool)
         if self._weights.all():

@@ -30,7 +30,7 @@ from sparsact.learners.low_degree.solvers.solver import (
 
 _GAP = 1e-10  # of the objective
 _DOUBTFUL_GAP = 1e-4
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -122,7 +122,7 @@ def _ended(
     """The minimiser from a point near it, and its relative gap; the best point met, should rounding bar the way."""
     coef, signs = start.copy(), np.sign(start)
     best, least = start, relative_gap(gram, rhs, penalty, square, start)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         if least <= _GAP:
             break
         if _step(gram, rhs, penalty, coef, signs):

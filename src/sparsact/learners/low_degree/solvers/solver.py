@@ -192,7 +192,7 @@ class Solution:
 
     @property
     def identified(self) -> NDArray[np.bool_] | None:
-        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if only they could tell."""
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if that is not known."""
         return self.known_identified if self.design is None else self.design.identified
 
     def all_variances(self) -> NDArray[np.float64] | None:
@@ -210,7 +210,7 @@ class Solution:
         Raises
         ------
         ValueError
-            If there is no formula, or if more are asked for than can be had.
+            If there is no formula, or if more are requested than can be computed.
         """
         variances = self.all_variances()
         if variances is not None:
@@ -322,7 +322,7 @@ def choose_solver(name: str, size: ProblemSize, limit: float | None) -> SolverPl
     Parameters
     ----------
     name : str
-        The solver asked for, or ``"auto"``.
+        The requested solver, or ``"auto"``.
     size : ProblemSize
         Of the fit.
     limit : float or None
@@ -331,7 +331,7 @@ def choose_solver(name: str, size: ProblemSize, limit: float | None) -> SolverPl
     Raises
     ------
     ValueError
-        If a solver is asked for where it cannot serve.
+        If the requested solver cannot serve.
     MemoryError
         If none that may be taken fits in ``limit`` bytes; names the sizes and the nearest degree that would.
     """
