@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -39,6 +40,25 @@ class Batch:
     def __getitem__(self, rows: slice | NDArray[np.bool_]) -> Batch:
         weights = None if self.weights is None else self.weights[rows]
         return Batch(self.X[rows], self.y[rows], weights, None if self.folds is None else self.folds[rows])
+
+    @staticmethod
+    def joined(batches: Sequence[Batch]) -> Batch:
+        """The rows of several, with their weights written out."""
+        parts = zip(*((batch.X, batch.y, batch.row_weights()) for batch in batches), strict=True)
+        return Batch(*(np.concatenate(part) for part in parts))
+
+    def without(self, others: Batch) -> Batch:
+        """The rows minus one copy of each of the others, all of which are among them."""
+        removed = Counter(row.tobytes() for row in others._as_numbers())
+        kept = np.ones(len(self), dtype=bool)
+        for i, row in enumerate(self._as_numbers()):
+            if removed[row.tobytes()]:
+                removed[row.tobytes()] -= 1
+                kept[i] = False
+        return self[kept]
+
+    def _as_numbers(self) -> NDArray[np.float64]:
+        return np.column_stack([self.X, self.y, self.row_weights()]) + 0.0  # -0.0 becomes 0.0
 
     def blocks(self, n_rows: int) -> Iterator[Batch]:
         """The rows, at most so many at a time."""

@@ -15,7 +15,6 @@ from sparsact.cli.fitting.resumption import Resumption
 from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.reports import Spread
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
@@ -176,12 +175,12 @@ class _Buckets:
 
     def state(self, arrays: Arrays) -> State:
         """The tables."""
-        arrays |= self.model.table_.arrays(rows=True)
-        return {}
+        state: State = self.model._state(arrays)
+        return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
         """As those of another model of the same layout."""
-        self.model.table_ = BucketTable.from_arrays(self.model.table_.layout, arrays)
+        self.model._restore(state, arrays)
         self.model._forget_solution()
 
 
