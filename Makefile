@@ -4,11 +4,11 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-slow coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
+.PHONY: help demo test test-papers test-slow coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
-	@echo "make test       the test suite, in minutes; test-slow for the rest"
+	@echo "make test       the tests of sparsact, in minutes; test-papers those of its experiments; test-slow the rest"
 	@echo "make coverage   the suite again, with the share of branches it runs"
 	@echo "make test-cpus  the numerical tests as other processors run them: BLAS core types, instruction sets"
 	@echo "make sanitize   the kernels' tests and hostile files under AddressSanitizer and UBSan; make fuzz looks for more"
@@ -44,13 +44,16 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --q
 test: .venv/dev
 	$(PYTEST)
 
+test-papers: .venv/dev
+	$(PYTEST) papers/src papers/tests
+
 coverage: .venv/dev
 	$(PIP) pytest-cov
-	$(PYTEST) --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
+	$(PYTEST) src benchmarks tests papers --cov sparsact --cov sparsact_papers --cov-branch --cov-report html:build/coverage
 	$(BIN)/coverage report --format total
 
 test-slow: .venv/dev .venv/docs
-	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough
+	$(BIN)/python -m pytest --quiet -m "slow or hypothesis" --hypothesis-profile thorough src benchmarks tests papers
 
 # Results must not depend on the processor: the numerical tests again, on the code paths of other machines' BLAS and on
 # every instruction set of the kernels. tests/test_forced.py fails where a variable has no effect. SkylakeX needs AVX-512.

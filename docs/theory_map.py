@@ -24,7 +24,7 @@ class Statement:
     names
         Public names that hold it, below :mod:`sparsact` or ``sparsact_papers``.
     tests
-        ``"file::function"`` below ``tests/``.
+        ``"file::function"``.
     experiments
         Names for ``sparsact reproduce --only``.
     absent

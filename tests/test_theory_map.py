@@ -13,8 +13,8 @@ import pytest
 from sparsact.bounds import BOUNDS
 from sparsact_papers.experiments import experiments
 
-TESTS = Path(__file__).parent
-DOCS = TESTS.parent / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 # Every numbered statement, figure and table of the papers' text, in its order; then what is defined without a number.
 NUMBERED = {
@@ -89,7 +89,7 @@ def test_every_test_exists(statements):
         for test in one.tests:
             file, _, function = test.partition("::")
             assert function.startswith("test_"), test
-            assert function in functions(TESTS / file), f"{one.label}: {test}"
+            assert function in functions(ROOT / file), f"{one.label}: {test}"
 
 
 def test_every_experiment_is_registered(statements):

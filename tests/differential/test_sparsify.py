@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import densify, sparsify
-from sparsact.inference.sparse_linear import SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import SparseDown, SparseLinear, SparseUp
 
 MODELS = {"plain": plain, "squared": squared, "jump": jump, "gated": gated, "gated, up first": gated_up_first}
 BY_NAME = pytest.mark.parametrize("make", [pytest.param(plain, marks=pytest.mark.slow), gated])
@@ -292,7 +292,7 @@ def test_an_activation_that_is_trained_gets_its_gradient():
         return plain(activation=nn.PReLU(init=0.0))
 
     model, dense = sparse_and_dense(make)
-    assert isinstance(model.up, SwitchLinear)
+    assert isinstance(model.up, SparseUp)
     gradients = []
     for one in (model, dense):
         one.up.requires_grad_(False)

@@ -23,7 +23,7 @@ from sparsact import (
     memory,
 )
 from sparsact.distributed import fit
-from sparsact.distributed.engine import Lesson, Task, joined, learned
+from sparsact.distributed.engine import Lesson, PassTask, joined, learned
 from sparsact.distributed.partitions import ArrayReader
 
 X, Y, _ = table(EXACT["rows"], m=90)
@@ -164,9 +164,10 @@ def test_the_estimator_is_left_alone():
 def test_hash_tables_that_outgrow_the_memory(monkeypatch):
     points, targets, _ = table(ROUNDED["lsh"], m=90)
     blank = clone(ROUNDED["lsh"]).fit(points, targets).blank()
-    task = Task(2, "partition 2", ArrayReader())
+    task = PassTask(2, "partition 2", ArrayReader())
     parts = [
-        learned(Lesson(blank), Task(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2]) for i in (0, 1)
+        learned(Lesson(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
+        for i in (0, 1)
     ]
     monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda: 14_000)

@@ -14,7 +14,7 @@ from sparse_models import PLAIN, gated, gated_up_first, jump, language_like, pla
 from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 from sparsact.inference.speed import speed
 
 EXACT = {
@@ -70,7 +70,7 @@ def test_the_short_way_is_taken(make, method):
     model = sparsify(make(), method, rows(64, make(), seed=3))
     kinds = set(classes(model))
     assert SparseDown in kinds
-    assert (SwitchLinear in kinds) == (make is gated or method == "certified")
+    assert (SparseUp in kinds) == (make is gated or method == "certified")
     assert (GatedUp in kinds) == (make is gated)
     x = rows(1, model)
     with torch.no_grad(), dense_calls() as calls:

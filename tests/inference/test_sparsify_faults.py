@@ -20,7 +20,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.apply import Applicability, Replacement
 from sparsact.inference.autotune import Times, take
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 
 MAKES = [plain, gated, gated_up_first]
 METHODS = ["exact", "certified"]
@@ -107,7 +107,7 @@ def test_hooks_that_are_there_before_see_all_units(make):
     (model.gate or model.up).register_forward_hook(lambda module, given, output: seen.append(output))
     blocks = find_blocks(make(), rows(3, model))
     sparsify(model, "exact", rows(64, model), blocks=blocks)
-    assert not any(isinstance(layer, SwitchLinear | GatedUp) for layer in model.modules())
+    assert not any(isinstance(layer, SparseUp | GatedUp) for layer in model.modules())
     assert isinstance(model.down, SparseDown)
     with pytest.raises(ValueError, match="read elsewhere"):
         sparsify(model, "certified", rows(64, model), blocks=blocks)
@@ -214,7 +214,7 @@ def test_thresholds_that_the_model_computes_are_not_relied_on():
 
     model, dense = both(make, "exact")
     assert isinstance(model.down, SparseDown)
-    assert not isinstance(model.gate, SwitchLinear)
+    assert not isinstance(model.gate, SparseUp)
     with torch.no_grad():
         for one in (model, dense):
             one.activation.log.sub_(3)
@@ -266,14 +266,14 @@ def test_a_gate_called_twice_gives_its_pre_activations_twice():
 def test_a_gate_is_computed_once(make):
     """Also where the two layers are given views of the input, in either order."""
     model, _ = both(make, "exact")
-    kinds = {"gate": SwitchLinear, "up": GatedUp}
+    kinds = {"gate": SparseUp, "up": GatedUp}
     assert {name: type(getattr(model, name)) for name in kinds} == kinds
     calls = []
-    compute = SwitchLinear.compute
+    compute = SparseUp.compute
     x = rows(1, model)
     order = ["gate", "up"] if make is gated else ["up", "gate"]
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(SwitchLinear, "compute", lambda *given: calls.append(1) or compute(*given))
+        patch.setattr(SparseUp, "compute", lambda *given: calls.append(1) or compute(*given))
         for name in order:
             getattr(model, name)(x.view(1, -1))
     assert len(calls) == 1
@@ -335,8 +335,8 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
     block = find_blocks(model, rows(3, model))[0]
 
     class Interrupted(Replacement):
-        def put_on(self, model):
-            super().put_on(model)
+        def apply(self, model):
+            super().apply(model)
             raise KeyboardInterrupt
 
     from sparsact.inference.apply import exact

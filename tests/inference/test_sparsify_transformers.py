@@ -13,7 +13,7 @@ import torch
 from inference.test_sparsify import classes, dense_calls
 
 from sparsact.inference import densify, plan_of, sparsify
-from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SwitchLinear
+from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 
 transformers = pytest.importorskip("transformers")
 
@@ -168,7 +168,7 @@ def test_one_token_takes_the_short_way(case, method):
     kinds = set(classes(sparse))
     assert SparseDown in kinds
     assert (GatedUp in kinds) == CASES[case].gated
-    assert (SwitchLinear in kinds) == (CASES[case].gated or method == "certified")
+    assert (SparseUp in kinds) == (CASES[case].gated or method == "certified")
     with dense_calls() as calls:
         logits(sparse, case, IDS[:1, :1])
     whole = len(CASES[case].blocks) if CASES[case].gated and method == "exact" else 0

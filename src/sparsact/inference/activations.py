@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sparsact.inference.block import Activation
 from sparsact.inference.expression import Expression, Leaf, Operation, alike, leaves, parts, replay
 from sparsact.inference.thresholds import zero_below
-from sparsact.inference.weight_cache import Watch
+from sparsact.inference.weight_cache import WeightVersion
 
 NOT_NAMED = {"to_copy"}  # what the type of numbers is, not what they are
 
@@ -133,11 +133,11 @@ class Constants:
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
         self._places = places
-        self._watch = Watch(self._now()) if places else None
+        self._watch = WeightVersion(self._now()) if places else None
 
-    def still(self) -> bool:
-        """Whether none has moved or, as far as :class:`Watch` sees it, changed."""
-        return self._watch is None or self._watch.still(self._now())
+    def is_current(self) -> bool:
+        """Whether none has moved or, as far as :class:`WeightVersion` sees it, changed."""
+        return self._watch is None or self._watch.is_current(self._now())
 
     @property
     def trained(self) -> bool:

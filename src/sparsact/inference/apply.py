@@ -19,20 +19,20 @@ from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
 from sparsact.inference.expression import Readers, hooked, hooked_globally
 from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
-from sparsact.inference.gate_memo import Exchange
+from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.sparse_linear import (
-    Beside,
-    Chooser,
-    ChooserOf,
-    Down,
+    DownState,
     GatedUp,
+    GatedUpState,
+    SelectorFactory,
     SparseDown,
     SparseLinear,
-    SwitchLinear,
+    SparseUp,
+    UnitSelector,
     UpState,
 )
-from sparsact.inference.weight_cache import Held, Watch
+from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
 
 SAMPLE = 256  # inputs that a screen is fitted to
@@ -53,7 +53,7 @@ class Replacement:
     method: str
     layers: dict[str, tuple[type[SparseLinear], Any]] = field(default_factory=dict)
 
-    def put_on(self, model: nn.Module) -> None:
+    def apply(self, model: nn.Module) -> None:
         """Let the layers of the model take on their classes."""
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
@@ -77,7 +77,7 @@ class Replacement:
         self.limit(sys.maxsize, 1.0)
         for _, state in self.layers.values():
             if isinstance(state, UpState):
-                state.pause = 0
+                state.calls_to_skip = 0
         try:
             yield
         finally:
@@ -105,11 +105,15 @@ def private(model: nn.Module, block: Block) -> bool:
 
 
 def exact(
-    model: nn.Module, block: Block, limits: Applicability, chooser: ChooserOf | None = None, method: str = "exact"
+    model: nn.Module,
+    block: Block,
+    limits: Applicability,
+    selector: SelectorFactory | None = None,
+    method: str = "exact",
 ) -> Replacement:
-    """The block computed exactly where units are on; ``chooser`` spares also their pre-activations elsewhere."""
+    """The block computed exactly where units are on; ``selector`` spares also their pre-activations elsewhere."""
     numbers = limits.max_rows, limits.max_share
-    setting = Replacement(method, {block.down: (SparseDown, Down(*numbers))})
+    setting = Replacement(method, {block.down: (SparseDown, DownState(*numbers))})
     read = constants(model, block.activation)
     if read is None or not private(model, block):  # pre-activations are left whole
         return setting
@@ -117,26 +121,26 @@ def exact(
     if block.gate is not None:
         assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
         gate = block.linears(model)["gate"]
-        exchange = Exchange(block.activation.zero_below.to(gate.weight.dtype))
-        beside = Beside(*numbers, gate, exchange, read, readers)  # type: ignore[arg-type] # it will be one
-        switch = UpState(*numbers, chooser, read, readers, exchange)
-        setting.layers[block.gate] = (SwitchLinear, switch)
+        memo = GateMemo(block.activation.zero_below.to(gate.weight.dtype))
+        beside = GatedUpState(*numbers, gate, memo, read, readers)  # type: ignore[arg-type] # it will be one
+        switch = UpState(*numbers, selector, read, readers, memo)
+        setting.layers[block.gate] = (SparseUp, switch)
         setting.layers[block.up] = (GatedUp, beside)
-    elif chooser is not None:
-        setting.layers[block.up] = (SwitchLinear, UpState(*numbers, chooser, read, readers))
+    elif selector is not None:
+        setting.layers[block.up] = (SparseUp, UpState(*numbers, selector, read, readers))
     return setting
 
 
 def certified(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
     """The block computed exactly for the units that the screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    return exact(model, block, limits, Held(make), "certified")
+    return exact(model, block, limits, WeightCache(make), "certified")
 
 
-def approximate(model: nn.Module, block: Block, limits: Applicability, predictor: Chooser) -> Replacement:
+def approximate(model: nn.Module, block: Block, limits: Applicability, predictor: UnitSelector) -> Replacement:
     """The block computed for the units that a predictor names."""
     layer = block.linears(model)["gate" if block.gate else "up"]
-    watch = Watch((layer.weight, layer.bias))
+    watch = WeightVersion((layer.weight, layer.bias))
     setting = exact(model, block, limits, Fixed(predictor, watch), "predictor")
     setting.layers[block.switch][1].watch = watch
     return setting
@@ -144,21 +148,21 @@ def approximate(model: nn.Module, block: Block, limits: Applicability, predictor
 
 def kept(block: Block, limits: Applicability, keep: Callable[[Tensor], Tensor], method: str) -> Replacement:
     """The block with small activations set to zero before its second layer."""
-    return Replacement(method, {block.down: (SparseDown, Down(limits.max_rows, limits.max_share, keep))})
+    return Replacement(method, {block.down: (SparseDown, DownState(limits.max_rows, limits.max_share, keep))})
 
 
 class Fixed:
-    """A chooser that was calibrated for the weights that a layer has now, and for no others.
+    """A selector that was calibrated for the weights that a layer has now, and for no others.
 
     A copy, or one read from a file, takes the weights that it finds at its first use.
     """
 
-    def __init__(self, chooser: Chooser, calibrated: Watch | None = None) -> None:
-        self._chooser = chooser
+    def __init__(self, selector: UnitSelector, calibrated: WeightVersion | None = None) -> None:
+        self._chooser = selector
         self._calibrated = calibrated
 
-    def of(self, watch: Watch) -> Chooser:
-        """The chooser.
+    def get(self, watch: WeightVersion) -> UnitSelector:
+        """The selector.
 
         Raises
         ------
@@ -179,7 +183,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Proving:
+class CertifiedScreening:
     """Takes the units that a screen cannot prove to be off."""
 
     screen: Screen
@@ -189,10 +193,12 @@ class Proving:
         return self.screen.mask(x)
 
 
-def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Proving | None:
+def _screen(
+    weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None
+) -> CertifiedScreening | None:
     """A screen, where the weights are of a dtype and a width that its proof covers."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    return Proving(Screen.of(weight, bias, threshold, sample)) if covered else None
+    return CertifiedScreening(Screen.of(weight, bias, threshold, sample)) if covered else None
 
 
 Chosen = tuple[Replacement | None, BlockPlan]
@@ -205,7 +211,7 @@ def applied(model: nn.Module, settings: Sequence[Replacement]) -> Iterator[None]
     """The model under these settings for a while; it is dense afterwards."""
     try:
         for setting in settings:
-            setting.put_on(model)
+            setting.apply(model)
         bar_fast_paths(model)
         yield
     finally:
@@ -214,29 +220,29 @@ def applied(model: nn.Module, settings: Sequence[Replacement]) -> Iterator[None]
         free_fast_paths(model)
 
 
-def put_on(model: nn.Module, chosen: Sequence[Chosen]) -> list[Chosen]:
+def apply(model: nn.Module, chosen: Sequence[Chosen]) -> list[Chosen]:
     """Put the settings on; a block that shares a layer with one before it, which took the layer, stays dense."""
     taken: set[str] = set()
-    worn: list[Chosen] = []
+    applied_blocks: list[Chosen] = []
     for setting, choice in chosen:
         if setting is not None and taken & set(setting.layers):
-            worn.append((None, refused(choice, "shares a layer with the block before it")))
+            applied_blocks.append((None, refused(choice, "shares a layer with the block before it")))
             continue
         if setting is not None:
             taken |= set(setting.layers)
-            setting.put_on(model)
-        worn.append((setting, choice))
+            setting.apply(model)
+        applied_blocks.append((setting, choice))
     bar_fast_paths(model)
-    return worn
+    return applied_blocks
 
 
-def verified(model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], batch: Batch) -> list[Chosen]:
+def verified(model: nn.Module, blocks: Sequence[Block], applied_blocks: Sequence[Chosen], batch: Batch) -> list[Chosen]:
     """Take off the settings of blocks that change what the model returns, though they should be exact.
 
     That happens if something else than its block reads the pre-activations of a layer: a unit that is proved off has a
     0 there. All blocks are tried together, and one by one only if they differ.
     """
-    settings = [setting for setting, _ in worn if setting is not None]
+    settings = [setting for setting, _ in applied_blocks if setting is not None]
     with ExitStack() as stack:
         for setting in settings:
             stack.enter_context(setting.unlimited())
@@ -247,14 +253,14 @@ def verified(model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], 
         free_fast_paths(model)
         dense = outputs(model, blocks, batch)
         if alike(dense, sparse):
-            return put_on(model, worn)
+            return apply(model, applied_blocks)
         found: list[Chosen] = []
-        for alone, choice in worn:
+        for alone, choice in applied_blocks:
             if alone is None or _keeps(model, blocks, alone, batch, dense):
                 found.append((alone, choice))
             else:
                 found.append((None, refused(choice, "the model changed: pre-activations are read elsewhere")))
-    return put_on(model, found)
+    return apply(model, found)
 
 
 def _keeps(
@@ -266,7 +272,7 @@ def _keeps(
 
 
 def with_shares(
-    model: nn.Module, blocks: Sequence[Block], worn: Sequence[Chosen], shown: Sequence[Batch]
+    model: nn.Module, blocks: Sequence[Block], applied_blocks: Sequence[Chosen], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
     """The choices, each with the share of calls in which its block is computed sparsely as the model runs on batches.
 
@@ -274,7 +280,7 @@ def with_shares(
     """
     ways = [
         None if setting is None else setting.layers[block.down][1]
-        for block, (setting, _) in zip(blocks, worn, strict=True)
+        for block, (setting, _) in zip(blocks, applied_blocks, strict=True)
     ]
     for way in filter(None, ways):
         way.calls = way.sparse_calls = 0
@@ -282,10 +288,10 @@ def with_shares(
         with evaluating(model):
             for batch in shown:
                 call(model, batch)
-    return tuple(_with_share(choice, way) for (_, choice), way in zip(worn, ways, strict=True))
+    return tuple(_with_share(choice, way) for (_, choice), way in zip(applied_blocks, ways, strict=True))
 
 
-def _with_share(choice: BlockPlan, way: Down | None) -> BlockPlan:
+def _with_share(choice: BlockPlan, way: DownState | None) -> BlockPlan:
     if way is None:
         return choice
     if not way.calls:

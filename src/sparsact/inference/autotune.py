@@ -121,7 +121,7 @@ GAIN = 0.95  # of the dense time, that a method may take at most to be chosen
 FEW = (1, 4, 16)  # rows of a call for which it is asked whether a method pays, beside those of the calls shown
 
 
-UNPROVABLE = (
+UNCERTIFIABLE = (
     "its pre-activations are read elsewhere, 0 does not switch its units off, or its thresholds are computed anew"
 )
 
@@ -171,7 +171,7 @@ class BlockProfile:
         return ""
 
     @property
-    def provable(self) -> bool:
+    def is_certifiable(self) -> bool:
         """Whether units may be left out before their pre-activations are known, which are 0 then."""
         thresholds = self.block.activation.zero_below
         return (
@@ -202,21 +202,21 @@ class BlockProfile:
         )
 
 
-def as_told(one: BlockProfile, method: str, options: dict[str, Any]) -> Chosen:
+def requested_setting(one: BlockProfile, method: str, options: dict[str, Any]) -> Chosen:
     """The block under the method that was asked for, or dense with the reason."""
     limits = Applicability()
     if method in ("threshold", "top_k"):
         if one.unreadable:
             return None, one.choice("dense", one.unreadable)
         found = calibrate(BlockWeights.of(one.model, one.block), one.sample.float(), method=method, **options)
-        setting = kept(one.block, limits, Kept(found), method)
+        setting = kept(one.block, limits, ActivationMask(found), method)
         return setting, one.choice(method, "asked for", found, max_rows=limits.max_rows)
     if one.obstacle:
         return None, one.choice("dense", one.obstacle)
     if method == "exact":
         return exact(one.model, one.block, limits), one.choice("exact", "asked for", max_rows=limits.max_rows)
-    if not one.provable:
-        return None, one.choice("dense", UNPROVABLE)
+    if not one.is_certifiable:
+        return None, one.choice("dense", UNCERTIFIABLE)
     if method == "certified" and one.sample.dtype not in NARROW:
         return None, one.choice("dense", f"its weights are {one.sample.dtype}, proofs cover float32 and narrower")
     if method == "certified":
@@ -232,7 +232,7 @@ def as_told(one: BlockProfile, method: str, options: dict[str, Any]) -> Chosen:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ActivationMask:
     """Makes the activations zero that a rule leaves out."""
 
     rule: Predictor
@@ -297,7 +297,7 @@ def _exact_settings(one: BlockProfile) -> dict[str, Replacement]:
     if one.obstacle or one.density > limits.max_share:
         return {}
     found = {"exact": exact(one.model, one.block, limits)}
-    if one.provable and one.sample.dtype in NARROW:
+    if one.is_certifiable and one.sample.dtype in NARROW:
         found["certified"] = certified(one.model, one.block, limits, one.sample.float())
         found["certified"].layers[one.block.down] = found["exact"].layers[one.block.down]  # one copy, not two
     return found

@@ -33,7 +33,7 @@ SHAPE_ALONE = {
 
 
 @dataclass(eq=False)
-class Origin:
+class TracedInput:
     """A call of a linear layer: what it read and what it gave."""
 
     source: Tensor
@@ -41,15 +41,15 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Trail:
+class Provenance:
     """How a tensor came from outputs of linear layers; no expression if not number by number, then why."""
 
     expression: Expression | None
-    origins: dict[Leaf, Origin]
+    origins: dict[Leaf, TracedInput]
     why_not: str = ""
 
 
-ELSEWHERE = Trail(None, {})
+ELSEWHERE = Provenance(None, {})
 
 
 def per_unit(constant: Tensor, width: int) -> Tensor | None:
@@ -64,14 +64,14 @@ def per_unit(constant: Tensor, width: int) -> Tensor | None:
     return rows[0] if len(rows) == 1 else rows[0].clone()  # a view tells of which parameter it is
 
 
-def lost(func: OpOverload, read: list[Expression]) -> str:
+def untraceable_reason(func: OpOverload, read: list[Expression]) -> str:
     """By which operation outputs of linear layers stopped being followed."""
     names = dict.fromkeys(leaf.name for one in read for leaf in leaves(one))
     how = "with other numbers of the input" if pointwise(func) else "which is not of each unit alone"
     return f"{' and '.join(names)} through {func.overloadpacket.__name__.strip('_')}, {how}"
 
 
-def still_lost(func: OpOverload, noted: list[Trail]) -> Trail:
+def still_untraceable(func: OpOverload, noted: list[Provenance]) -> Provenance:
     """The note where nothing is followed: why that is, as long as it is for one reason."""
     reasons = {trail.why_not for trail in noted}
     carried = func.overloadpacket in SAME_NUMBERS or pointwise(func)
@@ -103,7 +103,7 @@ def place(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def same_size(tensor: Tensor, trail: Trail) -> bool:
+def same_size(tensor: Tensor, trail: Provenance) -> bool:
     """Whether a tensor has one number for each of the outputs that it came from, units last."""
     return tensor.ndim > 0 and all(
         tensor.shape[-1] == leaf.width and tensor.numel() == origin.values.numel()
@@ -111,7 +111,7 @@ def same_size(tensor: Tensor, trail: Trail) -> bool:
     )
 
 
-class Follow(TorchDispatchMode):
+class DataflowTracer(TorchDispatchMode):
     """Notes of every tensor that depends on the inputs how it was computed from outputs of linear layers.
 
     A tensor without a note depends on no input: it is a constant. Notes do not keep tensors alive.
@@ -157,11 +157,11 @@ class Follow(TorchDispatchMode):
         """Note that ``output`` is what the linear layer ``name`` gave of ``source``."""
         leaf = Leaf(name, output.shape[-1])
         # An alias: a note that held the tensor itself would keep it alive.
-        self.trails[output] = Trail(leaf, {leaf: Origin(source.detach(), output.detach())})
+        self.trails[output] = Provenance(leaf, {leaf: TracedInput(source.detach(), output.detach())})
 
-    def trail(self, tensor: Tensor) -> Trail | None:
+    def trail(self, tensor: Tensor) -> Provenance | None:
         """What is noted of a tensor."""
-        found: Trail | None = self.trails.get(tensor)
+        found: Provenance | None = self.trails.get(tensor)
         return found
 
     def __torch_dispatch__(
@@ -185,14 +185,14 @@ class Follow(TorchDispatchMode):
             read = [self.trail(tensor) for tensor in tensors((args, kwargs))]
             seen = [one.expression for one in read if one and one.expression]
             self.readers += seen
-            trail = Trail(None, {}, why_not=lost(func, seen)) if seen else trail
+            trail = Provenance(None, {}, why_not=untraceable_reason(func, seen)) if seen else trail
         for tensor in overwritten:
             self._overwritten(tensor, trail)
         for tensor in outputs:
             self.trails[tensor] = trail
         return result
 
-    def _next_trail(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trail | None:
+    def _next_trail(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Provenance | None:
         """The note of the result, None if it depends on no input."""
         read = [self.trail(tensor) for tensor in tensors((args, kwargs))]
         if not any(read) and torch.Tag.nondeterministic_seeded not in func.tags:
@@ -200,13 +200,15 @@ class Follow(TorchDispatchMode):
         first = read[0] if read else None
         noted = [seen for seen in read if seen]
         if not noted or not all(seen.expression for seen in noted) or (func._schema.is_mutable and not first):
-            return still_lost(func, noted)
+            return still_untraceable(func, noted)
         origins = {leaf: origin for seen in noted for leaf, origin in seen.origins.items()}
         if func.overloadpacket in SAME_NUMBERS and first:
-            return Trail(first.expression, origins)
+            return Provenance(first.expression, origins)
         if func.overloadpacket is torch.ops.aten._to_copy and first:
             dtype = kwargs.get("dtype")
-            return Trail(Operation(func, (first.expression,), {"dtype": dtype}) if dtype else first.expression, origins)
+            return Provenance(
+                Operation(func, (first.expression,), {"dtype": dtype}) if dtype else first.expression, origins
+            )
         if not pointwise(func) or "out" in kwargs:
             return ELSEWHERE
         width = next(iter(origins)).width
@@ -214,7 +216,7 @@ class Follow(TorchDispatchMode):
         keywords = {name: self._operand(argument, width) for name, argument in kwargs.items()}
         if any(operand is ELSEWHERE for operand in (*arguments, *keywords.values())):
             return ELSEWHERE
-        return Trail(Operation(func, tuple(arguments), keywords), origins)
+        return Provenance(Operation(func, tuple(arguments), keywords), origins)
 
     def _operand(self, argument: Any, width: int) -> Any:
         """An argument as an expression keeps it; ``ELSEWHERE`` if it has a value per input."""
@@ -235,7 +237,7 @@ class Follow(TorchDispatchMode):
                 if place(origin.source) == place(tensor):
                     origin.source = origin.source.clone()
 
-    def _overwritten(self, tensor: Tensor, trail: Trail) -> None:
+    def _overwritten(self, tensor: Tensor, trail: Provenance) -> None:
         """What shared the memory of ``tensor`` has changed with it."""
         before = self.trail(tensor)
         for other in list(self.trails.keys()):

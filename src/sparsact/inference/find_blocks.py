@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from sparsact.inference.activations import NotAnActivation, activation
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Activation, Block
-from sparsact.inference.dataflow import Follow, Origin
+from sparsact.inference.dataflow import DataflowTracer, TracedInput
 from sparsact.inference.expression import Expression, Leaf, leaves, replay
 
 
@@ -36,7 +36,7 @@ class TracedCall:
         return self.up, self.gate, self.down
 
 
-def candidate(down: str, read: Tensor, follow: Follow) -> TracedCall:
+def candidate(down: str, read: Tensor, follow: DataflowTracer) -> TracedCall:
     """The candidate whose last layer is ``down``, which is about to read the tensor ``read``."""
     trail = follow.trail(read)
     if trail is None or trail.expression is None:
@@ -57,7 +57,7 @@ def candidate(down: str, read: Tensor, follow: Follow) -> TracedCall:
     return TracedCall(down, (up or switch).name, switch.name if up else None, f, like)
 
 
-def _check_layers(expression: Expression, origins: dict[Leaf, Origin]) -> None:
+def _check_layers(expression: Expression, origins: dict[Leaf, TracedInput]) -> None:
     """One layer, or two that read the same numbers."""
     found = leaves(expression)
     if isinstance(expression, Leaf):
@@ -75,7 +75,7 @@ def _same(first: Tensor, second: Tensor) -> bool:
     return first.stride() == second.stride() or (first.is_contiguous() and second.is_contiguous())
 
 
-def _check_replay(expression: Expression, origins: dict[Leaf, Origin], read: Tensor) -> None:
+def _check_replay(expression: Expression, origins: dict[Leaf, TracedInput], read: Tensor) -> None:
     """The expression gives what the model computed."""
     rows = (-1, read.shape[-1])
     again = replay(expression, {leaf: origins[leaf].values.reshape(rows) for leaf in leaves(expression)})
@@ -234,9 +234,11 @@ def find_blocks(model: nn.Module, inputs: Inputs) -> list[Block]:
     return blocks
 
 
-def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -> tuple[Follow, list[TracedCall], int]:
+def _followed(
+    model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch
+) -> tuple[DataflowTracer, list[TracedCall], int]:
     """One forward pass: what was read on its way, a candidate for each call of a linear layer, and layers that ran."""
-    follow = Follow(batch)
+    follow = DataflowTracer(batch)
     found: list[TracedCall] = []
     names: dict[nn.Module, str] = {layer: name for name, layer in layers.items()}
     ran = set()
@@ -269,7 +271,7 @@ def _followed(model: nn.Module, layers: Mapping[str, nn.Linear], batch: Batch) -
     return follow, found, len(ran)
 
 
-def _shows(follow: Follow, name: str) -> Callable[..., None]:
+def _shows(follow: DataflowTracer, name: str) -> Callable[..., None]:
     """A hook, before a module or after it, that notes what it is given or gives."""
     return lambda _, *values: follow.show(name, values)
 

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 
-class Switched(NamedTuple):
+class GateActivations(NamedTuple):
     """Pre-activations z (..., units) of a gate, and which units they switch on: a mask of uint8, of the same shape."""
 
     z: Tensor
     on: Tensor
 
 
-class Exchange:
+class GateMemo:
     """A place for one input and what the gate makes of it, for each thread.
 
     The gate and the up-projection of a gated block are called one after the other, in either order, with one and the
@@ -38,18 +38,18 @@ class Exchange:
         self.up_first = False
         self._here = local()
 
-    def switched(self, z: Tensor) -> Switched:
+    def activations(self, z: Tensor) -> GateActivations:
         """Pre-activations and their mask. A NaN switches on, so that it is not lost."""
         z = z.contiguous()
-        return Switched(z, (z <= self.threshold).logical_not_().view(torch.uint8))
+        return GateActivations(z, (z <= self.threshold).logical_not_().view(torch.uint8))
 
-    def put(self, x: Tensor, switched: Switched | None, *, by_gate: bool) -> None:
+    def store(self, x: Tensor, switched: GateActivations | None, *, by_gate: bool) -> None:
         """Keep what the gate makes of ``x``, or that it was not asked yet; it replaces what was there."""
         self._here.held = by_gate, x, _writes(x), switched
 
-    def take(self, x: Tensor, *, by_gate: bool) -> Switched | None:
+    def pop(self, x: Tensor, *, by_gate: bool) -> GateActivations | None:
         """What the other layer put for this very tensor, unless it was written to since; it is gone then."""
-        held: tuple[bool, Tensor, int, Switched | None] | None = getattr(self._here, "held", None)
+        held: tuple[bool, Tensor, int, GateActivations | None] | None = getattr(self._here, "held", None)
         self._here.held = None
         if held is not None and (held[0] == by_gate or not _same(held[1], x) or held[2] != _writes(x)):
             held = None

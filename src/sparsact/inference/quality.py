@@ -13,7 +13,7 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights
 
 if TYPE_CHECKING:
-    from sparsact.inference.predictors.predictor import Rule
+    from sparsact.inference.predictors.predictor import ActivityPredictor
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Quality:
     output_error: QualityEstimate
 
     @classmethod
-    def of(cls, rule: Rule, weights: BlockWeights, x: Tensor) -> Quality:
+    def of(cls, rule: ActivityPredictor, weights: BlockWeights, x: Tensor) -> Quality:
         """Measured on the inputs ``x`` (m, d) of the block; its dense cost, in pieces of 256 rows."""
         sums = torch.cat([_sums(rule, weights, part) for part in torch.split(x, CHUNK)]).T
         hits, predicted, on, kept, energy, error, output = sums
@@ -125,7 +125,7 @@ class Quality:
         return ((name, figure) for name, figure in vars(self).items() if figure is not None)
 
 
-def _sums(rule: Rule, weights: BlockWeights, x: Tensor) -> Tensor:
+def _sums(rule: ActivityPredictor, weights: BlockWeights, x: Tensor) -> Tensor:
     """Per row: |P and A|, |P|, |A|, energy kept, energy, squared error and squared output, (m, 7) in float64."""
     z = weights.pre_activations(x)
     h = weights.hidden(x, z)

@@ -17,28 +17,28 @@ from torch.utils._device import DeviceContext
 
 from sparsact.inference.activations import Constants
 from sparsact.inference.expression import Readers, hooked, hooked_globally
-from sparsact.inference.gate_memo import Exchange, Switched
+from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
-from sparsact.inference.weight_cache import Held, Watch
+from sparsact.inference.weight_cache import WeightCache, WeightVersion
 
 _LOCK = Lock()
 
 
-class Chooser(Protocol):
+class UnitSelector(Protocol):
     """Names the units that are worth computing."""
 
     def active(self, x: Tensor) -> Tensor:
         """Of inputs (m, d), a mask (m, s) of one byte each: 0 for units that are left out."""
 
 
-class ChooserOf(Protocol):
-    """Finds the chooser for a layer's weights; None if there is none for weights of their kind."""
+class SelectorFactory(Protocol):
+    """Finds the selector for a layer's weights; None if there is none for weights of their kind."""
 
-    def of(self, watch: Watch) -> Chooser | None: ...  # noqa: D102 # see above
+    def get(self, watch: WeightVersion) -> UnitSelector | None: ...  # noqa: D102 # see above
 
 
 @dataclass
-class Way:
+class LinearState:
     """How a layer is computed.
 
     Attributes
@@ -47,7 +47,7 @@ class Way:
         Most rows of an input for which the dense product is not taken.
     max_share : float
         Largest share of units, active for any of the rows, for which the dense product is not taken.
-    watch : Watch or None
+    watch : WeightVersion or None
         The weights that copies were made of.
     doubts : int
         How often something was seen after which these may have changed without torch's counting it.
@@ -55,24 +55,24 @@ class Way:
 
     max_rows: int
     max_share: float
-    watch: Watch | None = field(default=None, kw_only=True)
+    watch: WeightVersion | None = field(default=None, kw_only=True)
     doubts: int = field(default=0, kw_only=True)
 
-    def watched(self, layer: nn.Linear) -> Watch:
+    def weight_version(self, layer: nn.Linear) -> WeightVersion:
         """The weight and the bias of a layer as they are now: the same object as long as they are what they were."""
         parameters = layer._parameters  # much quicker than the attributes
         tensors = parameters["weight"], parameters["bias"]
         watch = self.watch
-        if watch is None or not watch.still(tensors, self.doubts):
+        if watch is None or not watch.is_current(tensors, self.doubts):
             with _LOCK:  # threads that come at the same time are given one and the same
                 if self.watch is watch:
-                    self.watch = Watch(tensors, self.doubts)
+                    self.watch = WeightVersion(tensors, self.doubts)
                 watch = self.watch
         return watch  # type: ignore[return-value] # it is never set to None again
 
 
 @dataclass
-class Down(Way):
+class DownState(LinearState):
     """How the second layer of a block reads its weight.
 
     Attributes
@@ -84,51 +84,51 @@ class Down(Way):
     """
 
     keep: Callable[[Tensor], Tensor] | None = None
-    product: Held[RowProduct] = field(default_factory=lambda: Held(RowProduct))
+    product: WeightCache[RowProduct] = field(default_factory=lambda: WeightCache(RowProduct))
     calls: int = 0
     sparse_calls: int = 0
 
 
 @dataclass
-class UpState(Way):
+class UpState(LinearState):
     """How the layer whose pre-activations switch units on, up or gate, is computed.
 
     Attributes
     ----------
-    chooser : ChooserOf or None
+    selector : SelectorFactory or None
         Finds the units that may be on; None computes all.
     constants : Constants
         What the activation reads beside pre-activations: with other numbers other units would be on.
     readers : Readers
         Modules that are given pre-activations.
-    exchange : Exchange or None
+    memo : GateMemo or None
         Of a gated block.
     """
 
-    chooser: ChooserOf | None
+    selector: SelectorFactory | None
     constants: Constants
     readers: Readers
-    exchange: Exchange | None = None
-    product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
-    pause: int = 0  # calls to come that do not choose, because too many units were on
-    penalty: int = 1
+    memo: GateMemo | None = None
+    product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
+    calls_to_skip: int = 0  # calls to come that do not choose, because too many units were on
+    backoff: int = 1
 
     MOST: ClassVar[int] = 64
 
-    def gave_up(self) -> None:
+    def back_off(self) -> None:
         """Choosing did not pay: leave it out for the next calls, twice as many each time."""
-        self.pause, self.penalty = self.penalty, min(2 * self.penalty, self.MOST)
+        self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MOST)
 
 
 @dataclass
-class Beside(Way):
+class GatedUpState(LinearState):
     """How the up-projection of a gated block is computed: where the gate is on."""
 
-    gate: SwitchLinear
-    exchange: Exchange
+    gate: SparseUp
+    memo: GateMemo
     constants: Constants
     readers: Readers
-    product: Held[ActiveProduct] = field(default_factory=lambda: Held(ActiveProduct))
+    product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
 
 
 class SparseLinear(nn.Linear):
@@ -161,7 +161,7 @@ class SparseLinear(nn.Linear):
             or not weight.is_cpu
             or weight.is_inference()  # writes to it are not counted
             or x.layout is not torch.strided
-            or followed()
+            or is_being_traced()
             or x.shape[-1] != self.in_features
         ):
             return 0
@@ -181,7 +181,7 @@ class SparseLinear(nn.Linear):
             or hooked_globally()
             or sparse.readers.hooked
             or sparse.constants.trained
-            or not sparse.constants.still()
+            or not sparse.constants.is_current()
         )
 
     def train(self, mode: bool = True) -> SparseLinear:
@@ -199,7 +199,7 @@ class SparseLinear(nn.Linear):
 class SparseDown(SparseLinear):
     """The second layer of a block: reads the columns of its weight at which the input is not zero."""
 
-    _sparse: Down
+    _sparse: DownState
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias``."""
@@ -208,7 +208,7 @@ class SparseDown(SparseLinear):
         rows = self.rows(input)
         x = sparse.keep(input) if rows and sparse.keep is not None else input
         if 0 < rows <= sparse.max_rows:
-            product = sparse.product.of(sparse.watched(self))
+            product = sparse.product.get(sparse.weight_version(self))
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
             if out is not None:
                 sparse.sparse_calls += 1
@@ -216,7 +216,7 @@ class SparseDown(SparseLinear):
         return F.linear(x, self.weight, self.bias)
 
 
-class SwitchLinear(SparseLinear):
+class SparseUp(SparseLinear):
     """The layer that switches units on: exact where they may be on; 0, which activations keep, where they are off."""
 
     _sparse: UpState
@@ -226,46 +226,46 @@ class SwitchLinear(SparseLinear):
         rows = self.few(input)
         if not rows or self.whole:
             return F.linear(input, self.weight, self.bias)
-        exchange = self._sparse.exchange
-        if exchange is None:
+        memo = self._sparse.memo
+        if memo is None:
             return self.compute(input, rows)
-        known = exchange.take(input, by_gate=True)
+        known = memo.pop(input, by_gate=True)
         if known is None:
-            known = exchange.switched(self.compute(input, rows))
-            if not exchange.up_first:  # it is still to come
-                exchange.put(input, known, by_gate=True)
+            known = memo.activations(self.compute(input, rows))
+            if not memo.up_first:  # it is still to come
+                memo.store(input, known, by_gate=True)
         return known.z
 
     def compute(self, x: Tensor, rows: int) -> Tensor:
         """The pre-activations themselves, of an input to which the short way is open."""
         sparse = self._sparse
-        if sparse.pause:
-            sparse.pause -= 1
-        elif sparse.chooser is not None:
+        if sparse.calls_to_skip:
+            sparse.calls_to_skip -= 1
+        elif sparse.selector is not None:
             flat = x.reshape(rows, self.in_features).contiguous()
-            watch = sparse.watched(self)
-            chooser = sparse.chooser.of(watch)
-            if chooser is not None:
-                out = sparse.product.of(watch)(flat, chooser.active(flat), sparse.max_share)
+            watch = sparse.weight_version(self)
+            selector = sparse.selector.get(watch)
+            if selector is not None:
+                out = sparse.product.get(watch)(flat, selector.active(flat), sparse.max_share)
                 if out is not None:
-                    sparse.penalty = 1
+                    sparse.backoff = 1
                     return out.view(*x.shape[:-1], self.out_features)
-                sparse.gave_up()
+                sparse.back_off()
         return F.linear(x, self.weight, self.bias)
 
 
 class GatedUp(SparseLinear):
     """The up-projection of a gated block: computed where the gate is on, 0 elsewhere."""
 
-    _sparse: Beside
+    _sparse: GatedUpState
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
         """``input @ weight.T + bias`` where the gate lets it through."""
         sparse = self._sparse
         rows = self.few(input)
         if rows and not self.whole:
-            switched = self._switched(input)
-            product = sparse.product.of(sparse.watched(self))
+            switched = self._gate_activations(input)
+            product = sparse.product.get(sparse.weight_version(self))
             if switched is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
                 flat = input.reshape(rows, self.in_features).contiguous()
                 out = product(flat, switched.on.view(rows, -1), sparse.max_share)
@@ -273,15 +273,15 @@ class GatedUp(SparseLinear):
                     return out.view(*input.shape[:-1], self.out_features)
         return F.linear(input, self.weight, self.bias)
 
-    def _switched(self, x: Tensor) -> Switched | None:
+    def _gate_activations(self, x: Tensor) -> GateActivations | None:
         """What the gate makes of the input, if it was asked already or is known to be asked next."""
-        gate, exchange = self._sparse.gate, self._sparse.exchange
-        switched = exchange.take(x, by_gate=False)
+        gate, memo = self._sparse.gate, self._sparse.memo
+        switched = memo.pop(x, by_gate=False)
         if switched is None:
             rows = gate.few(x)
-            if exchange.up_first and rows and not gate.whole:
-                switched = exchange.switched(gate.compute(x, rows))
-            exchange.put(x, switched, by_gate=False)
+            if memo.up_first and rows and not gate.whole:
+                switched = memo.activations(gate.compute(x, rows))
+            memo.store(x, switched, by_gate=False)
         return switched
 
 
@@ -291,7 +291,7 @@ def _function_mode() -> bool:
     return any(not isinstance(mode, DeviceContext) for mode in modes)
 
 
-def followed() -> bool:
+def is_being_traced() -> bool:
     """Whether torch records, transforms or casts operations, so that a product of ours would be left out of it."""
     return bool(
         torch._C._get_tracing_state()  # torch.jit.trace

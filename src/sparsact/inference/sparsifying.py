@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import put_on, restore, verified, with_shares
-from sparsact.inference.autotune import BlockProfile, as_told, fastest
+from sparsact.inference.apply import apply, restore, verified, with_shares
+from sparsact.inference.autotune import BlockProfile, fastest, requested_setting
 from sparsact.inference.batches import Batch, Inputs, batches
 from sparsact.inference.block import Block, fitting
 from sparsact.inference.fast_paths import free_fast_paths
@@ -121,7 +121,7 @@ def sparsify(
     if method == "auto":
         chosen = fastest(candidates, time_limit)
     else:
-        chosen = [as_told(one, method, options) for one in candidates]
+        chosen = [requested_setting(one, method, options) for one in candidates]
         if all(setting is None for setting, _ in chosen):
             reasons = "; ".join(sorted({choice.reason for _, choice in chosen}))
             raise ValueError(
@@ -129,10 +129,10 @@ def sparsify(
                 'What takes any activation is method="threshold" or "top_k", which approximate; '
                 "sparsact.inference.training.with_relu puts another in its place."
             )
-    worn = put_on(model, chosen)
+    applied_blocks = apply(model, chosen)
     if method in EXACT:
-        worn = verified(model, found, worn, max(shown, key=_numbers))
-    object.__setattr__(model, PLAN, Plan(with_shares(model, found, worn, shown)))
+        applied_blocks = verified(model, found, applied_blocks, max(shown, key=_numbers))
+    object.__setattr__(model, PLAN, Plan(with_shares(model, found, applied_blocks, shown)))
     return model
 
 

@@ -184,7 +184,7 @@ def watching(model: nn.Module, blocks: Sequence[Block], look: Callable[[int, Ten
             handle.remove()
 
 
-class Inducement(ABC):
+class SparsityRegularizer(ABC):
     """What is done to the activations of blocks while it is entered, and what it adds to the loss.
 
     Any model will do: the inputs of the ``down`` layers of its blocks are watched. Call the model within its context.
@@ -212,7 +212,7 @@ class Inducement(ABC):
         """What training adds for the calls since it was asked last."""
 
 
-class ActivationPenalty(Inducement):
+class ActivationPenalty(SparsityRegularizer):
     r"""L1 on activations: :math:`\lambda \sum_\ell \mathbb{E} |h^\ell_j|`, a mean over inputs and units of each block.
 
     Parameters
@@ -266,7 +266,7 @@ class ActivationPenalty(Inducement):
         return f"ActivationPenalty(strength={self.strength!r})"
 
 
-class TopKTraining(Inducement):
+class TopKTraining(SparsityRegularizer):
     """Only the k activations of each input that are largest in absolute value; the others are 0, and get no gradient.
 
     It holds for every call within the context, evaluations too: what is measured is the model that is trained.

@@ -15,12 +15,12 @@ from sparsact.kernels.fingerprint import fingerprint
 Made = TypeVar("Made")
 
 
-class Watch:
+class WeightVersion:
     """Tensors as they are now; held, so that no others come to lie at their addresses.
 
     Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
-    Every call of :meth:`still` therefore also compares one stripe of the memory with its fingerprint, and all of it
-    after an optimiser's step, a counted write, or a doubt of the caller's.
+    Every call of :meth:`is_current` therefore also compares one stripe of the memory with its fingerprint, and all of
+    it after an optimiser's step, a counted write, or a doubt of the caller's.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Watch:
         self._seen = _seen(tensors, doubts)
         self._fingerprint = fingerprint([_memory(tensor) for tensor in tensors])
 
-    def still(self, tensors: Sequence[Tensor | None], doubts: int = 0) -> bool:
+    def is_current(self, tensors: Sequence[Tensor | None], doubts: int = 0) -> bool:
         """Whether the tensors lie where they lay and hold what they held, as far as was looked."""
         seen = _seen(tensors, doubts)
         if seen == self._seen:
@@ -52,7 +52,7 @@ class Watch:
         return type(None), ()
 
 
-class Held(Generic[Made]):
+class WeightCache(Generic[Made]):
     """A value made from watched tensors, the weight and the bias of a layer, and made again when others are watched.
 
     Copies and pickles hold the recipe alone: memory that kernels point into is never shared by accident.
@@ -65,9 +65,9 @@ class Held(Generic[Made]):
 
     def __init__(self, make: Callable[[Tensor, Tensor | None], Made]) -> None:
         self._make = make
-        self._made: tuple[Made, Watch] | None = None
+        self._made: tuple[Made, WeightVersion] | None = None
 
-    def of(self, watch: Watch) -> Made:
+    def get(self, watch: WeightVersion) -> Made:
         """The value for the weights that are watched."""
         made = self._made
         if made is None or made[1] is not watch:
@@ -77,7 +77,7 @@ class Held(Generic[Made]):
         return made[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Held, (self._make,)
+        return WeightCache, (self._make,)
 
 
 def _seen(tensors: Sequence[Tensor | None], doubts: int) -> list[Any]:

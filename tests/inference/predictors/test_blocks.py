@@ -9,7 +9,7 @@ from torch.nn.functional import gelu, mse_loss
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.comparison import compare
-from sparsact.inference.predictors import Approximated, LargestActivations, Threshold, calibrate_blocks
+from sparsact.inference.predictors import Approximated, Threshold, TopKActivations, calibrate_blocks
 
 
 class Model(nn.Module):
@@ -43,7 +43,7 @@ def loss(output, batch):
 
 def test_units_are_left_out_of_one_block():
     model, x = Model(), texts(1, 0)[0]
-    rule = LargestActivations(3)
+    rule = TopKActivations(3)
     weights = BlockWeights.of(model, SECOND)
     middle = (x + model.first(x)).detach().reshape(-1, 6)
     h = weights.hidden(middle)

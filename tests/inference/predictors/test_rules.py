@@ -9,7 +9,7 @@ from torch.nn.functional import silu
 
 from sparsact.inference.block import Activation
 from sparsact.inference.block_weights import BlockWeights
-from sparsact.inference.predictors import LSH, LargestActivations, LowRank, Sketch, Threshold, calibrate
+from sparsact.inference.predictors import LSH, LowRank, Sketch, Threshold, TopKActivations, calibrate
 from sparsact.inference.predictors.conformal import relative_error
 from sparsact.inference.predictors.low_rank import metric
 from sparsact.inference.predictors.lsh import hashed
@@ -178,7 +178,7 @@ def test_lsh_finds_active_units_more_often_than_others():
 def test_top_k_keeps_the_k_largest(gated):
     weights, x = block(gelu(), gated=gated), inputs(30, seed=4)
     h = weights.hidden(x)
-    mask = LargestActivations(9).active(h).bool()
+    mask = TopKActivations(9).active(h).bool()
     for row, kept in zip(h, mask, strict=True):
         assert kept.sum() == 9
         assert row[kept].abs().min() >= row[~kept].abs().max()
@@ -186,9 +186,9 @@ def test_top_k_keeps_the_k_largest(gated):
 
 def test_top_k_does_not_count_zeros_and_takes_the_first_of_equals():
     h = torch.tensor([[0.0, -2.0, 0.0, 1.0], [3.0, 3.0, -3.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
-    assert LargestActivations(3).active(h).tolist() == [[0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0]]
+    assert TopKActivations(3).active(h).tolist() == [[0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0]]
     with pytest.raises(ValueError, match="`k` of TopK must be 1 or more"):
-        LargestActivations(0)
+        TopKActivations(0)
 
 
 def test_a_threshold_leaves_out_what_is_not_above_it():
@@ -209,7 +209,7 @@ def test_the_error_asked_for_is_met_and_used_up(activation, method, error):
     got = error_of(weights, predictor.rule, rows)
     assert got <= error * 1.0001
     rule = predictor.rule
-    more = Threshold(rule.tau * 1.02 + 1e-6) if method == "threshold" else LargestActivations(rule.k - 1)
+    more = Threshold(rule.tau * 1.02 + 1e-6) if method == "threshold" else TopKActivations(rule.k - 1)
     assert error_of(weights, more, rows) > error * 0.9999
     assert 0.3 * error < predictor.quality.output_error.value < 3 * error
 

@@ -143,7 +143,7 @@ def _batch(path: Path) -> Batch:
     if not len(labels) or images.shape != (len(labels), *SHAPE) or labels.max() >= len(CLASSES):
         raise ValueError(
             f"{path} holds images of shape {images.shape} and {len(labels)} labels; a batch of CIFAR-10 has as many "
-            f"images of shape {SHAPE} with labels 0 to {len(CLASSES) - 1}: fetch it anew."
+            f"images of shape {SHAPE} with labels 0 to {len(CLASSES) - 1}: fetch it again."
         )
     return images, labels
 

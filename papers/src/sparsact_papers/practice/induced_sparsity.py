@@ -15,7 +15,7 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import Row, Rows
 
 if TYPE_CHECKING:
-    from sparsact.inference.training import Inducement
+    from sparsact.inference.training import SparsityRegularizer
     from sparsact_papers.training import Transformer
 
 
@@ -51,7 +51,7 @@ def measure(
     }
 
 
-def _inducement(name: str, made: Transformer, hidden: int) -> Inducement | None:
+def _inducement(name: str, made: Transformer, hidden: int) -> SparsityRegularizer | None:
     from sparsact.inference.training import ActivationPenalty, TopKTraining
 
     blocks = made.feed_forward_blocks()

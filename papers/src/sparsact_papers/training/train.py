@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from sparsact.inference.block import Block
-from sparsact.inference.training import Inducement
+from sparsact.inference.training import SparsityRegularizer
 from sparsact_papers.training import checkpoint as checkpoints
 from sparsact_papers.training.recipe import Recipe
 from sparsact_papers.training.text import CharacterText, Evaluation, cross_entropy, evaluation
@@ -55,7 +55,7 @@ def train(
     recipe: Recipe,
     *,
     blocks: Sequence[Block] = (),
-    penalty: Inducement | None = None,
+    penalty: SparsityRegularizer | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = True,
     progress: Callable[[int], None] | None = None,
@@ -71,7 +71,7 @@ def train(
     recipe : Recipe
     blocks : sequence of Block
         Whose activity the evaluations tell.
-    penalty : Inducement, default=None
+    penalty : SparsityRegularizer, default=None
         :class:`ActivationPenalty` or :class:`TopKTraining` of this model, entered while it is trained and evaluated.
     checkpoint : path, default=None
         A folder. At each evaluation everything is written there, in one file that is whole at any moment.
@@ -116,7 +116,7 @@ def _evaluated(
     training: checkpoints.TrainingState,
     text: CharacterText,
     recipe: Recipe,
-    penalty: Inducement | None,
+    penalty: SparsityRegularizer | None,
     rows: Sequence[Evaluation],
     progress: Callable[[int], None] | None,
 ) -> Iterator[int]:
@@ -133,7 +133,11 @@ def _evaluated(
 
 
 def _update(
-    training: checkpoints.TrainingState, text: CharacterText, recipe: Recipe, penalty: Inducement | None, step: int
+    training: checkpoints.TrainingState,
+    text: CharacterText,
+    recipe: Recipe,
+    penalty: SparsityRegularizer | None,
+    step: int,
 ) -> None:
     x, y = text.batch(recipe.batch, recipe.context, generator=training.batches)
     loss = cross_entropy(training.model, x.to(training.device), y.to(training.device))

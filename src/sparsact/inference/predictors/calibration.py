@@ -18,15 +18,15 @@ from sparsact.inference.predictors.collect import checked_sample, collect_inputs
 from sparsact.inference.predictors.conformal import level_for_density, level_for_recall
 from sparsact.inference.predictors.low_rank import LowRank
 from sparsact.inference.predictors.lsh import LSH
-from sparsact.inference.predictors.magnitude import LargestActivations, Threshold
+from sparsact.inference.predictors.magnitude import Threshold, TopKActivations
 from sparsact.inference.predictors.masked_model import Approximated
-from sparsact.inference.predictors.predictor import Graded, Predictor, Rule
+from sparsact.inference.predictors.predictor import ActivityPredictor, Graded, Predictor
 from sparsact.inference.predictors.sketch import Sketch
 from sparsact.inference.quality import Quality
 from sparsact.validation.parameters import checked_option, checked_share
 
 PREDICTING: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
-CHOOSING: dict[str, type[Threshold | LargestActivations]] = {"threshold": Threshold, "top_k": LargestActivations}
+CHOOSING: dict[str, type[Threshold | TopKActivations]] = {"threshold": Threshold, "top_k": TopKActivations}
 
 
 def calibrate(
@@ -100,7 +100,7 @@ def calibrate(
     fitted, calibrated, held_out, shares = split(rows, target, fits=method in PREDICTING, seed=seed)
     with torch.no_grad():
         if method in PREDICTING:
-            rule: Rule = _predicting(method, weights, fitted, calibrated, target, seed, settings)
+            rule: ActivityPredictor = _predicting(method, weights, fitted, calibrated, target, seed, settings)
         else:
             rule = _choosing(method, weights, calibrated, target, settings)
         return Predictor(rule, Quality.of(rule, weights, held_out), shares, target)
@@ -135,7 +135,7 @@ def _predicting(
 
 def _choosing(
     method: str, weights: BlockWeights, rows: Tensor, target: dict[str, float], settings: dict[str, Any]
-) -> Rule:
+) -> ActivityPredictor:
     if settings:
         raise TypeError(f"{method} takes no settings; got {', '.join(settings)}.")
     kind = CHOOSING[method]

@@ -14,7 +14,7 @@ from sparsact.inference.batches import Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import least_rows
-from sparsact.inference.predictors.predictor import Split
+from sparsact.inference.predictors.predictor import CalibrationSplit
 from sparsact.validation.arrays import check_finite_tensor
 from sparsact.validation.parameters import checked_size
 
@@ -128,7 +128,9 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
     return plain(x).to(weights.weight.dtype)
 
 
-def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> tuple[Tensor, Tensor, Tensor, Split]:
+def split(
+    x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int
+) -> tuple[Tensor, Tensor, Tensor, CalibrationSplit]:
     """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; a rule that is not fitted
     calibrates on the first three quarters.
 
@@ -147,4 +149,4 @@ def split(x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int) -> t
     fitted = m - 2 * quarter if fits else 0
     sizes = [fitted, m - quarter - fitted, quarter]
     parts = torch.split(x[order], sizes)
-    return parts[0], parts[1], parts[2], Split(fitted, sizes[1], quarter, seed)
+    return parts[0], parts[1], parts[2], CalibrationSplit(fitted, sizes[1], quarter, seed)

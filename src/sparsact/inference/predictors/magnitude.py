@@ -77,7 +77,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class LargestActivations:
+class TopKActivations:
     """The k units with the largest :math:`|h_j|`, of equal ones the first; units at exactly 0 are never among them.
 
     Attributes
@@ -95,12 +95,12 @@ class LargestActivations:
         object.__setattr__(self, "router", TopK(self.k, absolute=True))
 
     @classmethod
-    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> LargestActivations:
+    def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> TopKActivations:
         """The most units that are no more than a share ``density`` of all; one at least."""
         return cls(max(1, int(density * weights.sizes[1])))
 
     @classmethod
-    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> LargestActivations:
+    def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> TopKActivations:
         """The least k with a relative error of the output of at most ``error`` on the rows ``x``, by bisection."""
         h = weights.hidden(x)
         s = weights.sizes[1]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
-from sparsact.inference.predictors.predictor import Rule
+from sparsact.inference.predictors.predictor import ActivityPredictor
 
 
 class Approximated(nn.Module):
@@ -23,22 +23,22 @@ class Approximated(nn.Module):
     ----------
     model : nn.Module
         What is approximated.
-    rules : mapping of Block to Rule
+    rules : mapping of Block to ActivityPredictor
         Blocks of the model, and what chooses their units.
 
     Examples
     --------
     >>> from sparsact.inference.block import Activation
-    >>> from sparsact.inference.predictors import LargestActivations
+    >>> from sparsact.inference.predictors import TopKActivations
     >>> model = nn.Sequential(nn.Linear(1, 2, bias=False), nn.ReLU(), nn.Linear(2, 1, bias=False))
     >>> model[0].weight.data, model[2].weight.data = torch.tensor([[3.0], [2.0]]), torch.tensor([[10.0, 1.0]])
     >>> block = Block("", "0", "2", None, Activation("relu", torch.relu, torch.zeros(2)))
     >>> x = torch.tensor([[1.0]])
-    >>> model(x).item(), Approximated(model, {block: LargestActivations(1)})(x).item()
+    >>> model(x).item(), Approximated(model, {block: TopKActivations(1)})(x).item()
     (32.0, 30.0)
     """
 
-    def __init__(self, model: nn.Module, rules: Mapping[Block, Rule]) -> None:
+    def __init__(self, model: nn.Module, rules: Mapping[Block, ActivityPredictor]) -> None:
         super().__init__()
         self.model = model
         self.rules = dict(rules)
@@ -59,7 +59,7 @@ class Approximated(nn.Module):
 Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
 
 
-def _predicting(rule: Rule, masks: list[Tensor]) -> Hook:
+def _predicting(rule: ActivityPredictor, masks: list[Tensor]) -> Hook:
     def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
         x = positional[0] if positional else named["input"]
         masks.append(rule.active(x.detach().reshape(-1, x.shape[-1])))
@@ -67,7 +67,7 @@ def _predicting(rule: Rule, masks: list[Tensor]) -> Hook:
     return hook
 
 
-def _leaving_out(rule: Rule, masks: list[Tensor]) -> Hook:
+def _leaving_out(rule: ActivityPredictor, masks: list[Tensor]) -> Hook:
     def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         h = positional[0] if positional else named["input"]
         mask = masks.pop() if rule.reads == "inputs" else rule.active(h.detach().reshape(-1, h.shape[-1]))

@@ -15,7 +15,7 @@ from sparsact.inference.quality import Quality
 Reads = Literal["inputs", "activations"]
 
 
-class Rule(Protocol):
+class ActivityPredictor(Protocol):
     """A choice of units for each input, approximate in general.
 
     Attributes
@@ -45,7 +45,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Split:
+class CalibrationSplit:
     """How the rows of a sample were shared out, in a random order.
 
     Attributes
@@ -74,11 +74,11 @@ class Predictor:
 
     Attributes
     ----------
-    rule : Rule
+    rule : ActivityPredictor
         What chooses.
     quality : Quality
         Measured on the held-out rows.
-    split : Split
+    split : CalibrationSplit
         Which rows served what.
     target : dict
         What was asked for: ``{"recall": 0.99}``.
@@ -87,9 +87,9 @@ class Predictor:
         :func:`sparsact.inference.predictors.calibrate_blocks`.
     """
 
-    rule: Rule
+    rule: ActivityPredictor
     quality: Quality
-    split: Split
+    split: CalibrationSplit
     target: dict[str, float]
     effect: ModelComparison | None = None
 
@@ -129,7 +129,7 @@ class Predictor:
         }
 
 
-class Graded(Rule, Protocol):
+class Graded(ActivityPredictor, Protocol):
     """A rule of the inputs whose choice grows with its level."""
 
     def needs(self, x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from reproduced import rows_of
 
 from sparsact_papers.experiments import Claim, Findings, Outcome, Row, Rows, Scale, Store, experiments
 
-KEPT = Path(__file__).parents[2] / "results" / "reproduction"
+KEPT = Path(__file__).parents[3] / "results" / "reproduction"
 SEEDS = 3  # the mutated rows are those of a few seeds
 FACTORS = (1e6, 0.0, -1.0, 1.0, 0.1, 0.5, 0.9, 1.1, 2.0, 10.0, 1e20)
 SOME = (1e6, 0.0, 0.5, 2.0, 0.1, 10.0)

@@ -2,8 +2,10 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # Processes of Dask are forks of one that has made the imports; Dask reads this when it is imported.
@@ -14,6 +16,19 @@ if sys.platform != "win32":
 settings.register_profile("sparsact", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None, max_examples=400)  # of `make test-slow`
 settings.load_profile("sparsact")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path):
+    """Search for doctests only packages, which then are imported first, and files that hold a prompt.
+
+    To search a module, all of its names are walked.
+    """
+    found = yield
+    prompts = (
+        file_path.suffix != ".py" or file_path.name == "__init__.py" or ">>>" in file_path.read_text(encoding="utf-8")
+    )
+    return found if prompts else [node for node in found if not isinstance(node, DoctestModule)]
 
 
 @pytest.fixture
