@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, subset_masks, subsets_of
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers import solver as choice
 from sparsact.learners.low_degree.solvers.kernel import between, krawtchouk_sums
+from sparsact.learners.low_degree.solvers.solver import solvers
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
@@ -312,3 +316,22 @@ def test_more_coordinates_than_a_float_has_exponents():
     X = np.random.default_rng(8).choice([1, -1], (57, 1100))
     model = LowDegreeRegressor(1).fit(X, X[:, 1099])
     assert model.solver_ == "kernel"
+
+
+@pytest.mark.parametrize("form", ["rows", "cells", "moments", "real"])
+@pytest.mark.parametrize("name", sorted(solvers()))
+def test_every_solver_states_what_it_needs_or_why_it_cannot_serve(name, form):
+    """Each module of the folder declares at least one, and a named one is refused by the reason that it states."""
+    assert {path.stem for path in Path(choice.__file__).parent.glob("[!_]*.py")} == {
+        type(one).__module__.rpartition(".")[2] for one in solvers().values()
+    } | {"solver"}
+    size = choice.ProblemSize(30, 465, 1000, 2, (1, 2), form)
+    offer = solvers()[name].offer(size)
+    if isinstance(offer, str):
+        with pytest.raises(ValueError, match=re.escape(offer)):
+            choice.choose_solver(name, size, None)
+    else:
+        assert offer.solver is solvers()[name]
+        assert choice.choose_solver(name, size, offer.nbytes) == offer
+        with pytest.raises(MemoryError, match="max_memory"):
+            choice.choose_solver(name, size, offer.nbytes / 1e6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from math import gcd
 from typing import Any
@@ -22,6 +22,16 @@ from sparsact.learners.points import detect_encoding
 from sparsact.statistics.statistic import Batch
 
 _MAX_SHUFFLED = 1 << 16
+
+
+@dataclass(frozen=True)
+class CVSelection:
+    """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates."""
+
+    degree: int
+    alpha: float
+    score: float
+    results: dict[str, NDArray[Any]]
 
 
 def fold_scores(
@@ -56,7 +66,8 @@ def _scores(
             squared[i] = _by_equations(*both, family, alphas)
             continue
         for j, alpha in enumerate(alphas):
-            found = plan.solve(training, family, Penalty("ridge", alpha, fit_intercept), n_threads=spec.n_threads)
+            penalty = Penalty("ridge", alpha, fit_intercept)
+            found = plan.solver.solve(training, family, penalty, plan, n_threads=spec.n_threads)
             error = held_out.squared_error(found.polynomial, n_threads=spec.n_threads)
             squared[i, j] = error / held_out.weight
     return squared

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsact.learners.low_degree.choose import assign_folds, fold_scores, summary
+from sparsact.learners.low_degree.choose import CVSelection, assign_folds, fold_scores, summary
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solvers.solver import CVSelection, Penalty, Solution, solvers
+from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
 from sparsact.transaction import transaction
 
 
@@ -108,6 +108,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     _split: NDArray[np.intp] | None = None  # folds of the rows being fitted, when `cv` lists them
 
+    _needs_row_numbers = True  # the fold of a row follows from them
     heredity = None  # not offered here: a selection inside folds would be a different estimator
 
     @transaction
@@ -166,8 +167,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     @property
     def _choice(self) -> CVSelection:
-        choice = self._fitted.choice
-        assert choice is not None  # noqa: S101 - every solution of this class has one
+        choice: CVSelection = self._fitted.choice  # every solution of this class has one
         return choice
 
     @property

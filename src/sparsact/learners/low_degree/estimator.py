@@ -32,6 +32,8 @@ _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
+    _accepts_zero_weight = True  # batches of no weight at all, whose labels and encoding are looked at
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -257,7 +259,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         plan = choose_solver(spec.solver, size, spec.max_memory)
         family = statistic.family_of(spec.family(statistic.n))
         if self.heredity is None:
-            return plan.solve(statistic, family, penalty, n_threads=spec.n_threads)
+            return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
         equations = statistic.normal_equations(family, fit_intercept=self.fit_intercept, n_threads=spec.n_threads)
         chosen = select(equations, family, self.heredity)
         return plan.solver.from_equations(equations.part(chosen), family.part(chosen), penalty, plan)

@@ -9,9 +9,10 @@ import numpy as np
 
 from sparsact.hypercube import WORD
 from sparsact.learners.low_degree.accumulator import Accumulator
+from sparsact.learners.low_degree.choose import CVSelection
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.low_degree.solvers.kernel import Dual, KernelDesign
-from sparsact.learners.low_degree.solvers.solver import CVSelection, Penalty, Solution, solvers
+from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
 from sparsact.learners.points import Points
 from sparsact.saving import modelfile
 from sparsact.saving.schema import (

@@ -35,6 +35,7 @@ from sparsact.validation.estimators import checked_rows, checked_sample_weight
 class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
+    _needs_layout = True  # chosen from a sample before rows are summed
     table_: BucketTable
     _rows: list[Batch]  # all of them, where tables are fitted together
     _first_rows: list[Batch]  # of a stream that began with few

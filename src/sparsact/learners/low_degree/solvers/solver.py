@@ -83,10 +83,6 @@ class SolverPlan:
     rank: int | None
     explicit_gram: bool = True
 
-    def solve(self, statistic: Any, family: Family, penalty: Penalty, *, n_threads: int) -> Solution:
-        """The polynomial of a family that fits the rows of a statistic."""
-        return self.solver.solve(statistic, family, penalty, self, n_threads=n_threads)
-
 
 @dataclass(frozen=True)
 class Penalty:
@@ -127,16 +123,6 @@ class Design(Protocol):
         """The same at some places, (N,), one at a time; None if there are none."""
 
 
-@dataclass(frozen=True)
-class CVSelection:
-    """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates."""
-
-    degree: int
-    alpha: float
-    score: float
-    results: dict[str, NDArray[Any]]
-
-
 @dataclass(eq=False)
 class Solution:
     """A fitted polynomial and what is needed to say how sure it is.
@@ -157,6 +143,8 @@ class Solution:
         Effective parameters, where they are known; the intercept is not counted.
     variances, known_identified : ndarray of shape (D + 1,), or None
         From a file.
+    choice : CVSelection or None
+        What cross-validation chose.
     unit : float
         A power of two near the size of the targets, over which squares are float64 whatever that size.
     """
@@ -174,7 +162,7 @@ class Solution:
     variances: NDArray[np.float64] | None = None
     parameters: float | None = None
     known_identified: NDArray[np.bool_] | None = None
-    choice: CVSelection | None = None
+    choice: Any = None
     unit: float = 1.0
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
