@@ -116,7 +116,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker reads the imports above, and tells a name that does not exist
+if not TYPE_CHECKING:  # a type checker reads the imports above, and reports a name that does not exist
 
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:

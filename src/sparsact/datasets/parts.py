@@ -118,9 +118,9 @@ class Parts:
                 raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
             except DAMAGE as error:
                 _check_unchanged(source.path, stamp)
-                told = one_line(error)
+                message = one_line(error)
                 remedy = "" if isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) else CORRECT
-                raise ValueError(f"{source.path.name}, after row {row}: {told}{remedy}") from error
+                raise ValueError(f"{source.path.name}, after row {row}: {message}{remedy}") from error
             if batch is None:
                 return
             yield batch
@@ -226,7 +226,7 @@ def _check_unchanged(path: Path, stamp: Stamp) -> None:
     except FileNotFoundError:
         raise ValueError(f"{path.name} went away while it was read; put it back and start again.") from None
     if now != stamp:
-        what = f"{stamp.size:,} bytes before, {now.size:,} now" if now.size != stamp.size else "it was written anew"
+        what = f"{stamp.size:,} bytes before, {now.size:,} now" if now.size != stamp.size else "it was written again"
         raise ValueError(f"{path.name} changed while it was read ({what}); start again when nothing writes to it.")
 
 

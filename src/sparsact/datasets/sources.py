@@ -201,7 +201,7 @@ class ArraySource:
             found = ", ".join(f"{name} {count}" for name, count in rows.items())
             raise ValueError(f"{path.name}: arrays need the same number of rows, found {found or 'no array'}.")
         source = cls(path, widths, next(iter(rows.values())))
-        _distinct(source.names, path, "an array X[0] beside a matrix X is such a pair: give each array its own name")
+        _distinct(source.names, path, "an array X[0] next to a matrix X is such a pair: give each array its own name")
         return source
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:

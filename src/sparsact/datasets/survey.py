@@ -64,7 +64,7 @@ class UnfitError(ValueError):
 
 
 class IdentifierError(UnfitError):
-    """A column that tells rows apart, such as a name or a row number: nothing can be learned from it."""
+    """A column that identifies rows, such as a name or a row number: nothing can be learned from it."""
 
 
 @dataclass

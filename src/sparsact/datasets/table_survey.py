@@ -137,7 +137,7 @@ class TableSurvey:
         features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
-                "no column is left to learn from; a table needs one beside its targets and the ignored columns."
+                "no column is left to learn from; a table needs one besides its targets and the ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
         surveys = [ColumnSurvey(name, domain, most_texts) for name in features]
@@ -147,7 +147,7 @@ class TableSurvey:
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
-        """The targets first: what is wrong with them is told before all else."""
+        """The targets first: what is wrong with them is reported first."""
         return [*self.answers, *self.surveys]
 
     def batches(self, first_row: int = 0) -> Iterator[tuple[pa.RecordBatch, Place]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact.distributed.additive import empty, needs, seen_in, seen_out
 from sparsact.distributed.partitions import Partition, Reader
-from sparsact.distributed.progress import tell
+from sparsact.distributed.progress import report
 from sparsact.saving.schema import Arrays, State
 
 
@@ -63,7 +63,7 @@ def of_partition(work: Work) -> Callable[..., Any]:
             raise PartitionError(f"{task.name}: {error}") from error
         except MemoryError as error:
             raise MemoryError(f"{task.name}: {error}") from error
-        tell(task.topic, task.number, n_rows)
+        report(task.topic, task.number, n_rows)
         return result
 
     return named

@@ -45,7 +45,7 @@ def fit(
         of :func:`sparsact.datasets.files`; a large Parquet file is cut between its row groups; numbers are used as
         they are. Or batches ``(X, y)`` or ``(X, y, sample_weight)``, of which a bounded number is held.
     client : dask.distributed.Client, optional
-        Where to compute. None: on the client that is in force, if there is one, else in threads of this process.
+        Where to compute. None: on the current client, if there is one, else in threads of this process.
     target : str or sequence of str, optional
         Of tables: the columns to learn.
     sample_weight : str, optional
@@ -78,7 +78,7 @@ def fit(
     Notes
     -----
     *Low-degree models* on points of the cube are the same to the last bit as one ``fit`` of all rows, however they are
-    cut: their sums do not round. Every partition is looked at by itself: where one may hold bits alone and another
+    cut: their sums do not round. Every partition is examined alone: where one may hold bits alone and another
     numbers, pass ``domain="real"``. Folds of ``LowDegreeRegressorCV`` follow the number of a row in the whole; where
     sizes of partitions are not known, a first pass counts them. *DSM and real columns*: equal within rounding; the same
     bits for a seed and a partitioning, because the tree is fixed. *LSH* (and ``bottom="pca"``) choose a layout first,

@@ -38,7 +38,7 @@ MOST_NUMBERS = 1 << 25  # of a sample: a quarter of a gigabyte
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every partition: so many rows, labels by their place among the classes."""
+    """What every partition must give: its rows, labels by their place among the classes."""
 
     most: int = ROWS_FOR_WIDTH
     classes: NDArray[Any] | None = None
@@ -150,7 +150,7 @@ class Passes:
         return solved(seen_in(lesson.blank, *whole.seen))
 
     def _lesson(self, blank: Any, classes: Any) -> Lesson:
-        """What every partition must be told: the classes, and the layout of hash tables or of a bottom layer."""
+        """What every partition must know: the classes, and the layout of hash tables or of a bottom layer."""
         known = None
         if needs(blank, "classes"):
             known = self._classes() if classes is None else np.unique(np.asarray(classes))
@@ -234,6 +234,6 @@ def _starts(sizes: Sequence[int | None]) -> list[int]:
 
 
 def _blocks(parts: Iterator[Partition]) -> Iterator[list[Partition]]:
-    """The partitions, so many at a time."""
+    """The partitions, a fixed number at a time."""
     while block := list(islice(parts, BLOCK)):
         yield block

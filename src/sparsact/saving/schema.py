@@ -18,7 +18,7 @@ from sparsact.validation.arrays import Shape, has_shape
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
-MAX_COUNT = 2**53  # columns, units: beyond it they are no longer told apart as floats
+MAX_COUNT = 2**53  # columns, units: beyond it floats no longer distinguish them
 MAX_ROWS = 2**200  # models may be merged with themselves again and again
 
 

@@ -84,7 +84,7 @@ def test_columns_and_targets_must_stay_as_they_were():
 )
 def test_a_layer_that_was_drawn_stays(change):
     found = model().fit(X, y).set_params(**change)
-    with pytest.raises(ValueError, match="changed since the first rows; call fit to begin anew"):
+    with pytest.raises(ValueError, match="changed since the first rows; call fit to start again"):
         found.partial_fit(X, y)
     found.fit(X, y).partial_fit(X, y)
 

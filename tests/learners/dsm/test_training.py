@@ -115,5 +115,5 @@ def test_ridge_has_no_loss_curve_and_no_training_to_go_on_with():
     fitted = model(solver="ridge").fit(X, Y)
     with pytest.raises(AttributeError, match="rmsprop"):
         _ = fitted.loss_curve_
-    with pytest.raises(ValueError, match="call fit to begin anew"):
+    with pytest.raises(ValueError, match="call fit to start again"):
         fitted.set_params(solver="rmsprop").partial_fit(X, Y)

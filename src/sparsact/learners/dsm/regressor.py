@@ -71,7 +71,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     absolute : bool, default=False
         Rank by absolute value (``"top_k"``).
     fit_intercept : bool, default=True
-        Fit a constant beside A, unpenalised.
+        Fit a constant next to A, unpenalised.
     epochs : int, default=50
         Passes over the rows (``"rmsprop"``).
     learning_rate, rho, epsilon : float, default=1e-5, 0.9, 1e-7
@@ -317,7 +317,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         now = (self.width, self.activation, self.solver, self._router)
         if now != (bottom.t, bottom.activation, trained, self.layer_.router):
             raise ValueError(
-                "`width`, `activation`, `solver` or the router changed since the first rows; call fit to begin anew."
+                "`width`, `activation`, `solver` or the router changed since the first rows; call fit to start again."
             )
         return self.layer_
 
