@@ -44,7 +44,7 @@ PARAMETERS: dict[str, str] = {
     "intrinsic": "Dimension k of the data.",
     "L": "Lipschitz constant.",
     "bits": "Bits of a parameter of the dense model.",
-    "width": "Step of the inner product at which a direction is cut.",
+    "bucket_width": "Step of the inner product at which a direction is cut.",
     "n_directions": "Directions K of the hash.",
     "cuts": "Cuts along one direction.",
     "radius": "Of the ball.",

@@ -75,7 +75,7 @@ def fit(
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -146,7 +146,7 @@ def fit(
                 task=task.value,  # type: ignore[arg-type]
                 strict=strict,
                 folds=folds,
-                random_state=seed,
+                random_state=random_state,
                 held_out_rows=report is not None,
                 cluster=cluster,
                 resume=checkpoint,

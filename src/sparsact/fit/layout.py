@@ -27,7 +27,7 @@ class TriedLayout:
 
     directions: str
     n_rows: int
-    width: float
+    bucket_width: float
     alpha: float
     n_buckets: int
     n_bytes: int
@@ -57,7 +57,7 @@ class LayoutInfo:
     n_tables: int
     n_local: int
     degree: int
-    width: float
+    bucket_width: float
     alpha: float
     n_buckets: int
     n_bytes: int
@@ -89,9 +89,8 @@ class LayoutInfo:
         }
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
         return (
-            f"{self.n_tables} hash tables, grids of width {self.width:.3g} (standard deviations) in {self.n_local} "
-            f"{kinds[self.directions]}, "
-            f"{parts[self.degree]} in each bucket (ridge penalty {self.alpha:g})"
+            f"{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
+            f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket (ridge penalty {self.alpha:g})"
         )
 
     @property
@@ -126,7 +125,7 @@ def layout_info(
         n_tables=int(layout.n_tables),
         n_local=int(layout.n_local),
         degree=int(layout.degree),
-        width=float(model.width_),
+        bucket_width=float(model.bucket_width_),
         alpha=float(model.alpha_),
         n_buckets=int(model.n_buckets_),
         n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
@@ -144,11 +143,11 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
     """Layouts that were tried, each once, with the chosen one marked."""
     layout = model.table_.layout
     found = {
-        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.width, t.alpha): t
+        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.bucket_width, t.alpha): t
         for t in model.trials_
         if np.isfinite(t.error)
     }
-    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.width_, model.alpha_)]
+    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.bucket_width_, model.alpha_)]
     chosen = max(mine, key=lambda key: key[1], default=None)
     return tuple(
         TriedLayout(*key, t.n_buckets, _bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)

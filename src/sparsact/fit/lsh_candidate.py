@@ -176,7 +176,12 @@ def held_out_scores(
     A fold's model shares width, penalty and kind of directions with the given one. Its hash functions, directions and
     trend are found again from rows outside of the fold: those of the given model have seen all folds.
     """
-    fixed = {"width": model.width_, "alpha": model.alpha_, "n_hashes": model.n_hashes_, "directions": model.directions_}
+    fixed = {
+        "bucket_width": model.bucket_width_,
+        "alpha": model.alpha_,
+        "n_hashes": model.n_hashes_,
+        "directions": model.directions_,
+    }
     share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
     scores = HeldOutScores(Draw(np.random.default_rng([options.random_state, 2]), share, KEPT))
     done = 0

@@ -66,7 +66,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         self._take(X, y, sample_weight, classes, reset=not self._begun())
 
     @transaction
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Take away rows that were fitted before, as if they had never been seen."""
         check_is_fitted(self)
         self._take(X, y, sample_weight, None, reset=False, sign=-1)

@@ -26,11 +26,13 @@ from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.former_names import renamed_attributes
 
 MOST_TOTAL = 1e200  # weight of all rows
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
+@renamed_attributes(forget="remove")
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 

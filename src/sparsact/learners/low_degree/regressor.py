@@ -99,7 +99,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     Notes
     -----
     The statistic is additive and exact: rows may come in any order and in any split (``partial_fit``, ``merge``,
-    ``forget``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
+    ``remove``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
     matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need more than
     D rows, or a penalty.
 
@@ -140,7 +140,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         self._take(X, y, sample_weight, reset=not self._begun())
 
     @transaction
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Take away rows that were fitted before, as if they had never been seen."""
         check_is_fitted(self)
         self._take(X, y, sample_weight, reset=False, sign=-1)

@@ -322,8 +322,8 @@ class BucketTable:
                 raise ValueError(
                     f"row {part.start + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
                     f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
-                    f"`width` is too small to tell cells apart (beyond {MOST_CELLS:g} of them); check the row, fit "
-                    "anew with it, or raise `width`."
+                    f"`bucket_width` is too small to tell cells apart (beyond {MOST_CELLS:g} of them); check the row, "
+                    "fit again with it, or raise `bucket_width`."
                 )
 
 

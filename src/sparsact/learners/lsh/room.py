@@ -38,14 +38,14 @@ def check_room(index: BucketIndex, most: int, exactly: Callable[[], int], n_byte
     total = len(index) + exactly()
     if total > index.most:
         raise ValueError(
-            f"rows fall into {total:,} buckets, more than have numbers of 32 bits, {index.most:,}; raise `width`, or "
-            "lower `n_tables` or `n_hashes`."
+            f"rows fall into {total:,} buckets, more than have numbers of 32 bits, {index.most:,}; raise "
+            "`bucket_width`, or lower `n_tables` or `n_hashes`."
         )
     if not _has_room(index, n_bytes, total):
         raise MemoryError(
             f"rows fall into {total:,} buckets, which need {n_bytes(total):,.0f} bytes more than there is room for; "
-            "raise `width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model low-degree), or a machine "
-            "of more memory."
+            "raise `bucket_width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model low-degree), or a "
+            "machine of more memory."
         )
 
 
