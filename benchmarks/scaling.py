@@ -27,8 +27,8 @@ from sparsact.distributed.additive import empty, seen_in, seen_out
 CUBE = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
 N_REAL = 6
 REAL: dict[str, Any] = {
-    "LSH": LSHRegressor(n_tables=8, n_hashes=2, width=0.5, alpha=0.1, directions="principal", random_state=0),
-    "DSM": DSMRegressor(width=256, n_active=32, random_state=0),
+    "LSH": LSHRegressor(n_tables=8, n_hashes=2, bucket_width=0.5, alpha=0.1, directions="principal", random_state=0),
+    "DSM": DSMRegressor(n_units=256, n_active=32, random_state=0),
 }
 FIRST = 2048  # rows that fix the layout of a learner of real columns
 PARTS = 16  # of the fit by workers

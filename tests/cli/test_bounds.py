@@ -55,7 +55,7 @@ def test_more_parameters_more_bounds(capsys):
 def test_paper_b(capsys):
     given = [
         word
-        for pair in ("ambient=16", "intrinsic=2", "L=1", "n_directions=40", "width=0.5")
+        for pair in ("ambient=16", "intrinsic=2", "L=1", "n_directions=40", "bucket_width=0.5")
         for word in ("--given", pair)
     ]
     found = values(told(capsys, *given))

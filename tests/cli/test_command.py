@@ -155,7 +155,7 @@ def test_a_fixed_degree_and_penalty_are_kept_and_the_lower_degrees_are_compared(
 
 def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_path):
     for seed, folds in ((0, 5), (7, 3)):
-        fixed = ("--degree", "2", "--alpha", "0", "--seed", seed, "--folds", folds)
+        fixed = ("--degree", "2", "--alpha", "0", "--random-state", seed, "--folds", folds)
         run(capsys, "fit", folder / "t.csv", "--target", "y", *fixed, "--out", tmp_path / f"{seed}.sparsact", "--quiet")
     one, other = (sparsact.load(tmp_path / f"{seed}.sparsact") for seed in (0, 7))
     np.testing.assert_array_equal(one.coef_, other.coef_)

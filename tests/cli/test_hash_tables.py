@@ -134,7 +134,7 @@ def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     X, y, folds = sample.rows()
     expected = []
     for fold in range(3):
-        fixed = {name: getattr(model, f"{name}_") for name in ("width", "alpha", "n_hashes", "directions")}
+        fixed = {name: getattr(model, f"{name}_") for name in ("bucket_width", "alpha", "n_hashes", "directions")}
         other = LSHRegressor(random_state=4, **fixed).fit(X[folds != fold], y[folds != fold])
         expected.append(other.score(X[folds == fold], y[folds == fold]))
     np.testing.assert_allclose(held_out.r2[0].folds, expected, rtol=1e-9)
@@ -240,7 +240,7 @@ def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
     assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little
     trials = tried(model)
-    assert len({(t.directions, t.n_rows, t.width, t.alpha) for t in trials}) == len(trials)
+    assert len({(t.directions, t.n_rows, t.bucket_width, t.alpha) for t in trials}) == len(trials)
     chosen = next(t for t in trials if t.chosen)
     assert chosen.error == min(t.error for t in trials if t.n_rows == chosen.n_rows)
     assert chosen.n_rows == N

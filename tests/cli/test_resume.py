@@ -165,7 +165,7 @@ def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, s
 
     assert "--degree was auto, now it is 2" in refusal(*words, "--degree", "2")
     assert "--report was not given, now it is given" in refusal(*words, "--report", folder / "r.html")
-    assert "--seed was 0, now it is 1" in refusal(*words, "--seed", "1")
+    assert "--random-state was 0, now it is 1" in refusal(*words, "--random-state", "1")
     assert "there are 3" in refusal("fit", *sorted(folder.glob("p[012].csv")), *words[2:])
     os.utime(folder / "p2.csv", ns=(5, 5))
     assert "p2.csv has changed since" in refusal(*words)

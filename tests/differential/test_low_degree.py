@@ -50,7 +50,7 @@ def model_of(solver, parameters, X, y, weights, monkeypatch):
         return make.fit(X, y, weights)
     half, other = len(y) // 2, LowDegreeRegressor(**parameters)
     make.partial_fit(X[:half], y[:half], weights[:half]).partial_fit(X[::-1], y / 3, weights)
-    return make.forget(X[::-1], y / 3, weights).merge(other.partial_fit(X[half:], y[half:], weights[half:]))
+    return make.remove(X[::-1], y / 3, weights).merge(other.partial_fit(X[half:], y[half:], weights[half:]))
 
 
 def compare(rng, solver, monkeypatch):

@@ -63,9 +63,7 @@ def updates(name):
         "fit": lambda model: model.fit(X[NEW], y[NEW]),
         "partial_fit": lambda model: model.partial_fit(X[NEW], y[NEW]),
     }
-    if hasattr(make, "forget") and name != "folds":
-        found["forget"] = lambda model: model.forget(X[:9], y[:9])
-    if hasattr(make, "remove"):
+    if hasattr(make, "remove") and name != "folds":
         found["remove"] = lambda model: model.remove(X[:9], y[:9])
     if name != "trained":
         other = begun(name).blank() if hasattr(make, "blank") else deepcopy(make)

@@ -1,7 +1,7 @@
 r"""Sizes of the buckets of a Euclidean hash: how wide, how many, and how often a point lies well within its own.
 
-K directions with independent standard normal coordinates cut space into buckets, at steps of ``width`` of the inner
-product and from random offsets (Section 2.2 of [B]_).
+K directions with independent standard normal coordinates cut space into buckets, at steps of ``bucket_width`` of the
+inner product and from random offsets (Section 2.2 of [B]_).
 
 References
 ----------
@@ -17,8 +17,8 @@ from math import comb, inf, log, sqrt
 from sparsact.bounds.registry import bound
 
 
-@bound("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most")
-def bucket_diameter(width: float, intrinsic: int, n_directions: int, confidence: float = 0.9) -> float:
+@bound("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", width="bucket_width")
+def bucket_diameter(bucket_width: float, intrinsic: int, n_directions: int, confidence: float = 0.9) -> float:
     r"""Largest diameter of a bucket of a Euclidean hash within a k-dimensional subspace (Lemma B.1, first part).
 
     .. math:: \frac{\text{width}\, \sqrt K}{\sqrt K - \sqrt k - t}, \qquad t = \sqrt{2 \ln(1/(1 - \text{confidence}))}
@@ -33,17 +33,17 @@ def bucket_diameter(width: float, intrinsic: int, n_directions: int, confidence:
     2.7
     """
     least = sqrt(n_directions) - sqrt(intrinsic) - sqrt(2 * log(1 / (1 - confidence)))
-    return width * sqrt(n_directions) / least if least > 0 else inf
+    return bucket_width * sqrt(n_directions) / least if least > 0 else inf
 
 
-@bound("Lemma B.1, buckets", "B", "up to constants", "buckets, at most")
-def bucket_count(ambient: int, intrinsic: int, width: float, *, power: float = 1.0) -> float:
+@bound("Lemma B.1, buckets", "B", "up to constants", "buckets, at most", width="bucket_width")
+def bucket_count(ambient: int, intrinsic: int, bucket_width: float, *, power: float = 1.0) -> float:
     r"""Non-empty buckets of a Euclidean hash (Lemma B.1): :math:`(2 \sqrt d / \text{width})^{\text{power} \cdot k}`.
 
     *Up to constants*: the power (the O of the exponent) is unspecified; at least 1. :func:`bucket_count_of_cuts` is
     exact for arrangements.
     """
-    return float(max(1.0, 2 * sqrt(ambient) / width) ** (power * intrinsic))
+    return float(max(1.0, 2 * sqrt(ambient) / bucket_width) ** (power * intrinsic))
 
 
 @bound("Lemma B.1, buckets", None, "sharper", "buckets, at most")
@@ -60,8 +60,8 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))
 
 
-@bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least")
-def ball_within_bucket(radius: float, width: float, intrinsic: int, n_directions: int) -> float:
+@bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least", width="bucket_width")
+def ball_within_bucket(radius: float, bucket_width: float, intrinsic: int, n_directions: int) -> float:
     r"""Probability that the bucket of a point holds the whole ball about it (Lemma C.2), at least.
 
     .. math:: \max\Big(0,\, 1 - \frac{2 r \sqrt k}{\text{width}}\Big)^K
@@ -71,12 +71,12 @@ def ball_within_bucket(radius: float, width: float, intrinsic: int, n_directions
     :math:`\max(0, 1 - 2 r \|a\| / \text{width})`. That is convex in :math:`\|a\|`, whose mean is at most
     :math:`\sqrt k`; the K directions are independent.
 
-    Mended: the proof takes neighbouring hyperplanes to be ``width`` apart, but normal directions have length about
-    :math:`\sqrt d`, so that they are :math:`\text{width} / \sqrt d` apart. With O(d) directions a d-dimensional ball of
+    Mended: the proof takes neighbouring hyperplanes to be ``bucket_width`` apart, but normal directions have length
+    about :math:`\sqrt d`: they are :math:`\text{width} / \sqrt d` apart. With O(d) directions a d-dimensional ball of
     radius :math:`O(\text{width} / d)` is cut almost surely as d grows; :math:`O(\text{width} / d^{3/2})` is small
     enough. For k-dimensional balls, which are what Lemma C.3 needs, :math:`O(\text{width} / (d \sqrt k))` is.
 
     >>> ball_within_bucket(0.01, 1.0, intrinsic=4, n_directions=2)
     0.9216
     """
-    return float(max(0.0, 1 - 2 * radius * sqrt(intrinsic) / width) ** n_directions)
+    return float(max(0.0, 1 - 2 * radius * sqrt(intrinsic) / bucket_width) ** n_directions)

@@ -102,7 +102,7 @@ def fit(
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -147,7 +147,7 @@ def fit(
     from sparsact.datasets.table_survey import TableSurvey
     from sparsact.datasets.tables import BATCH_ROWS
 
-    asked = wish(degree, alpha, folds, seed, domain.value, model.value)
+    asked = wish(degree, alpha, folds, random_state, domain.value, model.value)
     check_report(report)
     check_writable(out)
     check_writable(resume)

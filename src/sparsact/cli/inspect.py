@@ -39,7 +39,7 @@ def inspect_model(
     time_limit: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
     ] = 20.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show of what a model consists.
@@ -63,7 +63,7 @@ def inspect_model(
     if network is not None:
         words = context.obj or ["inspect"]
         return inspect_network(
-            network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json
+            network, model.name, words, report=report, time_limit=time_limit, random_state=random_state, as_json=as_json
         )
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
@@ -182,12 +182,12 @@ def inspect_network(
     *,
     report: Path | None,
     time_limit: float,
-    seed: int,
+    random_state: int,
     as_json: bool,
 ) -> None:
     """Find out, print, and write the report if one is wanted."""
     check_report(report)
-    summary = summarised(network, name, words, time_limit, seed)
+    summary = summarised(network, name, words, time_limit, random_state)
     if report is not None:
         from sparsact.reports.page import network_page
 
@@ -199,7 +199,7 @@ def inspect_network(
 
 
 def summarised(
-    network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, seed: int
+    network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, random_state: int
 ) -> NetworkSummary:
     """Everything that the command reports about a network."""
     import numpy as np
@@ -207,7 +207,7 @@ def summarised(
 
     from sparsact.reports.model_summary import NetworkSummary
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     with stages() as progress:
         with progress.stage("certify"):
             certificate = network.certify(time_limit=time_limit, rng=rng)

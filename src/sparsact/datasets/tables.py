@@ -12,6 +12,7 @@ from sparsact.datasets.columns import Points
 from sparsact.datasets.encoding import Encoding
 from sparsact.datasets.parts import Parts, Paths
 from sparsact.datasets.table_survey import TableSurvey, close
+from sparsact.validation.former_names import renamed
 
 BATCH_ROWS = 65536
 OnRows = Callable[[int], object]
@@ -59,6 +60,7 @@ class Table:
             yield X
 
 
+@renamed(on_rows="progress")
 def open_table(
     paths: Paths,
     target: str | Sequence[str],
@@ -69,7 +71,7 @@ def open_table(
     domain: str = "cube",
     task: str = "auto",
     strict: bool = False,
-    on_rows: OnRows = lambda count: None,
+    progress: OnRows = lambda count: None,
 ) -> Table:
     """Look through a table once and decide how each column becomes bits.
 
@@ -94,7 +96,7 @@ def open_table(
     strict : bool
         Refuse columns that would be left out, with a note in the encoding: identifiers (texts nearly all different,
         and row numbers in a column named so), and columns that repeat others. Always so where ``columns`` are named.
-    on_rows : callable
+    progress : callable
         Told the number of rows of each batch that has been looked at.
 
     Returns
@@ -112,7 +114,7 @@ def open_table(
     )
     for batch, place in survey.batches():
         survey.update(batch, place)
-        on_rows(batch.num_rows)
+        progress(batch.num_rows)
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 

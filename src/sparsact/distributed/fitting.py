@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from sparsact.datasets.encoding import Encoding
 from sparsact.distributed.additive import check_additive, with_params_of
 from sparsact.distributed.progress import OnProgress
+from sparsact.validation.former_names import renamed
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
+@renamed(on_progress="progress")
 def fit(
     estimator: Any,
     data: Any,
@@ -24,7 +26,7 @@ def fit(
     sample_weight: str | None = None,
     encoding: Encoding | None = None,
     classes: ArrayLike | None = None,
-    on_progress: OnProgress | None = None,
+    progress: OnProgress | None = None,
 ) -> Any:
     r"""An estimator fitted to rows that lie in partitions, by many processes or machines.
 
@@ -55,7 +57,7 @@ def fit(
         ``target``.
     classes : array-like of shape (n_classes,), optional
         Of classifiers: all labels. None looks for them in a pass of its own; iterables must have them named.
-    on_progress : callable, optional
+    progress : callable, optional
         Called with a :class:`~sparsact.distributed.Progress` each time that a partition is done, from any thread.
 
     Returns
@@ -111,5 +113,5 @@ def fit(
         raise ImportError("sparsact.distributed needs Dask; install sparsact[dask].") from error
     check_additive(estimator)
     parts = partitions(data, Roles.of(target, sample_weight, encoding))
-    learner = Passes(parts, Engine(client), on_progress).fitted(estimator, classes)
+    learner = Passes(parts, Engine(client), progress).fitted(estimator, classes)
     return with_params_of(learner, estimator)

@@ -93,9 +93,9 @@ def layouts_frame(tables: LSHSummary) -> Frame:
     """One row a layout, the best penalty of each; errors are over that of the linear trend."""
     best = {}
     for trial in sorted(tables.trials, key=lambda trial: -trial.error):
-        best[trial.directions, trial.n_rows, trial.width] = trial
+        best[trial.directions, trial.n_rows, trial.bucket_width] = trial
     shown = sorted(best.values(), key=lambda trial: (trial.directions, trial.n_rows, trial.n_bytes))
-    names = ("directions", "n_rows", "width", "alpha", "n_buckets", "n_bytes", "error", "chosen")
+    names = ("directions", "n_rows", "bucket_width", "alpha", "n_buckets", "n_bytes", "error", "chosen")
     heads = ("directions", "rows", "width", "ridge penalty", "buckets", "bytes", "error", "chosen")
     return {head: [getattr(trial, name) for trial in shown] for head, name in zip(heads, names, strict=True)}
 

@@ -16,7 +16,7 @@ class TriedLayout:
 
     directions: str
     n_rows: int
-    width: float
+    bucket_width: float
     alpha: float
     n_buckets: int
     n_bytes: int
@@ -46,7 +46,7 @@ class LSHSummary:
     n_tables: int
     n_local: int
     degree: int
-    width: float
+    bucket_width: float
     alpha: float
     n_buckets: int
     n_bytes: int
@@ -78,8 +78,8 @@ class LSHSummary:
         }
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
         return (
-            f"{self.n_tables} hash tables, grids of width {self.width:.3g} (standard deviations) in {self.n_local} "
-            f"{kinds[self.directions]}, "
+            f"{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
+            f"in {self.n_local} {kinds[self.directions]}, "
             f"{parts[self.degree]} in each bucket (ridge penalty {self.alpha:g})"
         )
 

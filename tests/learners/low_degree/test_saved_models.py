@@ -115,7 +115,7 @@ def test_a_model_without_its_statistic_does_not_begin_anew(tmp_path):
     LowDegreeRegressor(2).fit(BITS, Y).save(tmp_path / "m")
     for change in (
         lambda model: model.partial_fit(BITS[:1], Y[:1]),
-        lambda model: model.forget(BITS[:1], Y[:1]),
+        lambda model: model.remove(BITS[:1], Y[:1]),
         lambda model: model.merge(LowDegreeRegressor(2).fit(BITS, Y)),
         lambda model: LowDegreeRegressor(2).fit(BITS, Y).merge(model),
         lambda model: model.save(tmp_path / "again", statistic=True),

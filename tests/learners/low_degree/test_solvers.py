@@ -241,7 +241,7 @@ def test_what_is_large_does_not_drown_what_is_small():
     rng = np.random.default_rng(14)
     X, y = rng.choice([1, -1], (59, 5)), rng.normal(size=59)
     model = LowDegreeRegressor(2, solver="cells").partial_fit(X, y).partial_fit(X[:3], [1e200, -3e150, 1e-300])
-    model.forget(X[:3], [1e200, -3e150, 1e-300])
+    model.remove(X[:3], [1e200, -3e150, 1e-300])
     assert_array_equal(model.coef_, LowDegreeRegressor(2, solver="cells").fit(X, y).coef_)
 
 

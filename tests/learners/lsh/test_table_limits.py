@@ -61,7 +61,7 @@ def test_more_buckets_than_numbers_are_refused_before_anything_is_taken_in():
     before = state(learner)
     learner.table_.index.most = len(learner.table_.index) + 3
     for take in (lambda: learner.partial_fit(X[100:], Y[100:]), lambda: learner.merge(other)):
-        with pytest.raises(ValueError, match=r"buckets, more than have numbers of 32 bits.*raise `width`"):
+        with pytest.raises(ValueError, match=r"buckets, more than have numbers of 32 bits.*raise `bucket_width`"):
             take()
         assert same(state(learner), before)
     learner.partial_fit(X[:100], Y[:100])  # into buckets that are there

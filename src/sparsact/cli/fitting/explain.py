@@ -214,7 +214,7 @@ def lsh_summary(
         n_tables=int(layout.n_tables),
         n_local=int(layout.n_local),
         degree=int(layout.degree),
-        width=float(model.width_),
+        bucket_width=float(model.bucket_width_),
         alpha=float(model.alpha_),
         n_buckets=int(model.n_buckets_),
         n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
@@ -241,11 +241,11 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
     """Layouts that were tried, each once, with the chosen one marked."""
     layout = model.table_.layout
     found = {
-        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.width, t.alpha): t
+        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.bucket_width, t.alpha): t
         for t in model.trials_
         if np.isfinite(t.error)
     }
-    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.width_, model.alpha_)]
+    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.bucket_width_, model.alpha_)]
     chosen = max(mine, key=lambda key: key[1], default=None)
     return tuple(
         TriedLayout(*key, t.n_buckets, _bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)

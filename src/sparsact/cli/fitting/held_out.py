@@ -203,7 +203,12 @@ def measured(
     trend are found again from rows outside of the fold: those of the given model have seen all folds.
     """
     kept = kept or Resumption()
-    asked = {"width": model.width_, "alpha": model.alpha_, "n_hashes": model.n_hashes_, "directions": model.directions_}
+    asked = {
+        "bucket_width": model.bucket_width_,
+        "alpha": model.alpha_,
+        "n_hashes": model.n_hashes_,
+        "directions": model.directions_,
+    }
     tally = HeldOutScores(np.random.default_rng([wish.seed, 2]), min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1)))
     done = 0
     if (outcome := kept.outcome("measuring")) is not None:

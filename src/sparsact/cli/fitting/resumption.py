@@ -23,6 +23,7 @@ from sparsact.cli.terminal import Stopped
 from sparsact.datasets.parts import Parts
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
+from sparsact.validation.former_names import FORMER_OPTIONS
 
 if TYPE_CHECKING:
     from sparsact.datasets import Table
@@ -62,7 +63,7 @@ def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     for name, value in now["options"].items():
         had = then["options"].get(name)
         if had != value:
-            return f"{name} was {_spelled(had)}, now it is {_spelled(value)}"
+            return f"{FORMER_OPTIONS.get(name, name)} was {_spelled(had)}, now it is {_spelled(value)}"
     for before, after in zip(then["files"], now["files"], strict=False):
         if before[0] != after[0]:
             return f"it was of a file {before[0]} where {after[0]} now stands"

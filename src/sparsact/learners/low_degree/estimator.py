@@ -24,11 +24,13 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.former_names import renamed_attributes
 
 MAX_TOTAL = 1e200  # weight of all rows
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
+@renamed_attributes(forget="remove")
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
@@ -85,7 +87,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         _ = self._fitted
 
     @transaction
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Take away rows that were fitted before, as if they had never been seen."""
         check_is_fitted(self)
         self._partial_fit(X, y, sample_weight, reset=False, sign=-1)

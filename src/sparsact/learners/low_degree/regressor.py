@@ -98,7 +98,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     Notes
     -----
     The statistic is additive and exact: rows may come in any order and in any split (``partial_fit``, ``merge``,
-    ``forget``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
+    ``remove``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
     matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need more than
     D rows, or a penalty.
 

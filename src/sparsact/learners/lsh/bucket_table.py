@@ -271,12 +271,12 @@ class BucketTable:
         if total > self.index.most:
             raise ValueError(
                 f"rows fall into {total:,} buckets, more than have numbers of 32 bits, {self.index.most:,}; raise "
-                "`width`, or lower `n_tables` or `n_hashes`."
+                "`bucket_width`, or lower `n_tables` or `n_hashes`."
             )
         if not self._has_room(total):
             raise MemoryError(
                 f"rows fall into {total:,} buckets, which need {self._room_bytes(total):,.0f} bytes more than there is "
-                "room for; raise `width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model "
+                "room for; raise `bucket_width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model "
                 "low-degree), or a machine of more memory."
             )
 
@@ -323,8 +323,8 @@ class BucketTable:
                 raise ValueError(
                     f"row {part.start + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
                     f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
-                    f"`width` is too small to tell cells apart (beyond {MAX_CELLS:g} of them); check the row, fit "
-                    "anew with it, or raise `width`."
+                    f"`bucket_width` is too small to tell cells apart (beyond {MAX_CELLS:g} of them); check the row, "
+                    "fit again with it, or raise `bucket_width`."
                 )
 
 

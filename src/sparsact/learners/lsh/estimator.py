@@ -30,8 +30,11 @@ from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, locked, transaction
 from sparsact.validation.arrays import aligned, check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.former_names import renamed, renamed_attributes
 
 
+@renamed_attributes(width_="bucket_width_")
+@renamed(width="bucket_width")
 class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
@@ -44,7 +47,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
         "n_hashes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "bucket_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "degree": [Interval(Integral, 0, 2, closed="both")],
         "family": [StrOptions({"pca_grid", "euclidean", "hyperplane"})],
         "fallback": [StrOptions({"nearest", "mean", "nan", "raise"})],
@@ -60,7 +63,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         self,
         n_tables: int = 16,
         n_hashes: int | str = "auto",
-        width: float | str = "auto",
+        bucket_width: float | str = "auto",
         degree: int = 1,
         family: str = "pca_grid",
         fallback: str = "nearest",
@@ -74,7 +77,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
     ) -> None:
         self.n_tables = n_tables
         self.n_hashes = n_hashes
-        self.width = width
+        self.bucket_width = bucket_width
         self.degree = degree
         self.family = family
         self.fallback = fallback
@@ -101,7 +104,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
         choice: TunedLayout = choose(batch.X, batch.y, batch.row_weights(), config, hash_generator(seed))
-        self.width_, self.alpha_, self.directions_ = choice.width, choice.alpha, choice.directions
+        self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
         self.column_shares_: Array = choice.column_shares
         self.table_ = BucketTable(choice.layout)
@@ -346,5 +349,5 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
 
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
-_NUMBERS = ("n_hashes", "width", "alpha")
+_NUMBERS = ("n_hashes", "bucket_width", "alpha")
 MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target

@@ -156,7 +156,7 @@ def _scaled(directions: Array, width: float) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled: Array = directions / width
     if not np.isfinite(scaled).all():
-        raise ValueError(f"`width`={width:g} has no inverse among the floats; raise it.")
+        raise ValueError(f"`bucket_width`={width:g} has no inverse among the floats; raise it.")
     return scaled
 
 

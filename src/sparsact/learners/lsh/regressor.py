@@ -33,7 +33,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     n_hashes : int or "auto", default="auto"
         Codes a table. Of grids: the dimension p they stand in, by default as many principal directions as hold 99 %
         of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: found by the held-out error.
-    width : float or "auto", default="auto"
+    bucket_width : float or "auto", default="auto"
         Side of a cell: of grids in standard deviations of the leading direction, of ``"euclidean"`` in units of X.
         ``"auto"`` takes the width of least error on rows left out.
     degree : {0, 1, 2}, default=1
@@ -62,7 +62,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     Attributes
     ----------
-    width_, n_hashes_, alpha_, directions_ : float, int, float, str
+    bucket_width_, n_hashes_, alpha_, directions_ : float, int, float, str
         What was chosen.
     trials_ : tuple of Trial
         What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.

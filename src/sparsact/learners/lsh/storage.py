@@ -28,10 +28,11 @@ from sparsact.saving.schema import (
 )
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked
+from sparsact.validation.former_names import present_names
 
 _LEARNED: Checks = {
     "n_features_in_": as_count,
-    "width_": as_nonnegative,
+    "bucket_width_": as_nonnegative,
     "alpha_": as_nonnegative,
     "directions_": as_str,
 }
@@ -110,5 +111,6 @@ class SavedLSH:
 
 
 def _trial(state: State) -> Trial:
-    checks: Checks = {name: _TRIAL.get(name, as_nonnegative) for name in state}
-    return Trial(**{name: checks[name](value, name) for name, value in state.items()})
+    values = present_names(Trial, state)
+    checks: Checks = {name: _TRIAL.get(name, as_nonnegative) for name in values}
+    return Trial(**{name: checks[name](value, name) for name, value in values.items()})

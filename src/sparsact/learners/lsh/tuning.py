@@ -28,6 +28,7 @@ from sparsact.learners.lsh.layout import (
     hyperplane_hashes,
 )
 from sparsact.statistics.statistic import Batch
+from sparsact.validation.former_names import renamed
 
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 4096
@@ -49,19 +50,20 @@ class LSHConfig:
     degree: int
     n_tables: int
     n_hashes: int | None
-    width: float | None
+    bucket_width: float | None
     alpha: float | None
     directions: str
     min_count: int
 
 
+@renamed(width="bucket_width")
 @dataclass(frozen=True)
 class Trial:
     """One layout that was tried, and its error on rows left out."""
 
     directions: str
     n_hashes: int
-    width: float
+    bucket_width: float
     alpha: float
     n_buckets: int
     rows_per_bucket: float
@@ -74,7 +76,7 @@ class TunedLayout:
 
     layout: Layout
     alpha: float
-    width: float
+    bucket_width: float
     directions: str
     trials: tuple[Trial, ...]
     column_shares: Array
@@ -150,7 +152,7 @@ class _LayoutSearch:
         """(error, width, alpha) of the best width and penalty on some rows."""
         wish = self.wish
         penalties = (0.0,) if wish.degree == 0 else PENALTIES if wish.alpha is None else (wish.alpha,)
-        given = wish.n_hashes if wish.family == "hyperplane" else wish.width
+        given = wish.n_hashes if wish.family == "hyperplane" else wish.bucket_width
         if given is not None and len(penalties) == 1 and wish.directions != "auto":
             return 0.0, float(given), penalties[0]
         tried: dict[float, tuple[float, float, float]] = {}
@@ -223,7 +225,7 @@ class _LayoutSearch:
 
     def _for_all_rows(self, width: float, p: int) -> float:
         """The width for all rows, from that for a sample: like m**(-1 / (p + 4)), as bandwidths of local lines."""
-        if self.wish.width is not None or len(self.X) <= ROWS_FOR_WIDTH or self.wish.family == "hyperplane":
+        if self.wish.bucket_width is not None or len(self.X) <= ROWS_FOR_WIDTH or self.wish.family == "hyperplane":
             return width
         return float(width * (ROWS_FOR_WIDTH / len(self.X)) ** (1 / (p + 4)))
 
