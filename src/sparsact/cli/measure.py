@@ -64,7 +64,8 @@ def measure(
     with torch_threads(n_threads):
         found = _measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
-        from sparsact.cli.terminal import command_line, versions
+        from sparsact.cli.terminal import command_line
+        from sparsact.environment import versions
         from sparsact.reports.page import measurement_page
 
         files.write(report, measurement_page(found, model, versions(), command_line(context.obj or ["measure"])))

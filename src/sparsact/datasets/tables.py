@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Points
 from sparsact.datasets.encoding import Encoding
-from sparsact.datasets.parts import Parts, Paths
+from sparsact.datasets.parts import Data, Parts
 from sparsact.datasets.table_survey import TableSurvey, close
 from sparsact.validation.former_names import renamed
 
@@ -62,7 +62,7 @@ class Table:
 
 @renamed(on_rows="progress")
 def open_table(
-    paths: Paths,
+    paths: Data,
     target: str | Sequence[str],
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
@@ -77,9 +77,10 @@ def open_table(
 
     Parameters
     ----------
-    paths : str or Path, or a sequence of them
+    paths : str or Path, or a sequence of them, or a table in memory
         A ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` file; several files, or patterns such as
-        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`.
+        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`. Or a pandas or polars DataFrame, or
+        a ``pyarrow.Table``.
     target : str or sequence of str
         Column to learn, or several. In an NPZ file the name of a matrix stands for all of its columns.
     columns : sequence of str, optional
@@ -118,13 +119,13 @@ def open_table(
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 
-def encoded_table(paths: Paths, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
+def encoded_table(paths: Data, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
     """A table read by an encoding made earlier; it may lack the targets (then only ``points`` streams).
 
     Parameters
     ----------
-    paths : path-like or a sequence of them
-        The file, or files and patterns that make one table.
+    paths : path-like or a sequence of them, or a table in memory
+        The file, or files and patterns that make one table; or a DataFrame or ``pyarrow.Table``.
     encoding : Encoding
         That of the table which a model was fitted on.
     batch_rows : int

@@ -10,13 +10,12 @@ from itertools import accumulate
 from logging import ERROR
 from typing import Any
 
-from sparsact.cli.fitting.resumption import Divisible
-from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
 from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
+from sparsact.fit.progress import OnRows
 from sparsact.saving.schema import Arrays, State
 
 Summed = tuple[State, Arrays]
@@ -24,36 +23,29 @@ WAIT_FOR_WORKERS = 60  # seconds
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Workers]:
-    """The workers at an address: ``local:2`` starts two processes, ``tcp://host:port`` is a scheduler that runs.
+def workers(cluster: Any) -> Iterator[Workers]:
+    """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
+    from distributed import Client, LocalCluster
 
-    Raises
-    ------
-    ValueError
-        If the address is neither, no scheduler answers, or no worker joins it within a minute.
-    """
-    from distributed import LocalCluster
-
-    kind, _, rest = address.partition(":")
-    if kind == "local" and rest.isdecimal() and int(rest) > 0:
-        with ExitStack() as stack:
+    if isinstance(cluster, Client):
+        yield Workers(cluster)
+        return
+    kind, _, rest = str(cluster).partition(":")
+    with ExitStack() as stack:
+        if kind == "local" and rest.isdecimal() and int(rest) > 0:
+            options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": ERROR}
             try:
-                started = stack.enter_context(
-                    LocalCluster(  # type: ignore[no-untyped-call]
-                        n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=ERROR
-                    )
-                )
+                scheduler = stack.enter_context(LocalCluster(n_workers=int(rest), **options))  # type: ignore[no-untyped-call]
             except (RuntimeError, OSError) as error:
                 raise ValueError(
-                    f"--cluster {address}: its workers ended while they started ({error}); see what they print by "
-                    "`dask worker`, or fit without --cluster."
+                    f"cluster {cluster}: its workers ended while they started ({error}); see what they print by "
+                    "`dask worker`, or fit without a cluster."
                 ) from error
-            yield _workers(stack, address, started)
-    elif kind in ("tcp", "tls", "ucx"):
-        with ExitStack() as stack:
-            yield _workers(stack, address, address)
-    else:
-        raise ValueError(f"--cluster {address} is neither local:N, with N processes to start, nor tcp://host:port.")
+        elif kind in ("tcp", "tls", "ucx"):
+            scheduler = cluster
+        else:
+            raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
+        yield _workers(stack, cluster, scheduler)
 
 
 def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:
@@ -63,13 +55,13 @@ def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:
     try:
         client = Client(scheduler, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise ValueError(f"--cluster {address}: no scheduler answers there ({error}); start one.") from error
+        raise ValueError(f"cluster {address}: no scheduler answers there ({error}); start one.") from error
     stack.enter_context(client)
     try:
         client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
     except TimeoutError as error:
         raise ValueError(
-            f"--cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            f"cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
             "see why those that were started ended."
         ) from error
     return Workers(client)
@@ -81,7 +73,7 @@ class Workers:
 
     client: Any
 
-    def summed(self, sums: Divisible, on_rows: OnRows) -> Summed:
+    def summed(self, sums: Any, on_rows: OnRows) -> Summed:
         """State of the sums over every row; those given are left empty."""
         tables = _pieces(sums.table)
         files = [
@@ -89,23 +81,22 @@ class Workers:
             for table in tables
         ]
         first_rows = [0, *accumulate(table.parts.n_rows or 0 for table in tables)][:-1]
-        told = [0]
+        reported = [0]
 
         def show(progress: Progress) -> None:
-            on_rows(progress.n_rows - told[0])
-            told[0] = progress.n_rows
+            on_rows(progress.n_rows - reported[0])
+            reported[0] = progress.n_rows
 
-        tally = ProgressCounter("learning", show, len(files))
-        with listening(tally, self.client) as topic:
+        counter = ProgressCounter("learning", show, len(files))
+        with listening(counter, self.client) as topic:
             graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
             found: Summed = Engine(self.client).start(graph).result()
         return found
 
 
-def _without_files(sums: Divisible) -> Any:
+def _without_files(sums: Any) -> Any:
     """The sums with what the encoding says of the table, without its files: every worker is sent it."""
-    of_sums: Any = sums  # a dataclass
-    return replace(of_sums, table=replace(sums.table, parts=Parts((), (), [])))
+    return replace(sums, table=replace(sums.table, parts=Parts((), (), [])))
 
 
 def _pieces(table: Table) -> list[Table]:
@@ -121,15 +112,15 @@ def _pieces(table: Table) -> list[Table]:
 @of_partition
 def _of_file(sums: Any, task: PassTask) -> tuple[int, Summed]:
     """What one file, or piece of it, adds."""
-    own, row = deepcopy(sums), task.first_row
+    own, n_rows = deepcopy(sums), 0
     own.begin(task.first_row)
     table: Any = task.reader
     for X, y in table.batches():
-        own.take_part(X, y, row)
-        row += len(X)
+        own.take(X, y)
+        n_rows += len(X)
     own.end(task.first_row)
     arrays: Arrays = {}
-    return row - task.first_row, (own.state(arrays), arrays)
+    return n_rows, (own.state(arrays), arrays)
 
 
 def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:

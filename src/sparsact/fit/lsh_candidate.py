@@ -9,38 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sparsact.cli.fitting.choose import FitOptions, as_numbers
-from sparsact.cli.fitting.folds import MAX_HELD_OUT, Prediction, RowSample, see, values
-from sparsact.cli.fitting.resumption import Resumption
-from sparsact.cli.progress import OnRows
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
-from sparsact.reports import Spread
+from sparsact.fit.checkpoint import Checkpoint
+from sparsact.fit.choose import as_numbers
+from sparsact.fit.folds import MAX_HELD_OUT, Draw, RowSample, add_batch, values
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import OnRows
+from sparsact.fit.scores import FoldScores
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
-_KEPT = ("actual", "predicted", "fold")
+KEPT = ("kept.actual", "kept.predicted", "kept.fold")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """What models that had not seen a row said of it: scores of each function (by fold), and some of the rows.
-
-    ``coverage`` is the share of targets inside their prediction intervals at each of :data:`LEVELS` (empty for
-    classes), ``missed`` the share of rows that fell into empty buckets in every table.
-    """
-
-    r2: tuple[Spread, ...]
-    rmse: tuple[Spread, ...]
-    sample: Prediction
-    coverage: tuple[float, ...]
-    missed: float
-
-    @property
-    def mean_r2(self) -> Spread:
-        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
-        folds = np.mean([spread.folds for spread in self.r2], axis=0)
-        return Spread(tuple(folds.tolist()))
 
 
 class _Fold:
@@ -52,18 +32,15 @@ class _Fold:
         self.away, self.squares, self.errors = (np.zeros(actual.shape[1]) for _ in range(3))
 
     def arrays(self) -> Arrays:
-        """All of it."""
         return {name: np.atleast_1d(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> _Fold:
-        """Inverse of :meth:`arrays`."""
         fold = cls.__new__(cls)
         vars(fold).update(arrays | {"n": int(arrays["n"][0])})
         return fold
 
     def add(self, actual: NDArray[np.float64], error: NDArray[np.float64]) -> None:
-        """More rows."""
         away = actual - self.origin
         self.n += len(actual)
         self.low, self.high = np.minimum(self.low, actual.min(axis=0)), np.maximum(self.high, actual.max(axis=0))
@@ -81,22 +58,22 @@ class _Fold:
 
     @property
     def rmse(self) -> NDArray[np.float64]:
-        """Root mean squared error of each function."""
         return np.asarray(np.sqrt(self.errors / self.n))
 
 
 @dataclass
 class HeldOutScores:
-    """Sums over held-out rows, and a few of the rows themselves."""
+    """What models that had not seen a row say of it: sums over the rows of each fold, and a few of the rows.
 
-    rng: np.random.Generator
-    share: float
+    ``missed`` counts the rows that fell into empty buckets in every table.
+    """
+
+    kept: Draw
     folds: dict[int, _Fold] = field(default_factory=dict)
     within: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(LEVELS)))
     judged: int = 0
     missed: int = 0
     rows: int = 0
-    kept: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]] = field(default_factory=list)
 
     def add(self, model: Any, table: Table, fold: int, X: NDArray[Any], y: NDArray[np.float64]) -> None:
         """Held-out rows of a fold, and what its model says."""
@@ -108,9 +85,7 @@ class HeldOutScores:
         self.folds.setdefault(fold, _Fold(actual)).add(actual, error)
         self.rows += len(X)
         self._judge_intervals(model, X, error)
-        chosen = self.rng.random(len(X)) < self.share
-        raw = y.reshape(len(X), -1)[chosen]
-        self.kept.append((raw, predicted[chosen], np.full(len(raw), fold)))
+        self.kept.take(y.reshape(len(X), -1), predicted, np.full(len(X), fold))
 
     def _judge_intervals(self, model: Any, X: NDArray[Any], error: NDArray[np.float64]) -> None:
         if not hasattr(model, "predict_interval"):
@@ -129,41 +104,41 @@ class HeldOutScores:
         """All of it, as JSON spells it; arrays are put among the others."""
         for number, fold in self.folds.items():
             arrays |= add_prefix(f"fold{number}", fold.arrays())
-        for name, parts in zip(_KEPT, zip(*self.kept, strict=True), strict=False):
-            arrays[f"kept.{name}"] = np.concatenate(parts)
         arrays["within"] = self.within.copy()
         counts = {"judged": self.judged, "missed": self.missed, "rows": self.rows}
-        return counts | {"folds": list(self.folds), "rng": self.rng.bit_generator.state}
+        return counts | {"folds": list(self.folds), "rng": self.kept.state(arrays)}
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """As another tally had it."""
+        """As other scores had it."""
         self.folds = {fold: _Fold.from_arrays(strip_prefix(f"fold{fold}", arrays)) for fold in state["folds"]}
-        self.kept = [tuple(arrays[f"kept.{name}"] for name in _KEPT)] if "kept.actual" in arrays else []  # type: ignore[list-item]
         self.judged, self.missed, self.rows = (int(state[name]) for name in ("judged", "missed", "rows"))
-        self.within, self.rng.bit_generator.state = arrays["within"].copy(), state["rng"]
+        self.within = arrays["within"].copy()
+        self.kept.restore(state["rng"], arrays)
 
-    def held_out(self) -> HeldOut:
-        """The scores."""
-        folds = [self.folds[fold] for fold in sorted(self.folds)]
-        r2, rmse = np.array([fold.r2 for fold in folds]), np.array([fold.rmse for fold in folds])
-        actual, predicted, fold = (np.concatenate(parts) for parts in zip(*self.kept, strict=True))
-        return HeldOut(
-            tuple(Spread(tuple(column.tolist())) for column in r2.T),
-            tuple(Spread(tuple(column.tolist())) for column in rmse.T),
-            Prediction(actual, predicted, fold),
-            tuple((self.within / self.judged).tolist()) if self.judged else (),
-            self.missed / self.rows,
-        )
+    def by_fold(self, score: str) -> tuple[FoldScores, ...]:
+        """``"r2"`` or ``"rmse"`` of each function."""
+        folds = np.array([getattr(self.folds[fold], score) for fold in sorted(self.folds)])
+        return tuple(FoldScores(tuple(of_function.tolist())) for of_function in folds.T)
+
+    @property
+    def mean_r2(self) -> FoldScores:
+        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
+        return FoldScores(tuple(np.mean([scores.folds for scores in self.by_fold("r2")], axis=0).tolist()))
+
+    @property
+    def coverage(self) -> tuple[float, ...]:
+        """Share of targets inside their prediction intervals at each of :data:`LEVELS`; empty for classes."""
+        return tuple((self.within / self.judged).tolist()) if self.judged else ()
 
 
 MOST_COLUMNS_FOR_GRADIENTS = 128  # beyond it, slopes at many places cost more than all the rest
 
 
-def laid_out(table: Table, wish: FitOptions, sample: RowSample) -> Any:
+def laid_out(table: Table, options: FitOptions, sample: RowSample) -> Any:
     """An LSH model whose hash functions, width and penalty suit the sample; it has learned the sample's rows."""
     X, y, _ = sample.rows()
-    model = _estimator(table, wish.seed)
-    see(model, table, X, y)
+    model = _estimator(table, options.random_state)
+    add_batch(model, table, X, y)
     return model
 
 
@@ -174,71 +149,69 @@ class _Buckets:
     model: Any
 
     def state(self, arrays: Arrays) -> State:
-        """The tables."""
         state: State = self.model._state(arrays)
         return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """As those of another model of the same layout."""
         self.model._restore(state, arrays)
         self.model._forget_solution()
 
 
-def learned(table: Table, model: Any, sample: RowSample, on_rows: OnRows, kept: Resumption | None = None) -> Any:
+def fit_rows(table: Table, model: Any, sample: RowSample, on_rows: OnRows, checkpoint: Checkpoint) -> Any:
     """A model of every row with the hash functions of another."""
-    if sample.is_whole:
+    if sample.is_complete:
         return model
     whole = model.blank(remember_rows=False)
-    for X, y, _ in (kept or Resumption()).rows("learning", sample.batches, _Buckets(whole), on_rows):
-        see(whole, table, X, y)
+    for X, y, _ in checkpoint.rows("learning", sample.batches, _Buckets(whole), on_rows):
+        add_batch(whole, table, X, y)
     return whole
 
 
-def measured(
-    table: Table, model: Any, wish: FitOptions, sample: RowSample, on_rows: OnRows, kept: Resumption | None = None
-) -> HeldOut:
+def held_out_scores(
+    table: Table, model: Any, options: FitOptions, sample: RowSample, on_rows: OnRows, checkpoint: Checkpoint
+) -> HeldOutScores:
     """Held-out scores of models like this one, fold by fold, over every row of the table.
 
     A fold's model shares width, penalty and kind of directions with the given one. Its hash functions, directions and
     trend are found again from rows outside of the fold: those of the given model have seen all folds.
     """
-    kept = kept or Resumption()
-    asked = {
+    fixed = {
         "bucket_width": model.bucket_width_,
         "alpha": model.alpha_,
         "n_hashes": model.n_hashes_,
         "directions": model.directions_,
     }
-    tally = HeldOutScores(np.random.default_rng([wish.seed, 2]), min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1)))
+    share = min(1.0, MAX_HELD_OUT / max(1, table.n_rows or 1))
+    scores = HeldOutScores(Draw(np.random.default_rng([options.random_state, 2]), share, KEPT))
     done = 0
-    if (outcome := kept.outcome("measuring")) is not None:
-        done = int(outcome[0]["folds"])
-        tally.restore(outcome[0]["tally"], outcome[1])
+    if (result := checkpoint.result("measuring")) is not None:
+        done = int(result[0]["folds"])
+        scores.restore(result[0]["tally"], result[1])
         on_rows(done * rows_of_fold(sample))
-    for fold in range(done, wish.folds):
+    for fold in range(done, options.folds):
         X, y, folds = sample.rows()
-        of_others = _estimator(table, wish.seed, **asked)
-        see(of_others, table, X[folds != fold], y[folds != fold])
-        if not sample.is_whole:
+        of_others = _estimator(table, options.random_state, **fixed)
+        add_batch(of_others, table, X[folds != fold], y[folds != fold])
+        if not sample.is_complete:
             of_others = of_others.blank(remember_rows=False)
-            for X, y, folds in kept.rows("learning the others", sample.batches, _Buckets(of_others), on_rows):
-                see(of_others, table, X[folds != fold], y[folds != fold])
-        for X, y, folds in kept.rows("predicting a fold", sample.batches, tally, on_rows):
-            tally.add(of_others, table, fold, X[folds == fold], y[folds == fold])
+            for X, y, folds in checkpoint.rows("learning the others", sample.batches, _Buckets(of_others), on_rows):
+                add_batch(of_others, table, X[folds != fold], y[folds != fold])
+        for X, y, folds in checkpoint.rows("predicting a fold", sample.batches, scores, on_rows):
+            scores.add(of_others, table, fold, X[folds == fold], y[folds == fold])
         arrays: Arrays = {}
-        state = {"folds": fold + 1, "tally": tally.state(arrays)}
-        kept.keep("measuring", state, arrays, instead_of=("learning the others", "predicting a fold"))
-    return tally.held_out()
+        state = {"folds": fold + 1, "tally": scores.state(arrays)}
+        checkpoint.save("measuring", state, arrays, instead_of=("learning the others", "predicting a fold"))
+    return scores
 
 
 def rows_of_fold(sample: RowSample) -> int:
     """Rows that pass by when a fold is measured: once to predict, and before it to learn, if they are read again."""
-    return (sample.table.n_rows or 0) * (1 if sample.is_whole else 2)
+    return (sample.table.n_rows or 0) * (1 if sample.is_complete else 2)
 
 
-def _estimator(table: Table, seed: int, **asked: Any) -> Any:
+def _estimator(table: Table, seed: int, **fixed: Any) -> Any:
     from sparsact import LSHClassifier, LSHRegressor
 
     kind = LSHClassifier if isinstance(table.encoding.targets[0], Classes) else LSHRegressor
     directions = "auto" if len(table.feature_names) <= MOST_COLUMNS_FOR_GRADIENTS else "standard"
-    return kind(random_state=seed, **({"directions": directions} | asked))
+    return kind(random_state=seed, **({"directions": directions} | fixed))
