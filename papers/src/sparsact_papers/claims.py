@@ -57,27 +57,27 @@ class Claim:
     ----------
     name : str
         Unique within the experiment.
-    place : str
-        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
     statement : str
         The claim, in a sentence.
-    printed : str
-        What the paper printed, or nothing.
     rule : str
         The rule of :attr:`judge` in words, with its limits.
-    judge : callable
-        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
     refuted_if : str
         The outcome that would have refuted the claim, as a clause that completes "refuted if".
+    judge : callable
+        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
+    place : str
+        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
+    printed : str
+        What the paper printed, or nothing.
     """
 
     name: str
-    place: str
     statement: str
-    printed: str
     rule: str
-    judge: Callable[[Rows], Verdict]
     refuted_if: str
+    judge: Callable[[Rows], Verdict]
+    place: str = "beyond the paper"
+    printed: str = ""
 
     def verdict(self, rows: Rows) -> Verdict:
         """The verdict of the rows there are."""

@@ -20,7 +20,7 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.paper_a.uniform_and_general import BIAS, BIASED, CORRELATED, ENOUGH, STAY, UNIFORM
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 CENTRES = "near eight centres"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, CENTRES)
@@ -83,15 +83,6 @@ def measure(*, n: int, s: int, m: int, fresh: int, distribution: str, restarts: 
 # ---- claims ----
 
 
-def judge_learned(rows: Rows) -> Verdict:
-    """Error / variance from the most samples, for every distribution and number of inputs, a mean over seeds."""
-    found = needed(rows, "errors on points not seen")
-    cells = found.where(m=max(found.column("m"))).groups("distribution", "n").items()
-    return every(
-        *(within(mean_of(cell.array("share")), most=ENOUGH, what=f"{name}, n = {n}:") for (name, n), cell in cells)
-    )
-
-
 def power(rows: Rows, size: str, most: float) -> Verdict:
     """Power of a size with which the mean gap of each seed changes, for every distribution."""
     found = needed(rows, "errors on points not seen")
@@ -107,24 +98,10 @@ def power(rows: Rows, size: str, most: float) -> Verdict:
     return every(*verdicts)
 
 
-def judge_samples(rows: Rows) -> Verdict:
-    """Power of m, against that of the bound."""
-    return power(rows, "m", -0.5)
-
-
-def judge_inputs(rows: Rows) -> Verdict:
-    """Power of n, against that of (W R + B) sqrt(n) where R = sqrt(n)."""
-    return power(rows, "n", 1.0)
-
-
 def frame(rows: Rows, distribution: str) -> Frame:
     """Median over seeds of error / variance, a row for each n and number of samples."""
     found = rows.where(distribution=distribution)
-    return curves(found, series=_name, x="m", y="share", y_name="error / variance")
-
-
-def _name(row: Row) -> str:
-    return f"n = {row['n']}"
+    return curves(found, series=lambda row: f"n = {row['n']}", x="m", y="share", y_name="error / variance")
 
 
 CHARTS = tuple(
@@ -152,14 +129,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Theorem 17",
     title="Points not seen, under any distribution",
-    summary=(
-        "Random one-sparse networks of 4 units on 20, 40 and 60 signs, with noise of a quarter of the variance, are "
-        "learned by a search for the least training error in the class (told s and k; 3 restarts). Points are uniform; "
-        "or signs biased (+1 with probability 0.8); or each sign equal to the one before with probability 0.8; or one "
-        "of eight centres with each sign flipped with probability 0.1. Errors are means over 20,000 new points, "
-        "without those among the training rows."
-    ),
-    version=1,
+    summary="Random one-sparse networks of 4 units on 20, 40 and 60 signs, with noise of a quarter of the variance, "
+    "are learned by a search for the least training error in the class (told s and k; 3 restarts). Points are "
+    "uniform; or signs biased (+1 with probability 0.8); or each sign equal to the one before with probability 0.8; "
+    "or one of eight centres with each sign flipped with probability 0.1. Errors are means over 20,000 new points, "
+    "without those among the training rows.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -168,36 +142,35 @@ EXPERIMENT = Experiment(
             place="Theorem 17",
             statement="Empirical risk minimisation in the class learns under any distribution of the inputs.",
             printed="O((W R + B)^2 k s n / epsilon^2) samples",
-            rule=(
-                f"holds if from the most samples the 95 % interval of error / variance on points not seen lies below "
-                f"{ENOUGH}, for every distribution and n"
-            ),
+            rule="holds if from the most samples the 95 % interval of error / variance on points not seen lies below "
+            f"{ENOUGH}, for every distribution and n",
             refuted_if="error / variance on points not seen is significantly above the limit in some case",
-            judge=judge_learned,
+            judge=lambda rows: every(
+                *(
+                    within(mean_of(cell.array("share")), most=ENOUGH, what=f"{name}, n = {n}:")
+                    for (name, n), cell in rows.where(m=max(rows.column("m"))).groups("distribution", "n").items()
+                )
+            ),
         ),
         Claim(
             name="gap-in-samples",
             place="Theorem 17",
             statement="The gap between error on new points and on the rows seen falls at least as fast as 1 / sqrt(m).",
             printed="epsilon of order (W R + B) sqrt(k s n / m)",
-            rule=(
-                "slope of log gap (a mean over n) in log m of each seed; holds if the 95 % interval of its mean lies "
-                "below -1/2 for every distribution"
-            ),
+            rule="slope of log gap (a mean over n) in log m of each seed; holds if the 95 % interval of its mean lies "
+            "below -1/2 for every distribution",
             refuted_if="the mean slope is significantly above -1/2 under some distribution",
-            judge=judge_samples,
+            judge=lambda rows: power(rows, "m", -0.5),
         ),
         Claim(
             name="gap-in-inputs",
             place="Theorem 17",
             statement="The gap grows no faster with the inputs than the bound, (W R + B) sqrt(n) with R = sqrt(n).",
             printed="epsilon of order (W R + B) sqrt(k s n / m)",
-            rule=(
-                "slope of log gap (a mean over m) in log n of each seed; holds if the 95 % interval of its mean lies "
-                "below 1 for every distribution"
-            ),
+            rule="slope of log gap (a mean over m) in log n of each seed; holds if the 95 % interval of its mean lies "
+            "below 1 for every distribution",
             refuted_if="the mean slope is significantly above 1 under some distribution",
-            judge=judge_inputs,
+            judge=lambda rows: power(rows, "n", 1.0),
         ),
     ),
     charts=CHARTS,

@@ -72,19 +72,6 @@ def measure(*, model: str, n: int, s: int, k: int, varied: str, seed: int) -> Ma
     return found(network_of(model, n, s, k, seed))
 
 
-def judge_lemma(rows: Rows) -> Verdict:
-    """Sensitivity as a share of Lemma 9's bound, on every row."""
-    found = needed(rows, "sensitivities")
-    return judge_bound(found, (found.array("sensitivity") / found.array("lemma_9")).tolist(), "AS / Lemma 9")
-
-
-def judge_sharper(rows: Rows) -> Verdict:
-    """Sensitivity as a share of the sharper bound, on every row."""
-    found = needed(rows, "sensitivities")
-    shares = found.array("sensitivity") / found.array("sharper")
-    return bounded(range_of(shares), "AS / 4k²W²")
-
-
 def judge_attained(rows: Rows) -> Verdict:
     """Sensitivity of the copies as a share of the sharper bound, and of the single pair."""
     copies = needed(rows.where(model="copies"), "copies of the pair")
@@ -102,16 +89,6 @@ def growth(rows: Rows, name: str) -> Interval:
     groups = [group for group in sweep.groups("seed").values() if len(group.distinct(name)) > 1]
     needed(Rows(row for group in groups for row in group), f"a curve in {name}", 2)
     return slope_of((group.column(name), group.column("sensitivity")) for group in groups)
-
-
-def judge_growth(rows: Rows) -> Verdict:
-    """Slopes in n and k against the powers of Lemma 9."""
-    return every(*(within(growth(rows, name), most=GROWTH[name], what=f"power of {name}") for name in "nk"))
-
-
-def judge_our_growth(rows: Rows) -> Verdict:
-    """Slopes in n, s and k against the powers of the sharper bound."""
-    return every(*(within(growth(rows, name), most=OUR_GROWTH[name], what=f"power of {name}") for name in "nsk"))
 
 
 LEMMA, OURS = "Lemma 9, constant 1", "4k²W²"
@@ -164,14 +141,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 3, Lemma 9",
     title="Average sensitivity against n, s and k",
-    summary=(
-        "Exact average sensitivity of random k-sparse networks with W = 1, over all points of the cube and all flips, "
-        "with one of n, s and k varied at a time; and of k copies of relu(x1 + 1) - relu(1 - x1) = 2 x1; and the "
-        "network that a hill climb finds for the largest share of Lemma 9's bound. The lemma leaves its constant open: "
-        "here it is 1. Most of W is gate, the more the larger n and s are, so that random "
-        "networks with W = 1 lie far below the bounds; the copies lie on ours."
-    ),
-    version=1,
+    summary="Exact average sensitivity of random k-sparse networks with W = 1, over all points of the cube and all "
+    "flips, with one of n, s and k varied at a time; and of k copies of relu(x1 + 1) - relu(1 - x1) = 2 x1; and the "
+    "network that a hill climb finds for the largest share of Lemma 9's bound. The lemma leaves its constant open: "
+    "here it is 1. Most of W is gate, the more the larger n and s are, so that random networks with W = 1 lie far "
+    "below the bounds; the copies lie on ours.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -180,25 +154,23 @@ EXPERIMENT = Experiment(
             place="Lemma 9",
             statement="AS(h) is at most of the order k^4 W^2 sqrt(n) log(ns) + k^3 B^2 sqrt(log s).",
             printed="an order without its constant",
-            rule="with the constant 1 and six inputs or more no network exceeds the bound; consistent if none "
-            "attains it (on one input 2 x1 needs the constant 2.6)",
+            rule="with the constant 1 and six inputs or more no network exceeds the bound; consistent if none attains "
+            "it (on one input 2 x1 needs the constant 2.6)",
             refuted_if="some network, random or found by search, is more sensitive than the bound allows",
-            judge=judge_lemma,
+            judge=lambda rows: judge_bound(
+                rows, (rows.array("sensitivity") / rows.array("lemma_9")).tolist(), "AS / Lemma 9"
+            ),
         ),
         Claim(
             name="sharper",
-            place="beyond the paper",
             statement="AS(h) is at most 4 k^2 W^2, whatever n, s and B are.",
-            printed="",
             rule=f"holds if the bound is not passed on any row (by more than {ROUNDING} of it, for rounding)",
             refuted_if="some row exceeds the bound by more than rounding",
-            judge=judge_sharper,
+            judge=lambda rows: bounded(range_of(rows.array("sensitivity") / rows.array("sharper")), "AS / 4k²W²"),
         ),
         Claim(
             name="attained",
-            place="beyond the paper",
             statement="4 k^2 W^2 is attained for every k; relu(x1 + 1) - relu(1 - x1) has average sensitivity 4.",
-            printed="",
             rule=f"holds if the ratio is 1, and the pair's sensitivity 4, within {ROUNDING} on every row of copies",
             refuted_if="some copies stay below the bound, or the pair's sensitivity is not 4",
             judge=judge_attained,
@@ -210,16 +182,18 @@ EXPERIMENT = Experiment(
             printed="powers 1/2 and 4",
             rule="holds if the 95 % intervals of the fitted powers over seeds lie below these",
             refuted_if="the fitted power of n significantly exceeds 1/2, or that of k significantly exceeds 4",
-            judge=judge_growth,
+            judge=lambda rows: every(
+                *(within(growth(rows, name), most=GROWTH[name], what=f"power of {name}") for name in "nk")
+            ),
         ),
         Claim(
             name="our-growth",
-            place="beyond the paper",
             statement="Average sensitivity does not grow with n or s, and no faster than k^2, at fixed W.",
-            printed="",
             rule="holds if the 95 % intervals of the fitted powers of n and s lie below 0 and that of k below 2",
             refuted_if="the fitted power of n or s significantly exceeds 0, or that of k significantly exceeds 2",
-            judge=judge_our_growth,
+            judge=lambda rows: every(
+                *(within(growth(rows, name), most=OUR_GROWTH[name], what=f"power of {name}") for name in "nsk")
+            ),
         ),
     ),
     charts=CHARTS,

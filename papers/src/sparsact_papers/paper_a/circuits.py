@@ -121,11 +121,6 @@ def judge_parity(rows: Rows) -> Verdict:
     return within(mean_of(best), least=1 - ERRORS * noise, what="least error / variance")
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """Achieved over predicted error, where several draws of the training rows tell how sure the ratio is."""
-    return near_one(ratios(Rows(row for row in rows if row["n_train"] < ALL), "function"), "all")
-
-
 def judge_choice(rows: Rows) -> Verdict:
     """The error at the degree of least predicted error over the least error of any degree measured."""
     regrets: dict[str, list[float]] = {}
@@ -256,20 +251,15 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Theorems 3 and 8",
     title="Low degree on functions of circuits",
-    summary=(
-        "Twelve Boolean functions of the IWLS 2020 contest: the first of each kind, parity, a symmetric function, the "
-        "widest adder and comparator. Least squares of degree d learns values +-1 from m of the 6,400 training rows "
-        "and is tested on the 6,400 validation rows; its error is predicted from the same training rows before the fit."
-    ),
-    version=1,
+    summary="Twelve Boolean functions of the IWLS 2020 contest: the first of each kind, parity, a symmetric function, "
+    "the widest adder and comparator. Least squares of degree d learns values +-1 from m of the 6,400 training rows "
+    "and is tested on the 6,400 validation rows; its error is predicted from the same training rows before the fit.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="low-degree",
-            place="beyond the paper",
             statement="Functions of real circuits have more than half of their variance at degree 1 and 2.",
-            printed="",
             rule=f"holds if for every function the estimated share less {ERRORS} standard errors exceeds one half",
             refuted_if="the share of some function is significantly below one half",
             judge=judge_low_degree,
@@ -279,10 +269,8 @@ EXPERIMENT = Experiment(
             place="Theorem 3, Section 4",
             statement="No polynomial of low degree predicts parity better than a constant.",
             printed="hard for statistical queries, learnt by no low degree",
-            rule=(
-                f"holds if the 95 % interval of the least error of degree 1 to {MOST_DEGREE}, a mean over training "
-                f"sets, lies above the variance less {ERRORS} standard errors of an error on the validation rows"
-            ),
+            rule=f"holds if the 95 % interval of the least error of degree 1 to {MOST_DEGREE}, a mean over training "
+            f"sets, lies above the variance less {ERRORS} standard errors of an error on the validation rows",
             refuted_if="the least error is significantly below that",
             judge=judge_parity,
         ),
@@ -291,18 +279,14 @@ EXPERIMENT = Experiment(
             place="Lemma 7",
             statement="The error of each degree is known before the fit, from the same rows.",
             printed="tail plus epsilon from O(n^d / epsilon) rows, with an unspecified constant",
-            rule=(
-                "holds if the 95 % interval of achieved / predicted, a mean over training sets, lies within [0.9, 1.1] "
-                "for every function, degree and m >= 2 N"
-            ),
+            rule="holds if the 95 % interval of achieved / predicted, a mean over training sets, lies within [0.9, "
+            "1.1] for every function, degree and m >= 2 N",
             refuted_if="achieved / predicted is significantly outside the limits for some function, degree and m",
-            judge=judge_prediction,
+            judge=lambda rows: near_one(ratios(Rows(row for row in rows if row["n_train"] < ALL), "function"), "all"),
         ),
         Claim(
             name="choice",
-            place="beyond the paper",
             statement="The degree of least predicted error is as good as the best degree.",
-            printed="",
             rule=f"holds if for every function the mean of its error over the best degree's is below {REGRET}",
             refuted_if="for some function the chosen degree significantly errs by more than the limit over the best "
             "degree",

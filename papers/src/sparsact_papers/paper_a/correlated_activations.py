@@ -8,7 +8,7 @@ AS <= 4 k^2 W^2 does not see rho; its form by activity, AS <= 4 W^2 E[active^2],
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
@@ -27,10 +27,10 @@ from sparsact_papers.common.learners import drawn, squared_error
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
-from sparsact_papers.results import Row, Rows, Scale
+from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 SAME, OPPOSED, INDEPENDENT = "pairs of the same sign", "pairs of opposed signs", "independent trees"
 SIZES = {  # n, address signs, samples and restarts of ERM
@@ -99,16 +99,6 @@ def _together(active: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> float:
 
 
 # ---- claims ----
-
-
-def judge_bounds(rows: Rows) -> Verdict:
-    """Sensitivity over both bounds, on every row."""
-    found = needed(rows, "rows")
-    return every(
-        within(range_of(found.array("k")), most=2, what="active units"),
-        bounded(range_of(found.array("sensitivity") / found.array("bound")), "AS / 4 k^2 W^2"),
-        bounded(range_of(found.array("sensitivity") / found.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"),
-    )
 
 
 def _growth(rows: Rows, kind: str, of: str, over: str) -> list[float]:
@@ -206,35 +196,17 @@ def error_frame(rows: Rows) -> Frame:
     for learner, column in LEARNERS.items():
         for kind in KINDS:
             name, own = f"{learner}, {kind}", rows.where(kind=kind)
-            parts.append(curves(own, series=_called(name), x="rho", y=_share(column), y_name="error / variance"))
+            parts.append(
+                curves(
+                    own,
+                    series=(lambda _: name),
+                    x="rho",
+                    y=(lambda row: float(max(row[column] / row["variance"], LEAST))),
+                    y_name="error / variance",
+                )
+            )
         levels.append(_level(rows, column, "variance", f"{learner}, {INDEPENDENT}", "error / variance"))
     return joined(*parts, *levels)
-
-
-def _called(name: str) -> Callable[[Row], str]:
-    return lambda _: name
-
-
-def _share(column: str) -> Callable[[Row], float]:
-    return lambda row: float(max(row[column] / row["variance"], LEAST))
-
-
-def plot_error(frame: Frame) -> Figure:
-    """Errors against the correlation."""
-    lines = tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS)
-    return plot_curves(frame, x_label=CORRELATION, y_label="squared error / variance", log_y=10, lines=lines)
-
-
-def overlap_frame(rows: Rows) -> Frame:
-    """Median over seeds of the overlap of learned and planted units, and of the units of a pair."""
-    parts = [
-        curves(rows.where(kind=kind), series=lambda row: f"learned, {row['kind']}", x="rho", y="overlap")
-        for kind in KINDS
-    ]
-    pair = curves(
-        rows.where(kind=SAME), series=lambda _: "the two units of a pair", x="rho", y="together", y_name="overlap"
-    )
-    return joined(*parts, _level(rows, "overlap", None, f"learned, {INDEPENDENT}", "overlap"), pair)
 
 
 CHARTS = (
@@ -259,14 +231,33 @@ CHARTS = (
         "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are drawn "
         "there.",
         error_frame,
-        plot_error,
+        lambda frame: plot_curves(
+            frame,
+            x_label=CORRELATION,
+            y_label="squared error / variance",
+            log_y=10,
+            lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
+        ),
     ),
     Chart(
         "overlap",
         "Recovery of the units against correlation",
         "Median over seeds and its interval: learned units matched one to one with planted ones. Dashed: independent "
         "trees; and how far the active sets of the two units of a pair agree.",
-        overlap_frame,
+        lambda rows: joined(
+            *[
+                curves(rows.where(kind=kind), series=lambda row: f"learned, {row['kind']}", x="rho", y="overlap")
+                for kind in KINDS
+            ],
+            _level(rows, "overlap", None, f"learned, {INDEPENDENT}", "overlap"),
+            curves(
+                rows.where(kind=SAME),
+                series=lambda _: "the two units of a pair",
+                x="rho",
+                y="together",
+                y_name="overlap",
+            ),
+        ),
         partial(
             plot_curves,
             x_label=CORRELATION,
@@ -282,13 +273,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="beyond the paper (Lemma 9, Theorem 8)",
     title="Units that fire together",
-    summary=(
-        "Pairs of gated units share their gate, and their linear functions have correlation rho; beside them two "
-        "independent decision trees of as many units. k is 2 throughout. Measured: average sensitivity against its "
-        "bounds, least squares of degree 3 from 4 samples a monomial, ERM in the class (a heuristic search), and the "
-        "overlap of its units with the planted ones."
-    ),
-    version=1,
+    summary="Pairs of gated units share their gate, and their linear functions have correlation rho; beside them two "
+    "independent decision trees of as many units. k is 2 throughout. Measured: average sensitivity against its "
+    "bounds, least squares of degree 3 from 4 samples a monomial, ERM in the class (a heuristic search), and the "
+    "overlap of its units with the planted ones.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -299,43 +287,39 @@ EXPERIMENT = Experiment(
             printed="O(k^4 W^2 sqrt(n) log(n s) + k^3 B^2 sqrt(log s))",
             rule="holds if no row exceeds either",
             refuted_if="some row exceeds one of the two bounds",
-            judge=judge_bounds,
+            judge=lambda rows: every(
+                within(range_of(rows.array("k")), most=2, what="active units"),
+                bounded(range_of(rows.array("sensitivity") / rows.array("bound")), "AS / 4 k^2 W^2"),
+                bounded(
+                    range_of(rows.array("sensitivity") / rows.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"
+                ),
+            ),
         ),
         Claim(
             name="sensitivity",
-            place="beyond the paper",
             statement="Networks whose units fire together come nearer to the bound 4 k^2 W^2.",
-            printed="",
-            rule=(
-                "AS / bound at the largest correlation over that at none, paired by seed: holds if the 95 % interval "
-                "of the mean log2 lies above 0; judged apart for pairs of the same sign and of opposed signs"
-            ),
+            rule="AS / bound at the largest correlation over that at none, paired by seed: holds if the 95 % interval "
+            "of the mean log2 lies above 0; judged apart for pairs of the same sign and of opposed signs",
             refuted_if="AS / bound significantly falls with the correlation of units of the same sign, too",
             judge=judge_sensitivity,
         ),
         Claim(
             name="low-degree",
-            place="beyond the paper",
             statement="Correlation does not hurt the low-degree algorithm: error / variance at most doubles.",
-            printed="",
             rule="holds if the 95 % interval of the mean log2 of its growth lies below 1; judged apart as above",
             refuted_if="error / variance significantly more than doubles for either kind of pairs",
             judge=judge_low_degree,
         ),
         Claim(
             name="apart",
-            place="beyond the paper",
             statement="Units that fire together are harder to tell apart: the overlap with learned units falls.",
-            printed="",
             rule="holds if the 95 % interval of the change of the overlap lies below 0 (pairs of the same sign)",
             refuted_if="the overlap significantly rises with the correlation",
             judge=judge_apart,
         ),
         Claim(
             name="prediction",
-            place="beyond the paper",
             statement="They need not be told apart to predict: the error is small although units differ.",
-            printed="",
             rule="holds if at the largest correlation error / variance is below 0.01 and the overlap below 0.9",
             refuted_if="at the largest correlation the error is significantly above 0.01 of the variance or the "
             "overlap above 0.9",

@@ -108,11 +108,11 @@ BELOW_RULE = (
 def _against(name: str, place: str, statement: str, *, what: str = "errors", printed: str = "", **asked: Any) -> Claim:
     return Claim(
         name,
-        place,
-        statement,
-        printed,
-        BELOW_RULE.format(what=what),
-        partial(judge_less, **asked),
+        place=place,
+        statement=statement,
+        printed=printed,
+        rule=BELOW_RULE.format(what=what),
+        judge=partial(judge_less, **asked),
         refuted_if="the sparse class significantly errs more (or has the larger gap)",
     )
 
@@ -125,11 +125,9 @@ def _minimum(name: str, statement: str, learner: str) -> Claim:
     )
     return Claim(
         name,
-        "beyond the paper",
-        statement,
-        "",
-        rule,
-        partial(judge_minimum, learner=learner),
+        statement=statement,
+        rule=rule,
+        judge=partial(judge_minimum, learner=learner),
         refuted_if="the share of such runs is significantly below 0.9",
     )
 
@@ -170,21 +168,15 @@ CLAIMS = (
         "The search is a risk minimiser: without noise it fits every label, as the planted network does.",
         SPARSE,
     ),
-    _minimum(
-        "dense-minimum",
-        "So is the dense network of s units, whose class holds the planted network too.",
-        DENSE,
-    ),
+    _minimum("dense-minimum", "So is the dense network of s units, whose class holds the planted network too.", DENSE),
     Claim(
         name="growth",
         place="Theorem 5",
         statement="Samples needed grow more slowly with s than the dense bound, s^2.",
         printed="of order s against s^2",
-        rule=(
-            "random networks, k = 1: slope of log samples (from which on the error is at most 0.1 variance) in "
-            "log s of each seed; holds if the 95 % interval of its mean lies below 2; a network not learned from "
-            "the most samples counts as twice these, and then the claim may fail but not hold"
-        ),
+        rule="random networks, k = 1: slope of log samples (from which on the error is at most 0.1 variance) in log s "
+        "of each seed; holds if the 95 % interval of its mean lies below 2; a network not learned from the most "
+        "samples counts as twice these, and then the claim may fail but not hold",
         refuted_if="the mean slope is significantly 2 or more",
         judge=judge_growth,
     ),
@@ -203,10 +195,8 @@ CLAIMS = (
         place="Theorem 19",
         statement="The gap falls at least as fast as the bound on it, 1 / sqrt(m).",
         printed="sqrt(s n k log(k m (R + B)) / m)",
-        rule=(
-            "noisy labels, k = 1: slope of log gap (a mean over targets) in log m of each seed; holds if the 95 % "
-            "interval of its mean lies below -0.5"
-        ),
+        rule="noisy labels, k = 1: slope of log gap (a mean over targets) in log m of each seed; holds if the 95 % "
+        "interval of its mean lies below -0.5",
         refuted_if="the mean slope of log gap in log m is significantly above -0.5",
         judge=judge_rate,
     ),

@@ -121,21 +121,9 @@ def judge_index(rows: Rows) -> Verdict:
     )
 
 
-def judge_activated(rows: Rows) -> Verdict:
-    """Share of the points at which no unit is active."""
-    found = needed(rows.where(kind=INDEX), "Index_b")
-    return within(range_of(found.array("none_active")), most=0, what="share of points without an active unit")
-
-
 def share_true(exact: Sequence[bool]) -> Interval:
     """Share of successes among repetitions, with its exact interval."""
     return share_of(int(np.sum(exact)), len(exact))
-
-
-def judge_averages(rows: Rows) -> Verdict:
-    """Share of exact recoveries by averages from the full number of samples."""
-    found = needed(rows.where(learner=AVERAGES, share=1.0), "averages from the full number of samples")
-    return within(share_true(found.column("exact")), least=1 - FAILURE, what="recovered")
 
 
 def judge_least_squares(rows: Rows) -> Verdict:
@@ -205,13 +193,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Theorem 13 and Introduction",
     title="Juntas and Index_b: represented and recovered",
-    summary=(
-        "Random +-1 functions of 2 to 4 of 12 signs and Index_b are built as one-sparse networks, compared with the "
-        "function at every point, and certified. The low-degree algorithm, by least squares and by averages, then "
-        "estimates their coefficients from uniform samples; rounded to the step of which all are multiples, they must "
-        "be the function's."
-    ),
-    version=1,
+    summary="Random +-1 functions of 2 to 4 of 12 signs and Index_b are built as one-sparse networks, compared with "
+    "the function at every point, and certified. The low-degree algorithm, by least squares and by averages, then "
+    "estimates their coefficients from uniform samples; rounded to the step of which all are multiples, they must be "
+    "the function's.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -240,7 +225,11 @@ EXPERIMENT = Experiment(
             printed="on input z only the neuron alpha = x is activated",
             rule="holds if no point leaves all units off (a chosen sign of -1 gives a pre-activation of exactly 0)",
             refuted_if="some point leaves all units off",
-            judge=judge_activated,
+            judge=lambda rows: within(
+                range_of(needed(rows.where(kind=INDEX), "Index_b").array("none_active")),
+                most=0,
+                what="share of points without an active unit",
+            ),
         ),
         Claim(
             name="averages",
@@ -249,7 +238,15 @@ EXPERIMENT = Experiment(
             printed="O(n^d C^2 log(1 / delta) / epsilon) samples",
             rule="holds if the 95 % interval of the share of recoveries lies above 0.95",
             refuted_if="the share of exact recoveries is significantly below 0.95",
-            judge=judge_averages,
+            judge=lambda rows: within(
+                share_true(
+                    needed(rows.where(learner=AVERAGES, share=1.0), "averages from the full number of samples").column(
+                        "exact"
+                    )
+                ),
+                least=1 - FAILURE,
+                what="recovered",
+            ),
         ),
         Claim(
             name="least-squares",

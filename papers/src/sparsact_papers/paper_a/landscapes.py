@@ -118,11 +118,6 @@ def judge_prediction(rows: Rows) -> Verdict:
     return only_if(condition, near_one(few, "few coefficients"), near_one(many, "many coefficients"))
 
 
-def judge_finite(rows: Rows) -> Verdict:
-    """The prediction for rows drawn without replacement from a finite table."""
-    return near_one(ratios(rows, "table", "predicted_finite"), "all")
-
-
 def one_row_each(rows: Rows) -> dict[str, Row]:
     """A row of each table: the spectrum is the same in all of them."""
     needed(rows, "a spectrum")
@@ -275,20 +270,15 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Lemma 7, Theorem 8",
     title="Low degree on complete measured tables",
-    summary=(
-        "Two protein landscapes (2^13 brightnesses, 2^15 affinities) and the cost of LLVM under 2^10 settings, each "
-        "measured at every point of the cube, hence with exact Fourier weights. Least squares of degree d learns from "
-        "m rows drawn without replacement and is tested on all others; errors are shares of the variance."
-    ),
-    version=1,
+    summary="Two protein landscapes (2^13 brightnesses, 2^15 affinities) and the cost of LLVM under 2^10 settings, "
+    "each measured at every point of the cube, hence with exact Fourier weights. Least squares of degree d learns "
+    "from m rows drawn without replacement and is tested on all others; errors are shares of the variance.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="low-degree",
-            place="beyond the paper",
             statement="Measured functions of bits have nearly all of their variance at low degree.",
-            printed="",
             rule=f"holds if degree 1 to {LOW} holds at least {MOST:.0%} of the variance of every table",
             refuted_if="degree 1 to 3 holds less than the limit in some table",
             judge=judge_low_degree,
@@ -296,10 +286,8 @@ EXPERIMENT = Experiment(
         Claim(
             name="sensitivity",
             place="Theorem 8 by the sharper Lemma 9",
-            statement=(
-                "The weight above degree d is at most AS / (d + 1), so a function as sensitive as a k-sparse network "
-                "of scale W may be, AS = 4 k^2 W^2, is of low degree."
-            ),
+            statement="The weight above degree d is at most AS / (d + 1), so a function as sensitive as a k-sparse "
+            "network of scale W may be, AS = 4 k^2 W^2, is of low degree.",
             printed="AS = O(k^4 W^2 ...) up to logarithms",
             rule="holds if tail (d + 1) / AS is at most 1 at every degree of every table",
             refuted_if="tail (d + 1) / AS exceeds 1 at some degree of some table",
@@ -310,22 +298,18 @@ EXPERIMENT = Experiment(
             place="Lemma 7",
             statement="Least squares of degree d on m rows errs by tail(d) (1 + N / (m - N)), N its coefficients.",
             printed="tail plus epsilon from O(n^d / epsilon) rows, with an unspecified constant",
-            rule=(
-                "holds if the 95 % interval of achieved / predicted, a mean over seeds, lies within [0.9, 1.1] for "
-                "every table, degree and m >= 2 N; judged apart where N is at most 5 % of the table and elsewhere"
-            ),
+            rule="holds if the 95 % interval of achieved / predicted, a mean over seeds, lies within [0.9, 1.1] for "
+            "every table, degree and m >= 2 N; judged apart where N is at most 5 % of the table and elsewhere",
             refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m, for "
             "few coefficients too",
             judge=judge_prediction,
         ),
         Claim(
             name="finite-table",
-            place="beyond the paper",
             statement="For rows drawn without replacement from M points the error is M / (M - N) times that.",
-            printed="",
             rule="as for the prediction, for every table, degree and m >= 2 N",
             refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m",
-            judge=judge_finite,
+            judge=lambda rows: near_one(ratios(rows, "table", "predicted_finite"), "all"),
         ),
     ),
     charts=CHARTS,

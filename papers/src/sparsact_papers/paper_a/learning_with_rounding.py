@@ -186,24 +186,7 @@ def _reach(rows: Rows) -> str:
     return f"{rows[0]['learner']} solved {', '.join(tried)}{over}"
 
 
-def judge_printed(rows: Rows) -> Verdict:
-    """Elimination on labels by the printed rule, which it should not predict if they were hard."""
-    skill = needed(rows.where(learner=ELIMINATION, rule="modulo"), "elimination").column("skill")
-    return within(mean_of(skill), most=MOST_SKILL, what="skill of elimination, (mod q) mod p,")
-
-
-def judge_square(rows: Rows) -> Verdict:
-    """Elimination on monomials of the digits, on rounded labels with q = p^2."""
-    skill = needed(rows.where(learner=CARRIES, rule="round"), "elimination on carries").column("skill")
-    return within(mean_of(skill), most=MOST_SKILL, what="skill of elimination on carries, rounded,")
-
-
 _RULE = "95 % interval over seeds of 1 - error / error of the mean lies at or below 0.02"
-
-
-def skills(rows: Rows) -> Frame:
-    """Mean skill of every learner and attack modulo a prime, for each length of the vectors."""
-    return curves(rows.where(p=2), series="learner", x="m", y="skill", interval=mean_of)
 
 
 def operations(rows: Rows) -> Frame:
@@ -218,7 +201,7 @@ CHARTS = (
         "Who predicts fresh labels of learning with rounding",
         "Points: mean over seeds; bars: its 95 % interval. 1 is perfect, 0 no better than the mean of the labels. An "
         "attack beyond its budget predicts the mean.",
-        skills,
+        lambda rows: curves(rows.where(p=2), series="learner", x="m", y="skill", interval=mean_of),
         partial(
             plot_curves,
             x_label="entries of a vector, m",
@@ -244,54 +227,56 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 4, Definition 15, Conjecture 16",
     title="Learning with rounding as one-sparse networks",
-    summary=(
-        "Labels of a secret of m residues modulo a prime q of at least 2 m + 1, rounded to 2 values. Learners see the "
-        "quadratic lift of the vectors' binary digits, where a one-sparse network has these labels; three attacks see "
-        "the vectors: all secrets (at most 2^20), linearisation (at most 1,000 unknowns) and lattice reduction (LLL, "
-        "400 samples). All are judged on fresh samples. Block reduction (BKZ) and combinatorial attacks (BKW) were not "
-        "tried. For fixed p and q linearisation takes polynomial time in m, so q grows with m."
-    ),
+    summary="Labels of a secret of m residues modulo a prime q of at least 2 m + 1, rounded to 2 values. Learners see "
+    "the quadratic lift of the vectors' binary digits, where a one-sparse network has these labels; three attacks see "
+    "the vectors: all secrets (at most 2^20), linearisation (at most 1,000 unknowns) and lattice reduction (LLL, 400 "
+    "samples). All are judged on fresh samples. Block reduction (BKZ) and combinatorial attacks (BKW) were not tried. "
+    "For fixed p and q linearisation takes polynomial time in m, so q grows with m.",
     version=3,
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             "planted",
-            "Section 4",
-            "The labels are those of a network with one active unit on the support.",
-            "one-sparse",
-            "holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
-            judge_planted,
+            place="Section 4",
+            statement="The labels are those of a network with one active unit on the support.",
+            printed="one-sparse",
+            rule="holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
+            judge=judge_planted,
             refuted_if="some row has an error above 1e-9, or two active units at a fresh point",
         ),
         Claim(
             "learners",
-            "Conjecture 16",
-            "No learner or attack that was tried beats the trivial predictor on its longest vectors within its budget. "
-            "Short vectors are solved; the conjecture is about all lengths and cannot be confirmed by any.",
-            "",
-            f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 samples "
-            "for the learner of sparsely activated networks, m = 10 and 2,000 for the others); an attack beyond its "
-            "budget predicts the mean",
-            judge_learners,
+            place="Conjecture 16",
+            statement="No learner or attack that was tried beats the trivial predictor on its longest vectors within "
+            "its budget. Short vectors are solved; the conjecture is about all lengths and cannot be confirmed by any.",
+            rule=f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 "
+            "samples for the learner of sparsely activated networks, m = 10 and 2,000 for the others); an attack "
+            "beyond its budget predicts the mean",
+            judge=judge_learners,
             refuted_if="some learner or attack significantly beats the trivial predictor on its longest vectors",
         ),
         Claim(
             "printed-rule",
-            "Definition 15",
-            "Labels (<w, y> mod q) mod p, as printed, are hard to predict; here p = 3 divides q = 9.",
-            "",
-            f"holds if the {_RULE} for elimination modulo p",
-            judge_printed,
+            place="Definition 15",
+            statement="Labels (<w, y> mod q) mod p, as printed, are hard to predict; here p = 3 divides q = 9.",
+            rule=f"holds if the {_RULE} for elimination modulo p",
+            judge=lambda rows: within(
+                mean_of(needed(rows.where(learner=ELIMINATION, rule="modulo"), "elimination").column("skill")),
+                most=MOST_SKILL,
+                what="skill of elimination, (mod q) mod p,",
+            ),
             refuted_if="elimination modulo p significantly beats the trivial predictor",
         ),
         Claim(
             "square-modulus",
-            "beyond the paper",
-            "Rounded labels are hard to predict for any moduli; here p = 3 and q = 9.",
-            "",
-            f"holds if the {_RULE} for elimination modulo p on monomials of the digits, of degree p",
-            judge_square,
+            statement="Rounded labels are hard to predict for any moduli; here p = 3 and q = 9.",
+            rule=f"holds if the {_RULE} for elimination modulo p on monomials of the digits, of degree p",
+            judge=lambda rows: within(
+                mean_of(needed(rows.where(learner=CARRIES, rule="round"), "elimination on carries").column("skill")),
+                most=MOST_SKILL,
+                what="skill of elimination on carries, rounded,",
+            ),
             refuted_if="that elimination significantly beats the trivial predictor",
         ),
     ),

@@ -34,14 +34,6 @@ def judge_formula(rows: Rows) -> Verdict:
     return only_if(condition, _farthest(small, "m <= 2^n / 8"), _farthest(large, "larger m"))
 
 
-def judge_noise(rows: Rows) -> Verdict:
-    """The ratio with noise, a mean over the sample sizes of each seed."""
-    noisy = [row for row in needed(rows.where(labels=GAUSSIAN), "noisy labels", 2) if row["ratio"] >= 2]
-    by_seed = Rows(noisy).groups("seed").values()
-    ratios = [float(np.mean(one.array("error") / one.array("predicted"))) for one in by_seed]
-    return within(mean_of(ratios), least=0.9, most=1.1, what="measured / predicted")
-
-
 def _excess(rows: Rows, labels: str) -> Verdict:
     """The largest excess over the noise of any degree, for each seed."""
     found = needed(rows.where(labels=labels), labels)
@@ -50,11 +42,6 @@ def _excess(rows: Rows, labels: str) -> Verdict:
         for one in found.groups("seed").values()
     ]
     return within(mean_of(largest), most=1.0, what=f"largest (least risk - noise) / tail, {labels},")
-
-
-def judge_agnostic(rows: Rows) -> Verdict:
-    """Excess over the noise in units of the tail, by kind of corruption."""
-    return only_if("the corruption does not depend on the target", _excess(rows, OBLIVIOUS), _excess(rows, ALIGNED))
 
 
 def judge_triangle(rows: Rows) -> Verdict:
@@ -76,54 +63,55 @@ CLAIMS = (
         place="Lemma 7",
         statement="With order of N samples, the squared error is O(tail), the weight above the degree.",
         printed="O(n^d C^2 log(1/delta) / epsilon) samples for an error of O(epsilon)",
-        rule=(
-            "holds if on every row without noise and with m >= 4 N the error is at most 2 tail: the tail itself, "
-            "which no polynomial avoids, and as much again for the estimate"
-        ),
+        rule="holds if on every row without noise and with m >= 4 N the error is at most 2 tail: the tail itself, "
+        "which no polynomial avoids, and as much again for the estimate",
         refuted_if="some row without noise and with m >= 4 N errs by more than twice the tail",
         judge=judge_constant,
     ),
     Claim(
         name="formula",
-        place="beyond the paper",
         statement="Without noise the error is tail (1 + N / (m - N)), gated network, degree >= 3, m >= 2 N.",
-        printed="",
-        rule=(
-            "over all n, degree >= 3 and m >= 2 N, the mean over seeds of measured / predicted that is farthest "
-            "from 1: holds if its 95 % interval lies within [0.9, 1.1]; judged apart for samples of at most an "
-            "eighth of the cube's points, and for larger ones"
-        ),
+        rule="over all n, degree >= 3 and m >= 2 N, the mean over seeds of measured / predicted that is farthest from "
+        "1: holds if its 95 % interval lies within [0.9, 1.1]; judged apart for samples of at most an eighth of the "
+        "cube's points, and for larger ones",
         refuted_if="measured / predicted is significantly outside the limits for small samples, too",
         judge=judge_formula,
     ),
     Claim(
         name="noise",
-        place="beyond the paper",
         statement="With noise of variance v the error against the function is tail + (tail + v) N / (m - N).",
-        printed="",
         rule="holds if the 95 % interval of measured / predicted, m >= 2 N, lies within [0.9, 1.1]",
         refuted_if="measured / predicted is significantly outside the limits",
-        judge=judge_noise,
+        judge=lambda rows: within(
+            mean_of(
+                [
+                    float(np.mean(one.array("error") / one.array("predicted")))
+                    for one in Rows(
+                        [row for row in needed(rows.where(labels=GAUSSIAN), "noisy labels", 2) if row["ratio"] >= 2]
+                    )
+                    .groups("seed")
+                    .values()
+                ]
+            ),
+            least=0.9,
+            most=1.1,
+            what="measured / predicted",
+        ),
     ),
     Claim(
         name="agnostic",
-        place="beyond the paper",
         statement="Where labels are corrupted the best polynomial's risk is at most the noise plus the tail.",
-        printed="",
-        rule=(
-            "the largest (least risk of a degree - mean squared corruption) / tail over the degrees: holds if the "
-            "95 % interval of its mean over seeds lies below 1, where corruption adds up with the tail as "
-            "independent noise does; judged apart for random corruption and for one that is aligned with the "
-            "target's high degrees"
-        ),
+        rule="the largest (least risk of a degree - mean squared corruption) / tail over the degrees: holds if the 95 "
+        "% interval of its mean over seeds lies below 1, where corruption adds up with the tail as independent noise "
+        "does; judged apart for random corruption and for one that is aligned with the target's high degrees",
         refuted_if="the mean is significantly above 1 with corruption at random, too",
-        judge=judge_agnostic,
+        judge=lambda rows: only_if(
+            "the corruption does not depend on the target", _excess(rows, OBLIVIOUS), _excess(rows, ALIGNED)
+        ),
     ),
     Claim(
         name="agnostic-bound",
-        place="beyond the paper",
         statement="By the triangle inequality that risk is at most (sqrt(noise) + sqrt(tail))^2, always.",
-        printed="",
         rule="holds if no corrupted row exceeds it by more than rounding",
         refuted_if="some corrupted row exceeds the bound by more than rounding",
         judge=judge_triangle,

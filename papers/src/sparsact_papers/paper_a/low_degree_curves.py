@@ -217,8 +217,8 @@ CHARTS = (
     Chart(
         "formula",
         "Where the formula is right",
-        "Gated network without noise: median over seeds and its interval. Where samples are no small part of the cube, "
-        "repeated points make the least squares see fewer, and points already seen have less error.",
+        "Gated network without noise: median over seeds and its interval. Where samples are no small part of the "
+        "cube, repeated points make the least squares see fewer, and points already seen have less error.",
         ratio_frame,
         partial(
             plot_curves,
@@ -245,13 +245,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Lemma 7 and Theorem 8",
     title="Error of low-degree least squares against samples",
-    summary=(
-        "Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
-        "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over "
-        "the whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels "
-        "moved by one standard deviation: at random points, or by an adversary who enlarges what lies above the degree."
-    ),
-    version=1,
+    summary="Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
+    "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over the "
+    "whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels moved by one "
+    "standard deviation: at random points, or by an adversary who enlarges what lies above the degree.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,

@@ -87,16 +87,6 @@ def mean_square_change(values: NDArray[np.float64], rho: float) -> float:
     return float(2 * np.mean(values * (values - smooth)))  # f(x) and f(y) have the same mean square
 
 
-def judge_lemma(rows: Rows) -> Verdict:
-    """The largest share of Lemma 10's bound over the noises of each row."""
-    return judge_bound(rows, _largest_share(rows, "lemma_10"), "NS / Lemma 10")
-
-
-def judge_sharper(rows: Rows) -> Verdict:
-    """The largest share of the sharper bound over the noises of each row."""
-    return bounded(range_of(_largest_share(rows, "sharper")), "NS / 2(1−ρ)k²W²")
-
-
 def _largest_share(rows: Rows, bound: str) -> list[float]:
     return [
         max(value / most for value, most in zip(row["sensitivity"], row[bound], strict=True))
@@ -127,13 +117,6 @@ def judge_definition(rows: Rows) -> Verdict:
     return Verdict(every(quarter, whole).outcome, told)
 
 
-def judge_claim(rows: Rows) -> Verdict:
-    """The largest tail over the bound of Claim 2.1, over degrees and noises of each row."""
-    return within(
-        range_of(needed(rows, "tails").array("tail_over_claim")), most=1 + ROUNDING, what="tail / bound of Claim 2.1"
-    )
-
-
 LEMMA, OURS = "Lemma 10, k = 1, constant 1", "2(1−ρ)k²W², k = 1"
 NOISE = "1 - rho"
 COLUMNS = ("sensitivity", "lemma_10", "sharper")
@@ -145,7 +128,13 @@ def frame(rows: Rows) -> Frame:
     points = Rows([*_points(largest.where(model="sparse")), *_points(largest.where(model="copies", k=1))])
     one = Rows(row for row in points if row["k"] == 1 and row["model"] == "sparse")
     parts = [
-        curves(points, series=_name, x=NOISE, y="at_sensitivity", y_name="NS"),
+        curves(
+            points,
+            series=lambda row: f"{row['k']}-sparse, random" if row["model"] == "sparse" else "2x₁, 1-sparse",
+            x=NOISE,
+            y="at_sensitivity",
+            y_name="NS",
+        ),
         curves(one, series=lambda _: OURS, x=NOISE, y="at_sharper", y_name="NS"),
         curves(one, series=lambda _: LEMMA, x=NOISE, y="at_lemma_10", y_name="NS"),
     ]
@@ -156,10 +145,6 @@ def _points(rows: Rows) -> Iterator[Row]:
     for row in rows:
         for i, noise in enumerate(row["noise"]):
             yield row.with_values(**{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
-
-
-def _name(row: Row) -> str:
-    return f"{row['k']}-sparse, random" if row["model"] == "sparse" else "2x₁, 1-sparse"
 
 
 CHARTS = (
@@ -185,13 +170,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 3, Lemma 10 and Claim 2.1; Appendix B",
     title="Noise sensitivity against the noise",
-    summary=(
-        "Exact noise sensitivity of random k-sparse networks and of k copies of 2 x1, all of W = 1, and of the network "
-        "that a hill climb finds for the largest share of Lemma 10's bound, at 1 - rho = 1, 1/2, 1/4, ...; once from "
-        "the spectrum by Claim 2.1 and once by the definition, without Fourier coefficients. "
-        "The definition has the factor 1/4 of Section 2.1, which Appendix B leaves out. Lemma 10's constant is 1."
-    ),
-    version=1,
+    summary="Exact noise sensitivity of random k-sparse networks and of k copies of 2 x1, all of W = 1, and of the "
+    "network that a hill climb finds for the largest share of Lemma 10's bound, at 1 - rho = 1, 1/2, 1/4, ...; once "
+    "from the spectrum by Claim 2.1 and once by the definition, without Fourier coefficients. The definition has the "
+    "factor 1/4 of Section 2.1, which Appendix B leaves out. Lemma 10's constant is 1.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -202,26 +184,20 @@ EXPERIMENT = Experiment(
             printed="an order without its constant",
             rule="with the constant 1 no network exceeds the bound at any noise; consistent if none attains it",
             refuted_if="some network, random or found by search, has more noise sensitivity than the bound allows",
-            judge=judge_lemma,
+            judge=lambda rows: judge_bound(rows, _largest_share(rows, "lemma_10"), "NS / Lemma 10"),
         ),
         Claim(
             name="sharper",
-            place="beyond the paper",
             statement="NS is at most 2 (1 - rho) k^2 W^2.",
-            printed="",
             rule=f"holds if the bound is passed on no row at any noise (by more than {ROUNDING} of it, for rounding)",
             refuted_if="some row exceeds the bound by more than rounding at some noise",
-            judge=judge_sharper,
+            judge=lambda rows: bounded(range_of(_largest_share(rows, "sharper")), "NS / 2(1−ρ)k²W²"),
         ),
         Claim(
             name="linear",
-            place="beyond the paper",
             statement="Noise sensitivity is linear in 1 - rho where that is small, not a square root as in Lemma 10.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the power of 1 - rho, fitted for each network where 1 - rho <= 1/128, "
-                "lies within [0.9, 1.1]"
-            ),
+            rule="holds if the 95 % interval of the power of 1 - rho, fitted for each network where 1 - rho <= 1/128, "
+            "lies within [0.9, 1.1]",
             refuted_if="the fitted power of 1 - rho is significantly outside the limits, as a square root would be",
             judge=judge_power,
         ),
@@ -238,10 +214,13 @@ EXPERIMENT = Experiment(
             name="tail",
             place="Claim 2.1",
             statement="The weight above degree d is at most 2 NS / (1 - rho^d).",
-            printed="",
             rule="holds if the tail never passes even 2 NS / (1 - rho^(d + 1)), on any row, at any noise and degree",
             refuted_if="the tail of some row exceeds the bound at some noise and degree",
-            judge=judge_claim,
+            judge=lambda rows: within(
+                range_of(needed(rows, "tails").array("tail_over_claim")),
+                most=1 + ROUNDING,
+                what="tail / bound of Claim 2.1",
+            ),
         ),
     ),
     charts=CHARTS,

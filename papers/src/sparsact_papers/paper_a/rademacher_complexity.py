@@ -154,13 +154,6 @@ def frame(rows: Rows, n: int) -> Frame:
     return _frame(points, "units s", "Rademacher complexity")
 
 
-def share_frame(rows: Rows) -> Frame:
-    """Complexity over the conjecture for every cube, k and B."""
-    found = shares(rows, "conjecture") if rows.where(sample=CUBE) else {}
-    points = [(f"n = {n}, k = {k}, B = {bias:g} WR", s, share) for ((n, k, bias), s), share in found.items() if n > 2]
-    return _frame(points, "units s", "complexity / Conjecture 20")
-
-
 def orthogonal_frame(rows: Rows) -> Frame:
     """What networks reach on orthogonal points over the conjecture."""
     found = sorted(rows.where(sample=ORTHOGONAL), key=lambda row: row["n"])
@@ -196,7 +189,15 @@ CHARTS = (
         "conjecture",
         "Complexity as a share of Conjecture 20 on the cube",
         "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
-        share_frame,
+        lambda rows: _frame(
+            [
+                (f"n = {n}, k = {k}, B = {bias:g} WR", s, share)
+                for ((n, k, bias), s), share in (shares(rows, "conjecture") if rows.where(sample=CUBE) else {}).items()
+                if n > 2
+            ],
+            "units s",
+            "complexity / Conjecture 20",
+        ),
         partial(
             plot_curves,
             x_label="units s",
@@ -227,13 +228,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 5, Theorem 19, equation (15), Conjecture 20",
     title="Rademacher complexity against the number of units",
-    summary=(
-        "Exact maxima over all networks with W = 1 on all points of the cube, by enumeration of the sets that "
-        "halfspaces cut from it (104 for n = 3, 1882 for n = 4), for all sign vectors (n = 2 and 3) and for drawn ones "
-        "(n = 3 and 4); classes of 1 to 8 units on the same signs. The paper fixes no B: it is taken as several "
-        "multiples of WR, the largest value that a unit can give to the product with its weights. On rows of a "
-        "Hadamard matrix a network of two units, one active at each point, bounds the complexity from below."
-    ),
+    summary="Exact maxima over all networks with W = 1 on all points of the cube, by enumeration of the sets that "
+    "halfspaces cut from it (104 for n = 3, 1882 for n = 4), for all sign vectors (n = 2 and 3) and for drawn ones (n "
+    "= 3 and 4); classes of 1 to 8 units on the same signs. The paper fixes no B: it is taken as several multiples of "
+    "WR, the largest value that a unit can give to the product with its weights. On rows of a Hadamard matrix a "
+    "network of two units, one active at each point, bounds the complexity from below.",
     version=2,
     parameters=parameters,
     measure=measure,
@@ -244,8 +243,8 @@ EXPERIMENT = Experiment(
             statement="From one unit to eight the complexity of the 1-sparse class grows at most to sqrt(8) times.",
             printed="sqrt(s), which is 2.8; the dense class grows 8-fold",
             rule="holds if, for every B, the 95 % interval of the ratio of means over drawn signs (delta method, "
-            "paired) and the ratio over all signs lie below sqrt(8); holds only if B is among those for which "
-            "they do, where all others fail",
+            "paired) and the ratio over all signs lie below sqrt(8); holds only if B is among those for which they "
+            "do, where all others fail",
             refuted_if="the ratio is significantly above the limit for every B",
             judge=judge_growth,
         ),
@@ -261,7 +260,6 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             name="dense",
-            place="beyond the paper",
             statement="Units of the dense class decouple: its maximum is s times that of one unit, for all signs.",
             printed="Theorem 5 states that the dense class needs s^2 / epsilon^2 samples, without a proof",
             rule=f"holds if units searched for together reach s times one unit on every draw, to {ROUNDING:g} of it",
@@ -273,16 +271,14 @@ EXPERIMENT = Experiment(
             place="Theorem 19 and equation (15)",
             statement="The complexity is at most (WR + B) sqrt(s n k log(k m (R + B)) / m).",
             printed="constant 1",
-            rule="complexity / bound is at most 1 for every cube, B, k and s: over all signs without error, over drawn "
-            "ones the 95 % interval; consistent if nowhere above 0.9",
+            rule="complexity / bound is at most 1 for every cube, B, k and s: over all signs without error, over "
+            "drawn ones the 95 % interval; consistent if nowhere above 0.9",
             refuted_if="complexity / bound is significantly above 1 for some cube, B, k and s",
             judge=judge_bound,
         ),
         Claim(
             name="explicit-bound",
-            place="beyond the paper",
             statement="Equation (15) holds with every constant: (WR + B) (1 + sqrt(2 ln N)) sqrt(s k / m).",
-            printed="",
             rule="as for equation (15)",
             refuted_if="complexity / bound is significantly above 1 for some cube, B, k and s",
             judge=judge_explicit_bound,
@@ -292,14 +288,13 @@ EXPERIMENT = Experiment(
             place="Conjecture 20",
             statement="On the whole cube the complexity is at most (WR + B) sqrt(s k / m), without the dimension.",
             printed="constant 1",
-            rule="as for equation (15); the complexity is that of the worst network for each sign vector. Other points "
-            "refute the constant 1: see below",
+            rule="as for equation (15); the complexity is that of the worst network for each sign vector. Other "
+            "points refute the constant 1: see below",
             refuted_if="complexity / conjecture is significantly above 1 for some cube, B, k and s",
             judge=judge_conjecture,
         ),
         Claim(
             name="orthogonal",
-            place="beyond the paper",
             statement="Conjecture 20 holds with the constant 1 on orthogonal points, too.",
             printed="constant 1, any points",
             rule="fails if for some number of points networks of the class reach more than the conjecture on every "

@@ -36,7 +36,7 @@ from sparsact_papers.paper_a.statistical_queries_claims import (
     MEMBERSHIP,
     NETWORK,
 )
-from sparsact_papers.results import Row, Rows, Scale
+from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,18 +111,6 @@ def _of(rows: Rows, learners: tuple[str, ...]) -> Rows:
     return Rows(row for one in learners for row in rows.where(learner=one))
 
 
-def _noise(row: Row) -> str:
-    return f"{row['noise']:.0%} of the labels turned" if row["noise"] else "no noise"
-
-
-def _used(row: Row) -> float:
-    return float(row["examples"] or row["queries"])
-
-
-def _what(row: Row) -> str:
-    return f"{row['learner']} ({'examples' if row['examples'] else 'queries'})"
-
-
 def any_frame(rows: Rows) -> Frame:
     """Queries for any parity, a row a learner and number of bits, with the bound."""
     found = _of(rows, ANY)
@@ -135,7 +123,16 @@ def known_frame(rows: Rows) -> Frame:
     found = Rows(row for row in _largest(rows) if not row["noise"] and row["learner"] not in (LOWER, LIFTED))
     above = Rows(row for row in found.where(learner=LOW) if row["bound"] > 0)
     bound = curves(above, series=lambda _: BOUND, x="m", y="bound", y_name="used")
-    return joined(curves(found, series=_what, x="m", y=_used, y_name="used"), bound)
+    return joined(
+        curves(
+            found,
+            series=lambda row: f"{row['learner']} ({('examples' if row['examples'] else 'queries')})",
+            x="m",
+            y=lambda row: float(row["examples"] or row["queries"]),
+            y_name="used",
+        ),
+        bound,
+    )
 
 
 def error_frame(rows: Rows) -> Frame:
@@ -145,7 +142,13 @@ def error_frame(rows: Rows) -> Frame:
 
 
 def _panel(learner: str, rows: Rows) -> Frame:
-    one = curves(rows, series=_noise, x="m", y="error", interval=mean_of)
+    one = curves(
+        rows,
+        series=lambda row: f"{row['noise']:.0%} of the labels turned" if row["noise"] else "no noise",
+        x="m",
+        y="error",
+        interval=mean_of,
+    )
     named: Frame = {"learner": [learner] * len(one["m"])}
     return named | one
 
@@ -192,8 +195,8 @@ CHARTS = (
     Chart(
         "any-parity",
         "Statistical queries for any parity, against bits",
-        "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. "
-        "The bound is tau^2 (2^m - 9) with tau = 0.124.",
+        "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. The bound "
+        "is tau^2 (2^m - 9) with tau = 0.124.",
         any_frame,
         plot_any,
     ),
@@ -201,8 +204,8 @@ CHARTS = (
         "known-size",
         "Queries or examples for parities of known size, against bits",
         "The greatest size of S that was run. Correlations of one sample are as many as the queries of low degree; "
-        "elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, |S|) - 9), is on "
-        "statistical queries alone. Points: median over seeds; bars: its interval.",
+        "elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, |S|) - 9), is "
+        "on statistical queries alone. Points: median over seeds; bars: its interval.",
         known_frame,
         plot_known,
     ),
@@ -222,14 +225,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 4, Theorems 3 and 14",
     title="Hidden parities: what learners ask for",
-    summary=(
-        "Parities of m bits, of any size or of 3 to 5 bits, are hidden from learners with statistical queries "
-        "(tolerance 0.124, adversarial answers), from correlations of one sample, membership queries, and elimination "
-        "over GF(2), on the bits and on the lift. For any size the oracle is the adversary of the lower bound, which "
-        "has no parity in mind until one is left. Noise turns 10 % of the labels. Learners without a hypothesis have "
-        "error 1/2. The lifted network, S = [m], is certified on lifted points and, up to m = 4, on the whole cube."
-    ),
-    version=1,
+    summary="Parities of m bits, of any size or of 3 to 5 bits, are hidden from learners with statistical queries "
+    "(tolerance 0.124, adversarial answers), from correlations of one sample, membership queries, and elimination "
+    "over GF(2), on the bits and on the lift. For any size the oracle is the adversary of the lower bound, which has "
+    "no parity in mind until one is left. Noise turns 10 % of the labels. Learners without a hypothesis have error "
+    "1/2. The lifted network, S = [m], is certified on lifted points and, up to m = 4, on the whole cube.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,

@@ -75,21 +75,6 @@ def _ratios(rows: Rows, part: str, whole: str) -> list[float]:
     return [_ratio(row, part, whole) for row in needed(rows, "degrees")]
 
 
-def judge_sharper(rows: Rows) -> Verdict:
-    """Measured degrees against the sharper bound, on every row and at every epsilon."""
-    return bounded(range_of(_ratios(rows, "measured", "sharper")), "measured / 4k²W²/ε, of d + 1")
-
-
-def judge_theorem(rows: Rows) -> Verdict:
-    """Measured degrees against Theorem 8."""
-    return judge_bound(rows, _ratios(rows, "measured", "theorem_8"), "measured / Theorem 8, of d + 1")
-
-
-def judge_order(rows: Rows) -> Verdict:
-    """The sharper bound against Theorem 8."""
-    return within(range_of(_ratios(rows, "sharper", "theorem_8")), most=1.0, what="4k²W²/ε / Theorem 8, of d + 1")
-
-
 def judge_useful(rows: Rows) -> Verdict:
     """Share of sparse rows and epsilons at which a bound is below n; every degree is at most n anyway."""
     sparse = needed(rows.where(model="sparse"), "sparse networks")
@@ -105,16 +90,16 @@ def judge_constant(rows: Rows) -> Verdict:
     sparse = needed(rows.where(model="sparse"), "sparse networks")
     slopes = []
     for group in sparse.groups("seed").values():
-        of_k = [_slope(one) for one in group.groups("k").values() if len(one.distinct("n")) > 1]
+        of_k = [
+            float(np.polyfit(one.array("n"), [row["measured"][TENTH] for row in one], 1)[0])
+            for one in group.groups("k").values()
+            if len(one.distinct("n")) > 1
+        ]
         if of_k:
             slopes.append(float(np.mean(of_k)))
     if not slopes:
         raise MissingRowsError("a slope wants two sizes n")
     return within(mean_of(slopes), most=0.0, what="degrees per input")
-
-
-def _slope(rows: Rows) -> float:
-    return float(np.polyfit(rows.array("n"), [row["measured"][TENTH] for row in rows], 1)[0])
 
 
 SHARE = "epsilon / variance"
@@ -188,13 +173,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 3, Theorem 8",
     title="The degree that is enough",
-    summary=(
-        "For random k-sparse networks and k copies of 2 x1, all of W = 1, and the network that a hill climb finds "
-        "to need the largest share of Theorem 8's degree: the least degree above which at most epsilon of the weight "
-        "lies, from the exact spectrum, beside Theorem 8 (its constant is 1) and the sharper "
-        "4 k^2 W^2 / epsilon. Epsilon is a share of each network's variance, since any more would be error of the mean."
-    ),
-    version=1,
+    summary="For random k-sparse networks and k copies of 2 x1, all of W = 1, and the network that a hill climb finds "
+    "to need the largest share of Theorem 8's degree: the least degree above which at most epsilon of the weight "
+    "lies, from the exact spectrum, beside Theorem 8 (its constant is 1) and the sharper 4 k^2 W^2 / epsilon. Epsilon "
+    "is a share of each network's variance, since any more would be error of the mean.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -205,47 +187,39 @@ EXPERIMENT = Experiment(
             printed="an order without its constant",
             rule="with the constant 1 no network needs more at any epsilon; consistent if none needs as much",
             refuted_if="some network, random or found by search, needs a higher degree than the theorem asks for",
-            judge=judge_theorem,
+            judge=lambda rows: judge_bound(
+                rows, _ratios(rows, "measured", "theorem_8"), "measured / Theorem 8, of d + 1"
+            ),
         ),
         Claim(
             name="sharper",
-            place="beyond the paper",
             statement="Degree 4 k^2 W^2 / epsilon leaves squared error epsilon.",
-            printed="",
             rule="holds if no row needs more at any epsilon",
             refuted_if="some row needs a higher degree at some epsilon",
-            judge=judge_sharper,
+            judge=lambda rows: bounded(range_of(_ratios(rows, "measured", "sharper")), "measured / 4k²W²/ε, of d + 1"),
         ),
         Claim(
             name="sharper-than-theorem-8",
-            place="beyond the paper",
             statement="4 k^2 W^2 / epsilon asks for less than Theorem 8 (with the constant 1).",
-            printed="",
             rule="holds if it asks for no more on every row, at every epsilon",
             refuted_if="it asks for more than Theorem 8 on some row",
-            judge=judge_order,
+            judge=lambda rows: within(
+                range_of(_ratios(rows, "sharper", "theorem_8")), most=1.0, what="4k²W²/ε / Theorem 8, of d + 1"
+            ),
         ),
         Claim(
             name="below-n",
-            place="beyond the paper",
             statement="The bounds say something on few inputs: they ask for degrees below n.",
-            printed="",
-            rule=(
-                "for each random network the least degree that a bound asks for, at half of the variance, over n; "
-                "holds if both bounds lie below 1 on every row, fails if one lies above on every row"
-            ),
+            rule="for each random network the least degree that a bound asks for, at half of the variance, over n; "
+            "holds if both bounds lie below 1 on every row, fails if one lies above on every row",
             refuted_if="every row of one of the bounds asks for degree n or more",
             judge=judge_useful,
         ),
         Claim(
             name="constant-in-n",
-            place="beyond the paper",
             statement="At fixed k and s the degree that leaves a tenth of the variance does not grow with n.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the slope of the measured degree in n, a mean over k for each seed, "
-                "lies below 0"
-            ),
+            rule="holds if the 95 % interval of the slope of the measured degree in n, a mean over k for each seed, "
+            "lies below 0",
             refuted_if="the slope of the measured degree in n is significantly above 0",
             judge=judge_constant,
         ),

@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZES = {Scale.SMOKE: (6, 2), Scale.QUICK: (8, 4), Scale.FULL: (10, 6)}  # n and s
-SAMPLES = {
-    Scale.SMOKE: (50, 200),
-    Scale.QUICK: (50, 200, 800),
-    Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200),
-}
+SAMPLES = {Scale.SMOKE: (50, 200), Scale.QUICK: (50, 200, 800), Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200)}
 NOISES = {Scale.SMOKE: (0.0,), Scale.QUICK: (0.0, 0.5), Scale.FULL: (0.0, 0.1, 0.5)}  # in variances of the target
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 8}
 RECOVERED = 0.9  # an overlap of this much
@@ -91,24 +87,12 @@ def _most(rows: Rows) -> Rows:
     return needed(rows, "samples", 2).where(m=max(rows.column("m")))
 
 
-def judge_recovered(rows: Rows) -> Verdict:
-    """Mean overlap from the most samples, without noise."""
-    return within(mean_of(_most(rows.where(noise=0.0)).array("overlap")), least=RECOVERED, what="overlap")
-
-
 def judge_noise(rows: Rows) -> Verdict:
     """The same with the strongest noise."""
     noisy = rows.where(noise=max(needed(rows, "rows").column("noise")))
     if noisy[0]["noise"] == 0:
         needed(Rows([]), "noisy labels")
     return within(mean_of(_most(noisy).array("overlap")), least=RECOVERED, what="overlap")
-
-
-def judge_chance(rows: Rows) -> Verdict:
-    """Overlap with the planted units less that with an unrelated network's, from the most samples."""
-    found = _most(rows)
-    gain = [float(np.mean(one.array("overlap") - one.array("chance"))) for one in found.groups("seed").values()]
-    return within(mean_of(gain), least=0, what="overlap beyond chance")
 
 
 def judge_accurate(rows: Rows) -> Verdict:
@@ -191,51 +175,49 @@ EXPERIMENT = Experiment(
     paper="A",
     place="beyond the paper (Definition 1)",
     title="Are the planted activation patterns found?",
-    summary=(
-        "Random one-sparse networks of 6 units on 10 signs make the labels, with Gaussian noise of 0, 0.1 or 0.5 "
-        "variances; least squares in the class of the same s and k is searched for. Units are matched by their active "
-        "sets over the cube."
-    ),
-    version=1,
+    summary="Random one-sparse networks of 6 units on 10 signs make the labels, with Gaussian noise of 0, 0.1 or 0.5 "
+    "variances; least squares in the class of the same s and k is searched for. Units are matched by their active "
+    "sets over the cube.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="recovered",
-            place="beyond the paper",
             statement="From enough noiseless samples the learned units are active where the planted ones are.",
-            printed="",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
             refuted_if="the mean overlap from the most samples is significantly below 0.9",
-            judge=judge_recovered,
+            judge=lambda rows: within(
+                mean_of(_most(rows.where(noise=0.0)).array("overlap")), least=RECOVERED, what="overlap"
+            ),
         ),
         Claim(
             name="noise",
-            place="beyond the paper",
             statement="So it is with the strongest noise.",
-            printed="",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
             refuted_if="the mean overlap from the most samples is significantly below 0.9 with the strongest noise",
             judge=judge_noise,
         ),
         Claim(
             name="chance",
-            place="beyond the paper",
             statement="Overlaps are no accident: those with an unrelated network of the same kind are smaller.",
-            printed="",
             rule="holds if from the most samples, over all noises, the 95 % interval of the difference is above 0",
             refuted_if="the overlap is significantly smaller than that with an unrelated network",
-            judge=judge_chance,
+            judge=lambda rows: within(
+                mean_of(
+                    [
+                        float(np.mean(one.array("overlap") - one.array("chance")))
+                        for one in _most(rows).groups("seed").values()
+                    ]
+                ),
+                least=0,
+                what="overlap beyond chance",
+            ),
         ),
         Claim(
             name="accurate",
-            place="beyond the paper",
             statement="A learner's units are the planted ones.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an error "
-                "of at most 1 % of the variance, and for the others"
-            ),
+            rule="holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an "
+            "error of at most 1 % of the variance, and for the others",
             refuted_if="the mean overlap is significantly below 0.9 for accurate networks, too",
             judge=judge_accurate,
         ),

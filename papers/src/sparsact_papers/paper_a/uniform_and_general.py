@@ -40,11 +40,7 @@ RULE = (
 ENOUGH = 0.1  # of the variance: the error whose samples are counted
 N_UNITS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 8}
 SIZES = {Scale.SMOKE: 6, Scale.QUICK: 9, Scale.FULL: 12}
-SAMPLES = {
-    Scale.SMOKE: (50, 200),
-    Scale.QUICK: (100, 300, 900),
-    Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200),
-}
+SAMPLES = {Scale.SMOKE: (50, 200), Scale.QUICK: (100, 300, 900), Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200)}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
 
 
@@ -144,17 +140,6 @@ def excess(rows: Rows, learner: str, distribution: str) -> Verdict:
     return within(slope_of(curves), most=VANISHES, what=f"{distribution}: power of m in the excess")
 
 
-def judge_averages(rows: Rows) -> Verdict:
-    """Averages of degree 3: under the uniform distribution, and under biased and correlated signs."""
-    otherwise = every(*(excess(rows, AVERAGES, name) for name in (BIASED, CORRELATED)))
-    return only_if("the distribution is uniform", excess(rows, AVERAGES, UNIFORM), otherwise)
-
-
-def judge_squares(rows: Rows) -> Verdict:
-    """Least squares of degree 2 under every distribution."""
-    return every(*(excess(rows, "least squares, degree 2", name) for name in DISTRIBUTIONS))
-
-
 LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 
@@ -207,14 +192,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Theorems 5 and 8, Lemma 7",
     title="Samples under the uniform distribution and under others",
-    summary=(
-        "Random one-sparse networks of 8 units on 12 signs are learned by polynomials (least squares; averages of "
-        "y times a character) and, from uniform points, by empirical risk minimisation in the class (a search: exact "
-        "in membership, heuristic in the minimum). Points are uniform; or signs biased (+1 with probability 0.8); or "
-        "each sign equal to the one before with probability 0.8; or uniform on a random eighth of the cube. Errors are "
-        "exact, under the same distribution."
-    ),
-    version=1,
+    summary="Random one-sparse networks of 8 units on 12 signs are learned by polynomials (least squares; averages of "
+    "y times a character) and, from uniform points, by empirical risk minimisation in the class (a search: exact in "
+    "membership, heuristic in the minimum). Points are uniform; or signs biased (+1 with probability 0.8); or each "
+    "sign equal to the one before with probability 0.8; or uniform on a random eighth of the cube. Errors are exact, "
+    "under the same distribution.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -223,10 +205,8 @@ EXPERIMENT = Experiment(
             place="Theorems 5 and 8",
             statement="Under the uniform distribution ERM in the class needs fewer samples than polynomials do.",
             printed="O(k s n / epsilon^2) against n^poly(k W B log(n s) / epsilon)",
-            rule=(
-                "samples from which on the error is at most 0.1 variance (twice the most where there are none), of ERM "
-                "over the best degree (2 to 4): holds if the 95 % interval of the mean log2 lies below 0"
-            ),
+            rule="samples from which on the error is at most 0.1 variance (twice the most where there are none), of "
+            "ERM over the best degree (2 to 4): holds if the 95 % interval of the mean log2 lies below 0",
             refuted_if="ERM significantly needs more samples than the best degree",
             judge=judge_fewer,
         ),
@@ -237,16 +217,18 @@ EXPERIMENT = Experiment(
             printed="for the uniform distribution",
             rule=RULE + "; judged apart for the uniform distribution, and for biased and correlated signs",
             refuted_if="the power is significantly above -1/2 under the uniform distribution, too",
-            judge=judge_averages,
+            judge=lambda rows: only_if(
+                "the distribution is uniform",
+                excess(rows, AVERAGES, UNIFORM),
+                every(*(excess(rows, AVERAGES, name) for name in (BIASED, CORRELATED))),
+            ),
         ),
         Claim(
             name="least-squares",
-            place="beyond the paper",
             statement="Least squares of degree 2 tends to the best polynomial under any of these distributions.",
-            printed="",
             rule=RULE + "; under every distribution",
             refuted_if="the power is significantly above -1/2 under some distribution",
-            judge=judge_squares,
+            judge=lambda rows: every(*(excess(rows, "least squares, degree 2", name) for name in DISTRIBUTIONS)),
         ),
     ),
     charts=CHARTS,

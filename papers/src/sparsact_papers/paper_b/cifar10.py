@@ -31,7 +31,7 @@ from sparsact_papers.paper_b.cifar10_claims import (
     judge_sparser_and_wider,
     judge_total_width,
 )
-from sparsact_papers.results import Parameter, Row, Rows, Scale
+from sparsact_papers.results import Parameter, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,12 +42,7 @@ SIZES: dict[Scale, dict[str, Parameter]] = {
     Scale.QUICK: {"n_train": 2000, "n_test": 1000, "epochs": 2},
     Scale.FULL: {"n_train": 50_000, "n_test": 10_000, "epochs": 20},
 }
-CHOSEN: dict[str, Parameter] = {
-    "activation": "relu",
-    "batch": 64,
-    "learning_rate": 1e-3,
-    "precision": "bfloat16",
-}
+CHOSEN: dict[str, Parameter] = {"activation": "relu", "batch": 64, "learning_rate": 1e-3, "precision": "bfloat16"}
 SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 3}
 
 
@@ -137,15 +132,14 @@ def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
     """A history of the models of Table 2: a row a model, number of active units and epoch."""
     frames = []
     for n_active in PRINTED[TABLE[0][0]]:
-        epochs = Rows(epoch for row in found.where(n_active=n_active) for epoch in _epochs(row, history, y_name))
+        epochs = Rows(
+            epoch
+            for row in found.where(n_active=n_active)
+            for epoch in [row.with_values(**{"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
+        )
         frame = curves(epochs, series="model", x="epoch", y=y_name, interval=range_of)
         frames.append({"n_active": [n_active] * len(frame["epoch"]), **frame})
     return joined(*frames)
-
-
-def _epochs(row: Row, history: str, y_name: str) -> list[Row]:
-    """A row for each epoch of one."""
-    return [row.with_values(**{"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
 
 
 @styled
@@ -247,19 +241,15 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Appendix A.3, Figure 5 and Table 2",
     title="CIFAR-10 with a sparsely activated penultimate layer",
-    summary=(
-        "Convolutions of 3 x 3 with 32, 64 and 64 filters and ReLU, 2 x 2 max-pooling after the first two, a layer of "
-        "units with ReLU and ten logits; DSM keeps the units with the largest 50 % or 25 % of the pre-activations, "
-        "then applies ReLU. Adam with step 0.001, batches of 64, pixels from 0 to 1, weights drawn as PyTorch draws "
-        "them, no decay. The paper states Adam, 50 epochs, no augmentation, three convolutional layers with "
-        "max-pooling, and nothing of the rest. Full size "
-        "is all 60,000 images, three seeds and 20 epochs, not 50, so that two cores of a processor need less than an "
-        "hour; the step is constant, so the first 20 epochs of a run of 50 are these (in Python: measure with "
-        "epochs=50). Products are taken in bfloat16, parameters and updates kept in float32: half the time of float32 "
-        "where the processor multiplies bfloat16. Models of one seed start from the same convolutions and see the "
-        "images in the same order. Trains on a GPU of CUDA where there is one."
-    ),
-    version=1,
+    summary="Convolutions of 3 x 3 with 32, 64 and 64 filters and ReLU, 2 x 2 max-pooling after the first two, a "
+    "layer of units with ReLU and ten logits; DSM keeps the units with the largest 50 % or 25 % of the "
+    "pre-activations, then applies ReLU. Adam with step 0.001, batches of 64, pixels from 0 to 1, weights drawn as "
+    "PyTorch draws them, no decay. The paper states Adam, 50 epochs, no augmentation, three convolutional layers with "
+    "max-pooling, and nothing of the rest. Full size is all 60,000 images, three seeds and 20 epochs, not 50, so that "
+    "two cores of a processor need less than an hour; the step is constant, so the first 20 epochs of a run of 50 are "
+    "these (in Python: measure with epochs=50). Products are taken in bfloat16, parameters and updates kept in "
+    "float32: half the time of float32 where the processor multiplies bfloat16. Models of one seed start from the "
+    "same convolutions and see the images in the same order. Trains on a GPU of CUDA where there is one.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -268,20 +258,16 @@ EXPERIMENT = Experiment(
             place="Table 2, Figure 5",
             statement="DSMs outperform dense models at the same number of activated units.",
             printed="at 256 and 512 active units: dense 69.79, 70.79; DSM 50 % 70.74, 71.33; DSM 25 % 69.8, 71.68",
-            rule=(
-                "test accuracy after the last epoch; a seed's difference DSM minus dense is averaged over 256 and 512 "
-                "active units; holds if its 95 % interval over seeds lies above 0 for both sparsities, fails if one "
-                "lies below"
-            ),
+            rule="test accuracy after the last epoch; a seed's difference DSM minus dense is averaged over 256 and "
+            "512 active units; holds if its 95 % interval over seeds lies above 0 for both sparsities, fails if one "
+            "lies below",
             refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
             judge=judge_equal_active,
         ),
         Claim(
             name="equal-active-best",
-            place="beyond the paper",
             statement="The same at the epoch that is best on the test images: is the gain one of quality or of "
             "stopping too late?",
-            printed="",
             rule="as for the last epoch, with the highest accuracy of all epochs (optimistic for every model alike)",
             refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
             judge=judge_equal_active_best,
@@ -300,23 +286,17 @@ EXPERIMENT = Experiment(
             place="Figure 5",
             statement="DSM with total width 1024 improves upon or matches the dense model.",
             printed="a figure without numbers",
-            rule=(
-                f"against dense of width {TOTAL}, paired by seed, at the last epoch: holds if the 95 % interval of the "
-                f"difference lies above -{MATCHES:g} point for both sparsities"
-            ),
+            rule=f"against dense of width {TOTAL}, paired by seed, at the last epoch: holds if the 95 % interval of "
+            f"the difference lies above -{MATCHES:g} point for both sparsities",
             refuted_if="a DSM is significantly more than a point less accurate",
             judge=judge_total_width,
         ),
         Claim(
             name="same-width",
-            place="beyond the paper",
             statement="A layer with ReLU and the top half of it by value are equally good: what DSM 50 % gains at "
             "equal active units is the gain of a wider layer.",
-            printed="",
-            rule=(
-                "DSM 50 % minus dense of the same total width at the last epoch, paired by seed and averaged over the "
-                f"widths 512 and 1024: holds if the 95 % interval lies within {MATCHES:g} point of 0"
-            ),
+            rule="DSM 50 % minus dense of the same total width at the last epoch, paired by seed and averaged over "
+            f"the widths 512 and 1024: holds if the 95 % interval lies within {MATCHES:g} point of 0",
             refuted_if="the difference of accuracies is significantly more than a point",
             judge=judge_same_width,
         ),
@@ -325,10 +305,8 @@ EXPERIMENT = Experiment(
             place="Table 2",
             statement="The accuracy of all six models is about 70 %.",
             printed="69.79 to 71.68",
-            rule=(
-                "ours minus printed at the last epoch, a seed's mean over the six cells: holds if its 95 % interval "
-                f"lies within {NEAR:g} points of 0"
-            ),
+            rule="ours minus printed at the last epoch, a seed's mean over the six cells: holds if its 95 % interval "
+            f"lies within {NEAR:g} points of 0",
             refuted_if="the mean difference from the printed accuracies is significantly more than 2 points",
             judge=judge_quality,
         ),

@@ -12,7 +12,7 @@ and as the largest value on a grid, beside the paper's inequality (10).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,10 @@ from sparsact_papers.common.hard_families import WIDEST, needed_bits, needed_wid
 from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
+from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 AMBIENT = 8
 SMALL = 3  # dimensions up to which (10) is looked for
@@ -92,17 +92,15 @@ def judge_hashing(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
         served = Rows(row for row in group if row["needed"] and row["buckets"])
-        ratios = {e: [_operations_ratio(row) for row in at] for (e,), at in served.groups("epsilon").items()}
+        ratios = {
+            e: [float(row["needed"] * row["ambient"] / row["hash_operations"]) for row in at]
+            for (e,), at in served.groups("epsilon").items()
+        }
         if len(ratios) < 2:
             raise MissingRowsError(f"k = {k}: two accuracies that both models reach")
         what = f"k = {k}, eps = {min(ratios)}: dense / hash"
         verdicts.append(within(range_of(ratios[min(ratios)]), least=max(ratios[max(ratios)]), what=what))
     return every(*verdicts)
-
-
-def _operations_ratio(row: Row) -> float:
-    """Products of the dense model's bottom layer over those of the hash."""
-    return float(row["needed"] * row["ambient"] / row["hash_operations"])
 
 
 def judge_pairs(rows: Rows) -> Verdict:
@@ -146,25 +144,16 @@ def needed_frame(rows: Rows) -> Frame:
     found = _inverse(rows)
     return joined(
         *(
-            curves(_with(found, column), series=_named(name), x="inverse", y=column, y_name="number")
+            curves(
+                Rows(row for row in found if row[column] is not None),
+                series=(lambda row: f"{name}, k = {row['k']}"),
+                x="inverse",
+                y=column,
+                y_name="number",
+            )
             for column, name in (("needed", "dense width"), ("buckets", "buckets of the hash"), ("n_cones", "cones"))
         )
     )
-
-
-def _with(found: Rows, column: str) -> Rows:
-    """Rows in which a goal was met."""
-    return Rows(row for row in found if row[column] is not None)
-
-
-def _named(name: str) -> Callable[[Row], str]:
-    return lambda row: f"{name}, k = {row['k']}"
-
-
-def needed_plot(frame: Frame) -> Figure:
-    """Numbers against 1 / eps."""
-    cones = [name for name in dict.fromkeys(frame["series"]) if name.startswith("cones")]
-    return plot_curves(frame, x_label="1 / eps", y_label="number", log_x=10, log_y=10, lines=cones, size=(5.4, 4.6))
 
 
 def operations_frame(rows: Rows) -> Frame:
@@ -224,7 +213,15 @@ CHARTS = (
         "Width, buckets and cones for a largest error of eps / 2",
         "Median over seeds with its interval. Cones: members of the family differ in their signs.",
         needed_frame,
-        needed_plot,
+        lambda frame: plot_curves(
+            frame,
+            x_label="1 / eps",
+            y_label="number",
+            log_x=10,
+            log_y=10,
+            lines=[name for name in dict.fromkeys(frame["series"]) if name.startswith("cones")],
+            size=(5.4, 4.6),
+        ),
     ),
     Chart(
         "operations",
@@ -269,15 +266,12 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorems 4.2 and D.1",
     title="What a dense model of a given width cannot do",
-    summary=(
-        "Members of Theorem 4.2's family, cones of height +-eps on a subspace of [-1, 1]^8 that k diagonals span, are "
-        "fitted by random ReLU layers with biases, whose kinks are spread over the points, and a linear layer in "
-        "closed form, until the largest error on fresh points is at most eps/2. The literal learner of Theorem 4.1 is "
-        "fitted to the same points. Of Theorem D.1's family, cosine series with N^k signs, pairs are drawn with L = 1 "
-        "and C = 6; their distance is exact by Parseval, their largest difference is taken over a grid of eight points "
-        "a wave, with a proved bound between the points."
-    ),
-    version=1,
+    summary="Members of Theorem 4.2's family, cones of height +-eps on a subspace of [-1, 1]^8 that k diagonals span, "
+    "are fitted by random ReLU layers with biases, whose kinks are spread over the points, and a linear layer in "
+    "closed form, until the largest error on fresh points is at most eps/2. The literal learner of Theorem 4.1 is "
+    "fitted to the same points. Of Theorem D.1's family, cosine series with N^k signs, pairs are drawn with L = 1 and "
+    "C = 6; their distance is exact by Parseval, their largest difference is taken over a grid of eight points a "
+    "wave, with a proved bound between the points.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -286,8 +280,8 @@ EXPERIMENT = Experiment(
             place="Theorem 4.2",
             statement="A dense model with a random bottom layer needs a width that grows like (1/eps)^k.",
             printed="w = Omega((sqrt(d) L)^k / (C eps)^k)",
-            rule="slope of log width in log 1/eps, fitted for each seed; holds if its 95 % interval lies above "
-            "k - 1/2 for each k",
+            rule="slope of log width in log 1/eps, fitted for each seed; holds if its 95 % interval lies above k - "
+            "1/2 for each k",
             refuted_if="for some k the slope is significantly below k - 1/2: the width grows as in fewer dimensions",
             judge=judge_width,
         ),
@@ -327,9 +321,7 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             name="separation-mended",
-            place="beyond the paper",
             statement="Without its factor 2^(k/2), inequality (10) holds for the root mean square already.",
-            printed="",
             rule="2 L sqrt(c) eps_1 / (C sqrt(k) pi) over the exact root mean square of the difference, at most 1 for "
             "every pair",
             refuted_if="the root mean square of some pair is below the mended bound",
@@ -340,8 +332,8 @@ EXPERIMENT = Experiment(
             place="Theorem D.1, inequality (8)",
             statement="A random member of the analytic family is L-Lipschitz.",
             printed="with probability at least 0.9, for a large enough C",
-            rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds if "
-            "its 95 % interval (Clopper and Pearson) lies above 0.9^2",
+            rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds "
+            "if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
             refuted_if="the share of pairs with a proved constant is significantly below 0.9^2",
             judge=judge_lipschitz,
         ),

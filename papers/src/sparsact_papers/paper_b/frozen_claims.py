@@ -10,11 +10,7 @@ from sparsact_papers.paper_b.frozen_models import TARGETS
 from sparsact_papers.results import MissingRowsError, Row, Rows
 
 LINE = "line"  # the best linear function, as an opponent
-DENSE = {
-    "dense-linear": "linear",
-    "dense-relu": "ReLU without biases",
-    "dense-relu-biased": "ReLU with biases",
-}
+DENSE = {"dense-linear": "linear", "dense-relu": "ReLU without biases", "dense-relu-biased": "ReLU with biases"}
 
 
 def by_seed(rows: Rows, **equal: object) -> dict[int, Row]:
@@ -211,10 +207,8 @@ def _figure(target: str, place: str) -> tuple[Claim, ...]:
             place=place,
             statement=f"On a {kind}, DSM outperforms the dense model at the same number of activated units.",
             printed="a figure",
-            rule=(
-                "for each kind of frozen dense layer: holds if, at every number of active units, the 95 % interval of "
-                "the mean ratio of errors lies below 1 for DSM 50 % and DSM 25 %; all trained by RMSProp"
-            ),
+            rule="for each kind of frozen dense layer: holds if, at every number of active units, the 95 % interval "
+            "of the mean ratio of errors lies below 1 for DSM 50 % and DSM 25 %; all trained by RMSProp",
             refuted_if="for each kind of dense layer some ratio of errors is significantly above 1",
             judge=judge_dense(target),
         ),
@@ -223,12 +217,10 @@ def _figure(target: str, place: str) -> tuple[Claim, ...]:
             place=place,
             statement=f"On a {kind}, DSM improves as its total width increases.",
             printed="a figure",
-            rule=(
-                "holds if, for every seed, the error at the most active units is below that at the fewest, for DSM "
-                "50 % and 25 %, and DSM 25 % beats DSM 50 % at every number of active units (95 % interval of the mean)"
-            ),
-            refuted_if="some seed errs more at the most active units, or DSM 25 % significantly errs more than DSM "
-            "50 %",
+            rule="holds if, for every seed, the error at the most active units is below that at the fewest, for DSM "
+            "50 % and 25 %, and DSM 25 % beats DSM 50 % at every number of active units (95 % interval of the mean)",
+            refuted_if="some seed errs more at the most active units, or DSM 25 % significantly errs more than DSM 50 "
+            "%",
             judge=judge_width(target),
         ),
     )
@@ -242,12 +234,10 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             place="Figure 4",
             statement=f"On a {kind}, random hash models do worse and DSMs better than dense at equal active units.",
             printed="a figure",
-            rule=(
-                "holds if so for every share and number of active units, by the 95 % interval of the mean ratio "
-                "(RMSProp, linear features)"
-            ),
-            refuted_if="at some share and number of active units a random hash significantly errs less than dense, "
-            "or a DSM more",
+            rule="holds if so for every share and number of active units, by the 95 % interval of the mean ratio "
+            "(RMSProp, linear features)",
+            refuted_if="at some share and number of active units a random hash significantly errs less than dense, or "
+            "a DSM more",
             judge=judge_hash(target),
         ),
         Claim(
@@ -271,10 +261,8 @@ def _of_target(target: str) -> tuple[Claim, ...]:
         Claim(
             name=f"{target}-table-less",
             place="Section A.3, FLOPs",
-            statement=(
-                "DSM with 18k FLOPs has a smaller error than the dense model with 73k "
-                f"({kind}; with the choice of units it costs as much as that)."
-            ),
+            statement=f"DSM with 18k FLOPs has a smaller error than the dense model with 73k ({kind}; with the choice "
+            "of units it costs as much as that).",
             printed="0.009655 against 0.01046",
             rule="for each kind of dense layer: holds if DSM 25 % has the smaller error for every seed",
             refuted_if="for each kind of dense layer DSM 25 % has the larger error on some seed",
@@ -295,8 +283,8 @@ CLAIMS = (
         statement="Models of one row of Table 1 use the same FLOPs.",
         printed="18432, 36864, 73728 = 18 per active unit",
         rule="holds if a DSM's count is within 5 % of the dense one's, without and with what choosing the units costs",
-        refuted_if="a DSM's count differs from the dense one's by more than the limit, even without the choice "
-        "of units",
+        refuted_if="a DSM's count differs from the dense one's by more than the limit, even without the choice of "
+        "units",
         judge=judge_flops,
     ),
 )

@@ -16,7 +16,7 @@ from sparsact_papers.paper_b.frozen_solved_claims import BARS
 from sparsact_papers.results import Parameter, Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Parameters = dict[str, Parameter]
 
@@ -113,23 +113,13 @@ def errors(rows: Rows, *, target: str, optimiser: str, models: tuple[str, ...], 
     return joined(shares, line)
 
 
-def plot_errors(frame: Frame, *, x_label: str) -> Figure:
-    """Logarithmic axes, with the best linear function and the variance."""
-    return plot_curves(
-        frame,
-        x_label=x_label,
-        y_label="mean squared error / variance",
-        log_x=2,
-        log_y=10,
-        lines=(LINE,),
-        levels={VARIANCE: 1.0},
-        size=(6.0, 4.8),
-    )
-
-
 def table(rows: Rows, *, target: str) -> Frame:
     """Table 1: errors as measured and as printed; variance and best linear function of the same seeds."""
-    found = Rows(row for row in _of(rows, tuple(PRINTED), target=target, optimiser="rmsprop") if _in_table(row))
+    found = Rows(
+        row
+        for row in _of(rows, tuple(PRINTED), target=target, optimiser="rmsprop")
+        if (row["active"] in PRINTED["dsm-50"])
+    )
     measured = curves(found, series=_label, x="active", y="mse", interval=mean_of)
     once = _once(found, "active")
     references = (
@@ -151,10 +141,6 @@ def table(rows: Rows, *, target: str) -> Frame:
         "repetitions": [1] * len(flat),
     }
     return joined(measured, told, *references)
-
-
-def _in_table(row: Row) -> bool:
-    return row["active"] in PRINTED["dsm-50"]
 
 
 def flops(rows: Rows) -> Frame:
@@ -187,7 +173,22 @@ def routing(rows: Rows) -> Frame:
 
 
 def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame], x_label: str) -> Chart[Rows]:
-    return Chart(name, title, f"{caption} {MEDIANS}", frame, partial(plot_errors, x_label=x_label))
+    return Chart(
+        name,
+        title,
+        f"{caption} {MEDIANS}",
+        frame,
+        lambda frame: plot_curves(
+            frame,
+            x_label=x_label,
+            y_label="mean squared error / variance",
+            log_x=2,
+            log_y=10,
+            lines=(LINE,),
+            levels={VARIANCE: 1.0},
+            size=(6.0, 4.8),
+        ),
+    )
 
 
 def _against_active(target: str, optimiser: str) -> Chart[Rows]:
@@ -266,16 +267,13 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Figures 1a, 2a, 3, 4 and Table 1",
     title="Dense, sparse and randomly hashed layers over a frozen bottom layer",
-    summary=(
-        "Targets on the cube [-1, 1]^n, drawn uniformly: a polynomial of degree 4 in n = 8 variables, a function of "
-        "the hypercube's corners (n = 8), and p(Ax) with n = 64 and k = 8. The bottom layer is Glorot-uniform and "
-        "frozen. DSM keeps the largest pre-activations by value and passes them on unchanged; a random hash keeps "
-        "units whatever the input. Chosen where the paper is silent: batches of 32, no biases below, an intercept "
-        "above from 0, Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). "
-        "The closed form is ridge regression with a penalty of 1e-9 of the mean square of a unit: the best that a top "
-        "layer can do. Layers of one width and seed have the same weights; all comparisons are within a seed."
-    ),
-    version=1,
+    summary="Targets on the cube [-1, 1]^n, drawn uniformly: a polynomial of degree 4 in n = 8 variables, a function "
+    "of the hypercube's corners (n = 8), and p(Ax) with n = 64 and k = 8. The bottom layer is Glorot-uniform and "
+    "frozen. DSM keeps the largest pre-activations by value and passes them on unchanged; a random hash keeps units "
+    "whatever the input. Chosen where the paper is silent: batches of 32, no biases below, an intercept above from 0, "
+    "Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). The closed form is "
+    "ridge regression with a penalty of 1e-9 of the mean square of a unit: the best that a top layer can do. Layers "
+    "of one width and seed have the same weights; all comparisons are within a seed.",
     parameters=parameters,
     measure=measure,
     claims=(*CLAIMS, *BARS),

@@ -95,7 +95,6 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             name=f"{target}-top-k",
             place=PLACE,
             statement=f"Top-k alone makes a linear layer non-linear: both DSMs beat the best linear function ({kind}).",
-            printed="",
             rule="error over the best linear function's; holds if below 1 for every seed: RMSProp, 1024 active units",
             refuted_if="on some seed a DSM errs more than the best linear function",
             judge=judge_line(target, SPARSE, 0.0, 1.0),
@@ -103,9 +102,8 @@ def _of_target(target: str) -> tuple[Claim, ...]:
         Claim(
             name=f"{target}-half-is-relu",
             place=PLACE,
-            statement=f"DSM 50 % is as good as ReLU of the same total width: the upper half is about what is positive "
+            statement="DSM 50 % is as good as ReLU of the same total width: the upper half is about what is positive "
             f"({kind}).",
-            printed="",
             rule="ratio of closed-form errors; holds if within [{:g}, {:g}], the usual limits of equivalence, for "
             "every seed, at total width 2048".format(*EQUIVALENT),
             refuted_if="the ratio is outside the limits on some seed",
@@ -115,7 +113,6 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             name=f"{target}-quarter-beats-relu",
             place=PLACE,
             statement=f"DSM 25 % beats ReLU without biases of the same total width ({kind}).",
-            printed="",
             rule="ratio of closed-form errors; holds if below 1 for every seed, at total width 2048",
             refuted_if="on some seed DSM 25 % errs more",
             judge=judge_equal_width(target, "dsm-25", 0.0, 1.0),
@@ -124,7 +121,6 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             name=f"{target}-solved",
             place=PLACE,
             statement=f"With the best top layer too, DSM beats a dense layer at equal active units ({kind}).",
-            printed="",
             rule="for each kind of dense layer: holds if for both DSMs, at every number of active units, the 95 % "
             "interval of the mean ratio of errors lies below 1",
             refuted_if="for each kind of dense layer some mean ratio of errors is significantly above 1",
@@ -134,7 +130,6 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             name=f"{target}-hash-linear",
             place=PLACE,
             statement=f"A random hash over linear features is worse than the best linear function ({kind}).",
-            printed="",
             rule="ratio of closed-form errors at equal active units; holds if 1 at least for every seed and width",
             refuted_if="at some seed and width the random hash errs less",
             judge=judge_hashed(target, ("random-hash-50", "random-hash-25"), "dense-linear"),
@@ -143,7 +138,6 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             name=f"{target}-hash-relu",
             place=PLACE,
             statement=f"A random hash over ReLU features is worse than the dense ReLU layer ({kind}).",
-            printed="",
             rule="ratio of closed-form errors at equal active units; holds if 1 at least for every seed and width",
             refuted_if="at some seed and width the random hash errs less",
             judge=judge_hashed(target, ("random-hash-relu-50",), "dense-relu"),

@@ -70,10 +70,7 @@ def measure(
     """
     X, y, new, truth = data = _data(target, n_train, n_test, seed)
     top, *_ = np.linalg.lstsq(np.column_stack([X, np.ones(n_train)]), y, rcond=None)
-    beside = {
-        "variance": float(truth.var()),
-        "linear_mse": _mse(np.column_stack([new, np.ones(n_test)]) @ top, truth),
-    }
+    beside = {"variance": float(truth.var()), "linear_mse": _mse(np.column_stack([new, np.ones(n_test)]) @ top, truth)}
     if model == "dense ReLU":
         return beside | _dense(data, n_units, seed, biased=offset == "uniform")
     return beside | _hashed(data, n_units, seed, offset=offset, epochs=epochs)
@@ -211,11 +208,7 @@ def training_frame(rows: Rows, target: str) -> Frame:
     return joined(
         curves(closed, series=lambda _: "LSH, closed form", x="n_units", y=_share, y_name="share"),
         curves(
-            trained,
-            series=lambda row: f"LSH, RMSProp, {row['epochs']} epochs",
-            x="n_units",
-            y=_share,
-            y_name="share",
+            trained, series=lambda row: f"LSH, RMSProp, {row['epochs']} epochs", x="n_units", y=_share, y_name="share"
         ),
         curves(closed, series=lambda _: LINEAR, x="n_units", y=_linear_share, y_name="share"),
     )
@@ -332,15 +325,12 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Appendix A, Figures 1b, 2b and 4",
     title="Hyperplane LSH: error against the number of buckets",
-    summary=(
-        "Random polynomials of degree 4 and random hypercube functions on [-1, 1]^8 are learned by one scalar for each "
-        "sign pattern of m random hyperplanes: in closed form (bucket means), and by the paper's RMSProp with learning "
-        "rate 1e-5 and 50 epochs; batches of 32 and scalars that start at 0 are our choice. Where the paper is silent: "
-        "the hyperplanes pass through the origin or through uniform points of the cube; a bucket that no row met "
-        "predicts the mean of all rows, or 0. The dense layer is frozen and random, with ridge on top: without an "
-        "activation it is the best linear predictor; with ReLU it has 1024 units, with biases and without."
-    ),
-    version=1,
+    summary="Random polynomials of degree 4 and random hypercube functions on [-1, 1]^8 are learned by one scalar for "
+    "each sign pattern of m random hyperplanes: in closed form (bucket means), and by the paper's RMSProp with "
+    "learning rate 1e-5 and 50 epochs; batches of 32 and scalars that start at 0 are our choice. Where the paper is "
+    "silent: the hyperplanes pass through the origin or through uniform points of the cube; a bucket that no row met "
+    "predicts the mean of all rows, or 0. The dense layer is frozen and random, with ridge on top: without an "
+    "activation it is the best linear predictor; with ReLU it has 1024 units, with biases and without.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,

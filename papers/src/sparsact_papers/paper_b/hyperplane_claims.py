@@ -161,7 +161,6 @@ CLAIMS = (
     *claims_of("hypercube", "hypercube function", "2b"),
     Claim(
         name="cells",
-        place="beyond the paper",
         statement="m hyperplanes do not make 2^m buckets: through the origin they cut R^8 into 2 sum_(i<8) C(m-1, i) "
         "cells, with offsets into sum_(i<=8) C(m, i); no more are ever met.",
         printed="2^m buckets (Section 2.2)",
@@ -171,9 +170,7 @@ CLAIMS = (
     ),
     Claim(
         name="offsets",
-        place="beyond the paper",
         statement="Hyperplanes through uniform points of the cube beat hyperplanes through the origin.",
-        printed="",
         rule=f"holds if at the most buckets they have no more error, on both targets; {MEDIANS}",
         refuted_if="at the most buckets offsets significantly err more on some target",
         judge=judge_offsets,

@@ -21,7 +21,7 @@ from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_lines, 
 from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
+from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,9 +176,7 @@ CLAIMS = (
     ),
     Claim(
         name="fourfold",
-        place="beyond the paper",
         statement="The squared error falls like 1/buckets^2, fourfold per doubling: the square of Theorem 4.1's rate.",
-        printed="",
         rule="slope of log squared error in log buckets of each seed, closed form; holds if the 95 % interval of its "
         "mean lies within 1/2 of -2",
         refuted_if="the slope is significantly farther than 1/2 from -2",
@@ -195,19 +193,15 @@ CLAIMS = (
     ),
     Claim(
         name="same-width",
-        place="beyond the paper",
         statement="N constants, one of them active, have no more error than N frozen ReLU units that are all active.",
-        printed="",
         rule=f"holds if it is so at every N, {MEDIANS}",
         refuted_if="at some N the constants significantly err more than the frozen units",
         judge=judge_same_width,
     ),
     Claim(
         name="sixteenfold",
-        place="beyond the paper",
         statement="With a line in each bucket (degree 1) the squared error falls like 1/buckets^4, sixteenfold per "
         "doubling.",
-        printed="",
         rule="the same; holds if the 95 % interval lies within 1/2 of -4",
         refuted_if="the slope is significantly farther than 1/2 from -4",
         judge=partial(judge_falls, model=LINES, power=4),
@@ -219,18 +213,19 @@ LINE, FOURFOLD = "best linear function", "fourfold per doubling"
 NAMES = {CONSTANTS: "constants, closed form", LINES: "lines, closed form", DENSE: "dense ReLU, all units active"}
 
 
-def _named(row: Row) -> str:
-    return f"constants, RMSProp, {row['epochs']} epochs" if row["epochs"] else NAMES[row["model"]]
-
-
-def _share(row: Row) -> float:
-    return float(row["mse"] / row["variance"])
-
-
 def frame(rows: Rows) -> Frame:
     """Median over seeds of the error as a share of the variance, a row a number of buckets or units."""
     found = (of(rows, CONSTANTS), of(rows, CONSTANTS, trained=True), of(rows, DENSE), of(rows, LINES))
-    models = [curves(part, series=_named, x="n_units", y=_share, y_name="share") for part in found]
+    models = [
+        curves(
+            part,
+            series=lambda row: f"constants, RMSProp, {row['epochs']} epochs" if row["epochs"] else NAMES[row["model"]],
+            x="n_units",
+            y=lambda row: float(row["mse"] / row["variance"]),
+            y_name="share",
+        )
+        for part in found
+    ]
     line = curves(
         of(rows, DENSE),
         series=lambda _: LINE,
@@ -280,13 +275,11 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Section 1, the one-dimensional example",
     title="Buckets of a line",
-    summary=(
-        "A sum of three cosines of random frequency and phase on [-1, 1] is learned by a constant in each of N buckets "
-        "of equal width with a random shift: in closed form, and by the paper's RMSProp with learning rate 5e-6 and "
-        "200 epochs. The paper states neither target nor buckets, nor the batches (32) and the start (0). Beside them: "
-        "a line in each bucket, and frozen random ReLU layers with biases, "
-        "solved by ridge with a relative penalty of 1e-12."
-    ),
+    summary="A sum of three cosines of random frequency and phase on [-1, 1] is learned by a constant in each of N "
+    "buckets of equal width with a random shift: in closed form, and by the paper's RMSProp with learning rate 5e-6 "
+    "and 200 epochs. The paper states neither target nor buckets, nor the batches (32) and the start (0). Beside "
+    "them: a line in each bucket, and frozen random ReLU layers with biases, solved by ridge with a relative penalty "
+    "of 1e-12.",
     version=2,
     parameters=parameters,
     measure=measure,

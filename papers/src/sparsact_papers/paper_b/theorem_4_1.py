@@ -226,10 +226,8 @@ CLAIMS = (
     ),
     Claim(
         name="cost-growth",
-        place="beyond the paper",
-        statement="On this easy target too, not only on the hardest of Theorem 4.2, the operations of a dense "
-        "model with a random bottom layer grow like (1/eps)^k.",
-        printed="",
+        statement="On this easy target too, not only on the hardest of Theorem 4.2, the operations of a dense model "
+        "with a random bottom layer grow like (1/eps)^k.",
         rule="slope of log largest error in log operations over all widths of random layers, fitted for each seed; "
         "holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
         refuted_if="for some k the error falls significantly faster than operations^(-1/(k - 1/2))",
@@ -331,17 +329,14 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorem 4.1",
     title="Constants in hash buckets on a subspace",
-    summary=(
-        "Points are uniform on the part of a random k-dimensional subspace within [-1, 1]^16, and the target is the "
-        "lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k normal directions in "
-        "all 16 columns, as the theorem has it, constants, the nearest bucket for an empty one. Widths run from about "
-        "a dozen buckets to the first with 2 % of misses (for k = 4 further, on 2^22 rows). Dense layers of ReLU "
-        "units, on 2^15 rows: scikit-learn's MLPRegressor with 4k, 16k and 64k units, all weights trained by Adam on "
-        "standardised columns with rates .01, .001 and .0001 one after the other, each until early stopping or 40 "
-        "epochs, the state with the least largest error on validation rows; and random units, up to 256k, whose kinks "
-        "are spread over the points, under the best linear layer. Test points: 16,384 fresh ones."
-    ),
-    version=1,
+    summary="Points are uniform on the part of a random k-dimensional subspace within [-1, 1]^16, and the target is "
+    "the lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k normal directions in all 16 "
+    "columns, as the theorem has it, constants, the nearest bucket for an empty one. Widths run from about a dozen "
+    "buckets to the first with 2 % of misses (for k = 4 further, on 2^22 rows). Dense layers of ReLU units, on 2^15 "
+    "rows: scikit-learn's MLPRegressor with 4k, 16k and 64k units, all weights trained by Adam on standardised "
+    "columns with rates .01, .001 and .0001 one after the other, each until early stopping or 40 epochs, the state "
+    "with the least largest error on validation rows; and random units, up to 256k, whose kinks are spread over the "
+    "points, under the best linear layer. Test points: 16,384 fresh ones.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,

@@ -186,15 +186,13 @@ def judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
 CLAIMS = (
     Claim(
         name="misses",
-        place="beyond the paper",
         statement="The share of fresh points in empty buckets is sum_b p_b (1 - p_b)^m, which another sample of four "
         "times the most samples predicts without bias.",
-        printed="",
         rule="predicted less measured share, over the mean measured one; holds if the 95 % interval of its mean over "
-        f"seeds lies within +- {NEAR:g} at every number of samples that leaves more than {NOTICEABLE:.1%} of "
-        "misses on average, at the finest width",
-        refuted_if="at some number of samples the predicted share is significantly farther from the measured "
-        "one than the limit",
+        f"seeds lies within +- {NEAR:g} at every number of samples that leaves more than {NOTICEABLE:.1%} of misses "
+        "on average, at the finest width",
+        refuted_if="at some number of samples the predicted share is significantly farther from the measured one than "
+        "the limit",
         judge=judge_prediction,
     ),
     Claim(
@@ -210,9 +208,7 @@ CLAIMS = (
     ),
     Claim(
         name="literal-and-nearest",
-        place="beyond the paper",
         statement="The literal learner, one table of constants with the best gap, loses to the nearest neighbour.",
-        printed="",
         rule="its root mean squared error over that of 1-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies above 1 at every size",
         refuted_if="the literal learner significantly errs less than the nearest neighbour at some size",
@@ -220,9 +216,7 @@ CLAIMS = (
     ),
     Claim(
         name="recommended-and-eight-nearest",
-        place="beyond the paper",
         statement="The recommended learner, 16 adapted tables of lines, beats the mean of eight nearest neighbours.",
-        printed="",
         rule="its root mean squared error over that of 8-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies below 1 at every size",
         refuted_if="the recommended learner significantly errs more than eight nearest neighbours at some size",
@@ -241,24 +235,6 @@ NAMES = {
     "recommended": "LSHRegressor, defaults",
     "linear_rmse": LINEAR,
 }
-
-
-def misses_frame(rows: Rows) -> Frame:
-    """Misses against samples, measured and predicted."""
-    return by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples")
-
-
-def misses_plot(frame: Frame) -> Figure:
-    """The predictions as lines."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if name.startswith((PLUG_IN, UNBIASED))]
-    return plot_curves(
-        frame,
-        x_label="samples",
-        y_label="share of fresh points in empty buckets",
-        log_x=2,
-        log_y=10,
-        lines=lines,
-    )
 
 
 def errors_frame(rows: Rows, ambient: int) -> Frame:
@@ -297,8 +273,15 @@ CHARTS = (
         "misses",
         "Misses against samples",
         "Median over seeds with its interval, on a plane (k = 2) in R^16. Lines: predictions from another sample.",
-        misses_frame,
-        misses_plot,
+        lambda rows: by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples"),
+        lambda frame: plot_curves(
+            frame,
+            x_label="samples",
+            y_label="share of fresh points in empty buckets",
+            log_x=2,
+            log_y=10,
+            lines=[name for name in dict.fromkeys(frame["series"]) if name.startswith((PLUG_IN, UNBIASED))],
+        ),
     ),
     *(
         Chart(
@@ -318,14 +301,11 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorem 4.1",
     title="Samples that fill the buckets, and the literal learner against its rivals",
-    summary=(
-        "Misses: one Euclidean hash of 8 directions and gap 1/2, 1/4 or 1/8 on random planes within [-1, 1]^16; the "
-        "buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. "
-        "Rivals: random 4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of "
-        "16 directions, constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest "
-        "neighbours are scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines)."
-    ),
-    version=1,
+    summary="Misses: one Euclidean hash of 8 directions and gap 1/2, 1/4 or 1/8 on random planes within [-1, 1]^16; "
+    "the buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. "
+    "Rivals: random 4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of 16 "
+    "directions, constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest "
+    "neighbours are scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines).",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,

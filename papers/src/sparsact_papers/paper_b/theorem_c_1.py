@@ -98,15 +98,7 @@ def _at_width(width: float, n_tables: int, X: Array, y: Array, new: Array, truth
     def fitted(min_count: int) -> LSHRegressor:
         # Directions of a Euclidean hash are normal in all columns; `directions` names only how it tells what is near.
         return LSHRegressor(
-            n_tables,
-            X.shape[1],
-            width,
-            0,
-            "euclidean",
-            "nearest",
-            seed,
-            directions="principal",
-            min_count=min_count,
+            n_tables, X.shape[1], width, 0, "euclidean", "nearest", seed, directions="principal", min_count=min_count
         ).fit(X, y)
 
     model = fitted(1)
@@ -160,16 +152,6 @@ def _share_frame(rows: Rows, column: str) -> Frame:
     return joined(frame, *lines)
 
 
-def mean_frame(rows: Rows) -> Frame:
-    """Mean error."""
-    return _share_frame(rows, "mean_errors")
-
-
-def sup_frame(rows: Rows) -> Frame:
-    """Largest error."""
-    return _share_frame(rows, "sup_errors")
-
-
 def sizes_frame(rows: Rows) -> Frame:
     """Buckets of a table and both printed sizes, against the reciprocal of the largest error."""
     inverse = _with(rows, "inverse", lambda row: [1 / e for e in row["sup_errors"]])
@@ -178,32 +160,6 @@ def sizes_frame(rows: Rows) -> Frame:
     return joined(
         _manifolds(inverse, {"": "buckets"}, "inverse"),
         by_width(printed, {name: column for column, name in SIZES.items()}, "inverse"),
-    )
-
-
-def pruning_frame(rows: Rows) -> Frame:
-    """Shares of a table's buckets that are pruned."""
-    return _manifolds(rows, {"": "pruned_buckets"}, "buckets")
-
-
-def lost_frame(rows: Rows) -> Frame:
-    """Shares of points without a kept bucket in one table, and in all."""
-    return _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets")
-
-
-def misses_frame(rows: Rows) -> Frame:
-    """Shares of points in empty buckets of one table."""
-    return _manifolds(rows, {"": "misses"}, "buckets")
-
-
-def ambient_frame(rows: Rows) -> Frame:
-    """Buckets of a table against d / width, in each ambient dimension."""
-    gaps = _with(rows, "gaps", lambda row: [row["ambient"] / width for width in row["widths"]])
-    return joined(
-        *(
-            by_width(group, {f"{manifold}, d = {ambient}, ": "buckets"}, "gaps")
-            for (manifold, ambient), group in gaps.groups("manifold", "ambient").items()
-        )
     )
 
 
@@ -221,20 +177,6 @@ def _share_plot(label: str, frame: Frame) -> Figure:
     )
 
 
-def sizes_plot(frame: Frame) -> Figure:
-    """Measured and printed sizes."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if name.startswith(tuple(SIZES.values()))]
-    return plot_curves(
-        frame,
-        x_label="1 / largest error",
-        y_label="buckets of a table",
-        log_x=10,
-        log_y=10,
-        lines=lines,
-        size=(5.6, 4.8),
-    )
-
-
 def _shares_plot(label: str, frame: Frame) -> Figure:
     return plot_curves(frame, x_label="buckets of a table", y_label=label, log_x=10, size=(5.6, 4.6))
 
@@ -246,14 +188,14 @@ CHARTS = (
         "mean",
         "Mean error against buckets",
         LEAST + "Theory: slope -1/k.",
-        mean_frame,
+        lambda rows: _share_frame(rows, "mean_errors"),
         partial(_share_plot, "mean absolute error / standard deviation"),
     ),
     Chart(
         "sup",
         "Largest error against buckets",
         LEAST + "Theory: slope -1/k.",
-        sup_frame,
+        lambda rows: _share_frame(rows, "sup_errors"),
         partial(_share_plot, "largest error / standard deviation"),
     ),
     Chart(
@@ -261,34 +203,51 @@ CHARTS = (
         "Buckets at equal largest error, and the printed table sizes",
         LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
         sizes_frame,
-        sizes_plot,
+        lambda frame: plot_curves(
+            frame,
+            x_label="1 / largest error",
+            y_label="buckets of a table",
+            log_x=10,
+            log_y=10,
+            lines=[name for name in dict.fromkeys(frame["series"]) if name.startswith(tuple(SIZES.values()))],
+            size=(5.6, 4.8),
+        ),
     ),
     Chart(
         "misses",
         "Misses against buckets",
         LEAST + "Of one table.",
-        misses_frame,
+        lambda rows: _manifolds(rows, {"": "misses"}, "buckets"),
         partial(_shares_plot, "share of points in empty buckets of a table"),
     ),
     Chart(
         "pruning",
         "Buckets lost by pruning",
         LEAST + f"Pruned: buckets of fewer than {FEW} rows.",
-        pruning_frame,
+        lambda rows: _manifolds(rows, {"": "pruned_buckets"}, "buckets"),
         partial(_shares_plot, "share of buckets pruned"),
     ),
     Chart(
         "lost",
         "Points lost by pruning",
         LEAST + f"Points whose buckets hold fewer than {FEW} rows: in one table (mean over tables) and in all.",
-        lost_frame,
+        lambda rows: _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets"),
         partial(_shares_plot, "share of points without a kept bucket"),
     ),
     Chart(
         "ambient",
         "Buckets in two ambient dimensions",
         OVER + "D = d directions; curves of one manifold that coincide mean (d / width)^k buckets.",
-        ambient_frame,
+        lambda rows: joined(
+            *(
+                by_width(group, {f"{manifold}, d = {ambient}, ": "buckets"}, "gaps")
+                for (manifold, ambient), group in _with(
+                    rows, "gaps", lambda row: [row["ambient"] / width for width in row["widths"]]
+                )
+                .groups("manifold", "ambient")
+                .items()
+            )
+        ),
         partial(
             plot_curves,
             x_label="ambient dimension d / width",
@@ -306,15 +265,12 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorem C.1",
     title="Constants in hash buckets on curved manifolds",
-    summary=(
-        "Points are uniform on a circle, a sphere or a swiss roll within the unit ball, in a random frame of R^8 or "
-        "R^16, and the target is the lower envelope of three cones about points of the manifold, exactly 1-Lipschitz. "
-        "Euclidean hashes of D = d directions in all d columns, the same for all widths; ceil(k ln d) tables, "
-        "averaged with the numbers of rows as weights (the proof leaves open how they are put together); the nearest "
-        "bucket where all are empty. A table's buckets are counted as the mean over tables. Pruned: buckets of fewer "
-        f"than {FEW} rows. Test points: 16,384 fresh ones."
-    ),
-    version=1,
+    summary="Points are uniform on a circle, a sphere or a swiss roll within the unit ball, in a random frame of R^8 "
+    "or R^16, and the target is the lower envelope of three cones about points of the manifold, exactly 1-Lipschitz. "
+    "Euclidean hashes of D = d directions in all d columns, the same for all widths; ceil(k ln d) tables, averaged "
+    "with the numbers of rows as weights (the proof leaves open how they are put together); the nearest bucket where "
+    f"all are empty. A table's buckets are counted as the mean over tables. Pruned: buckets of fewer than {FEW} rows. "
+    "Test points: 16,384 fresh ones.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,

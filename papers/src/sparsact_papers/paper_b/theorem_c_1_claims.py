@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
@@ -15,17 +13,6 @@ DIMENSIONS = {"circle": 1, "sphere": 2, "swiss roll": 2}
 AMBIENTS = (8, 16)
 FEW = 8  # rows: a bucket of fewer is pruned
 PROBABILITY = 0.8  # of the theorem
-
-
-def judge_manifold(rows: Rows, manifold: str) -> Verdict:
-    """The rate on one manifold, in each ambient dimension."""
-    found = needed(rows.where(manifold=manifold), f"curves on a {manifold}")
-    return every(
-        *(
-            judge_rate(group, DIMENSIONS[manifold], f"{manifold}, d = {d}:")
-            for (d,), group in found.groups("ambient").items()
-        )
-    )
 
 
 def judge_columns(rows: Rows) -> Verdict:
@@ -74,7 +61,14 @@ def _rate(manifold: str, k: int) -> Claim:
         printed="O(sqrt(dk)^k / eps^k) buckets",
         rule=f"{RATE_RULE}, in both ambient dimensions",
         refuted_if=f"{RATE_REFUTED}, in some ambient dimension",
-        judge=partial(judge_manifold, manifold=manifold),
+        judge=lambda rows: every(
+            *(
+                judge_rate(group, DIMENSIONS[manifold], f"{manifold}, d = {d}:")
+                for (d,), group in needed(rows.where(manifold=manifold), f"curves on a {manifold}")
+                .groups("ambient")
+                .items()
+            )
+        ),
     )
 
 
@@ -97,8 +91,8 @@ CLAIMS = (
         statement="When sparse buckets are pruned, every point still has a kept bucket in at least one table, with "
         "probability 0.8.",
         printed="we only include buckets with volume at least (Omega(eps / (d sqrt(k))))^k",
-        rule=f"pruned are buckets with fewer than {FEW} rows, at widths eps for which (eps / (d sqrt(k)))^k of the "
-        f"(2 sqrt(d))^k that the domain's volume is at most holds {FEW} rows or more; holds if the 95 % interval "
+        rule=f"pruned are buckets with fewer than {FEW} rows, at widths eps for which (eps / (d sqrt(k)))^k of the (2 "
+        f"sqrt(d))^k that the domain's volume is at most holds {FEW} rows or more; holds if the 95 % interval "
         "(Clopper and Pearson) of the share of draws in which all test points have a kept bucket lies above 0.8",
         refuted_if="the share of draws in which all points keep a bucket is significantly below 0.8",
         judge=judge_pruning,

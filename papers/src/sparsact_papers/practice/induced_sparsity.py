@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 
 
 def measure(
-    *,
-    model: str,
-    width: int,
-    n_layers: int,
-    hidden: int,
-    context: int,
-    batch: int,
-    steps: int,
-    windows: int,
-    seed: int,
+    *, model: str, width: int, n_layers: int, hidden: int, context: int, batch: int, steps: int, windows: int, seed: int
 ) -> dict[str, Any]:
     """Loss in nats, density and dead units of each layer while training; the same at the end without top-k."""
     from sparsact_papers.training import evaluation, train
@@ -92,47 +83,9 @@ def paired(rows: Rows, one: str, other: str) -> list[tuple[Row, Row]]:
     return found
 
 
-def judge_falls(rows: Rows) -> Verdict:
-    """The last density of the plain model as a share of that before the first step."""
-    shares = [density(row) / density(row, 0) for row in needed(rows.where(model=PLAIN), "the plain model")]
-    return within(mean_of(shares), most=1, what="density after training over before:")
-
-
-def judge_few(rows: Rows) -> Verdict:
-    """The last density of the plain model."""
-    return within(mean_of(map_of(rows, PLAIN, density)), most=FEW, what="density:")
-
-
 def map_of(rows: Rows, model: str, value: Callable[[Row], float]) -> list[float]:
     """A value of each row of a model."""
     return [value(row) for row in needed(rows.where(model=model), model)]
-
-
-def judge_l1(rows: Rows) -> Verdict:
-    """Density and loss of each strength against the plain model's of the same seed."""
-    return every(*(part for model in STRENGTHS for part in (_density(rows, model, HALF), _loss(rows, model))))
-
-
-def judge_stronger(rows: Rows) -> Verdict:
-    """The strong penalty's density as a share of the weak one's."""
-    shares = [density(one) / density(other) for one, other in paired(rows, STRONG, WEAK)]
-    return within(mean_of(shares), most=1, what=f"density, {STRONG} over {WEAK}:")
-
-
-def judge_top_k(rows: Rows) -> Verdict:
-    """The loss of top-k against the plain model's of the same seed."""
-    return _loss(rows, TOP_K)
-
-
-def judge_released(rows: Rows) -> Verdict:
-    """The loss of top-k's parameters when every unit is kept, less the loss with k."""
-    losses = [row["released_loss"] - loss(row) for row in needed(rows.where(model=TOP_K), TOP_K)]
-    return within(mean_of(losses), most=NEAR, what="loss, all units kept minus k kept, nats:")
-
-
-def judge_alive(rows: Rows) -> Verdict:
-    """The share of dead units of each model."""
-    return every(*(within(mean_of(map_of(rows, model, dead)), most=ALIVE, what=f"{model}:") for model in MODELS))
 
 
 def _density(rows: Rows, model: str, most: float) -> Verdict:
@@ -151,11 +104,14 @@ CLAIMS = (
         name="falls",
         place="Paper A, Section 1",
         statement="Density falls while a ReLU transformer is trained, without anything that asks for it.",
-        printed="",
         rule="density (a mean over layers) after the last step over that before the first: holds if its 95 % interval "
         "over seeds lies below 1",
         refuted_if="density significantly rises",
-        judge=judge_falls,
+        judge=lambda rows: within(
+            mean_of([density(row) / density(row, 0) for row in needed(rows.where(model=PLAIN), "the plain model")]),
+            most=1,
+            what="density after training over before:",
+        ),
     ),
     Claim(
         name="few",
@@ -164,54 +120,61 @@ CLAIMS = (
         printed="3 % at the least, of large transformers",
         rule="holds if the 95 % interval of the last density over seeds lies below 3 %",
         refuted_if="the last density is significantly above 3 %",
-        judge=judge_few,
+        judge=lambda rows: within(mean_of(map_of(rows, PLAIN, density)), most=FEW, what="density:"),
     ),
     Claim(
         name="l1",
         place="beyond the papers",
         statement="L1 on activations at least halves the density, at a validation loss as good.",
-        printed="",
         rule=f"at both strengths: density at most {HALF:g} of plain's, loss at most {NEAR:g} nats more, {PAIRS}",
         refuted_if="at some strength the density significantly exceeds the limit, or the loss does",
-        judge=judge_l1,
+        judge=lambda rows: every(
+            *(part for model in STRENGTHS for part in (_density(rows, model, HALF), _loss(rows, model)))
+        ),
     ),
     Claim(
         name="stronger",
         place="beyond the papers",
         statement="A stronger penalty lowers density further.",
-        printed="",
         rule=f"holds if density at 0.3 over that at 0.1 lies below 1, {PAIRS}",
         refuted_if="the stronger penalty significantly has the higher density",
-        judge=judge_stronger,
+        judge=lambda rows: within(
+            mean_of([density(one) / density(other) for one, other in paired(rows, STRONG, WEAK)]),
+            most=1,
+            what=f"density, {STRONG} over {WEAK}:",
+        ),
     ),
     Claim(
         name="top-k",
         place="beyond the papers",
         statement=f"A transformer that keeps one unit in {KEPT} while it is trained is as good as one that keeps all.",
-        printed="",
         rule=f"holds if its validation loss is at most {NEAR:g} nats above plain's, {PAIRS}",
         refuted_if="its loss significantly exceeds plain's by more than the limit",
-        judge=judge_top_k,
+        judge=lambda rows: _loss(rows, TOP_K),
     ),
     Claim(
         name="released",
         place="beyond the papers",
         statement="It may be used with all of its units as well: what is trained with top-k does not need the choice.",
-        printed="",
-        rule=f"holds if the validation loss with all units is at most {NEAR:g} nats above that with the units kept, by "
-        "the 95 % interval of the mean over seeds",
+        rule=f"holds if the validation loss with all units is at most {NEAR:g} nats above that with the units kept, "
+        "by the 95 % interval of the mean over seeds",
         refuted_if="the loss with all units significantly exceeds that with the units kept by more than the limit",
-        judge=judge_released,
+        judge=lambda rows: within(
+            mean_of([row["released_loss"] - loss(row) for row in needed(rows.where(model=TOP_K), TOP_K)]),
+            most=NEAR,
+            what="loss, all units kept minus k kept, nats:",
+        ),
     ),
     Claim(
         name="alive",
         place="beyond the papers",
         statement="Units that are off are not dead: others of the inputs switch them on.",
-        printed="",
         rule=f"holds if at most {100 * ALIVE:g} % of the units of each model are off for all inputs of the last "
         "evaluation, by the 95 % interval of the mean over seeds",
         refuted_if="some model significantly has a larger share of dead units",
-        judge=judge_alive,
+        judge=lambda rows: every(
+            *(within(mean_of(map_of(rows, model, dead)), most=ALIVE, what=f"{model}:") for model in MODELS)
+        ),
     ),
 )
 
@@ -246,11 +209,6 @@ def density_frame(found: Rows) -> Frame:
     )
 
 
-def loss_frame(found: Rows) -> Frame:
-    """Validation loss of each model against steps."""
-    return curves(histories(found).where(layer="layer 1"), series="model", x="step", y="loss", interval=range_of)
-
-
 def units_frame(found: Rows) -> Frame:
     """Shares of units that are dead, and that are rarely active, against steps."""
     rows = Rows(_mean_over_layers(row, i) for row in found for i in range(len(row["at"])))
@@ -280,7 +238,9 @@ CHARTS = (
         "loss",
         "Validation loss while training",
         f"Mean cross-entropy of the next character, without the penalty. {SEEDS}",
-        loss_frame,
+        lambda found: curves(
+            histories(found).where(layer="layer 1"), series="model", x="step", y="loss", interval=range_of
+        ),
         partial(plot_curves, x_label="step", y_label="validation loss in nats"),
     ),
     Chart(
@@ -298,15 +258,12 @@ EXPERIMENT = Experiment(
     paper="practice",
     place="Paper A, Section 1: sparsity of trained transformers",
     title="Sparse activations, trained from nothing",
-    summary=(
-        "Decoders with ReLU feed-forward layers learn the next character of tinyshakespeare by AdamW, its last tenth "
-        "kept for validation: plain; with the mean absolute activation of each layer added to the loss, times 0.1 or "
-        f"0.3; and with only the largest 1/{KEPT} of each layer's activations kept. At full size: 4 layers of width "
-        "128 with 512 units, passages of 128 characters, 16 an update, 1000 updates. A unit is dead if it is off for "
-        "every character of the evaluation, and rarely active if it is on for less than one in a thousand. Models of "
-        "one seed start from the same parameters and see the same passages."
-    ),
-    version=1,
+    summary="Decoders with ReLU feed-forward layers learn the next character of tinyshakespeare by AdamW, its last "
+    "tenth kept for validation: plain; with the mean absolute activation of each layer added to the loss, times 0.1 "
+    f"or 0.3; and with only the largest 1/{KEPT} of each layer's activations kept. At full size: 4 layers of width "
+    "128 with 512 units, passages of 128 characters, 16 an update, 1000 updates. A unit is dead if it is off for "
+    "every character of the evaluation, and rarely active if it is on for less than one in a thousand. Models of one "
+    "seed start from the same parameters and see the same passages.",
     parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,

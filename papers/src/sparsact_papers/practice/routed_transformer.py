@@ -28,16 +28,7 @@ LEVELS = ACTIVE.bit_length() - 1  # of a tree, or hyperplanes of a table: as man
 
 
 def measure(
-    *,
-    model: str,
-    width: int,
-    n_layers: int,
-    hidden: int,
-    context: int,
-    batch: int,
-    steps: int,
-    windows: int,
-    seed: int,
+    *, model: str, width: int, n_layers: int, hidden: int, context: int, batch: int, steps: int, windows: int, seed: int
 ) -> dict[str, Any]:
     """Validation loss in nats while training, and operations for a token, forward, of routing and of units."""
     from sparsact_papers.training import train
@@ -124,14 +115,6 @@ def share_of_dense(rows: Rows, model: str) -> list[float]:
     return [row["flops"] / whole for row in needed(rows.where(model=model), model)]
 
 
-def judge_flops(rows: Rows) -> Verdict:
-    """Every routed model's operations; top-k's are to be many."""
-    cheap = [
-        within(range_of(share_of_dense(rows, model)), most=CHEAP, what=f"{model}:") for model in (LSH, LSH_4, TREE)
-    ]
-    return every(*cheap, within(range_of(share_of_dense(rows, TOP_K)), least=TOP_K_COSTS, what=f"{TOP_K}:"))
-
-
 PAIRS = "by the 95 % interval of the mean over seeds, in pairs of one seed"
 GAIN = f"holds if its validation loss is lower than that of the narrow dense layers, {PAIRS}"
 LOSSES = (
@@ -145,7 +128,6 @@ CLAIMS = (
             name=name,
             place="Paper B, future work",
             statement=statement,
-            printed="",
             rule=GAIN,
             refuted_if="a routed model significantly has the higher loss",
             judge=partial(judge_losses, models=models, other=NARROW, most=0.0),
@@ -156,7 +138,6 @@ CLAIMS = (
         name="as-good-as-dense",
         place="Paper B, future work",
         statement="Layers routed by LSH are as good as dense ones of the same total width.",
-        printed="",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above dense, {PAIRS}",
         refuted_if="a routed model's loss significantly exceeds dense's by more than the limit",
         judge=partial(judge_losses, models=(LSH, LSH_4), other=DENSE, most=NEAR),
@@ -165,7 +146,6 @@ CLAIMS = (
         name="as-good-as-top-k",
         place="beyond the papers",
         statement="A hash that knows nothing of the units chooses as well as their pre-activations do.",
-        printed="",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above top-k, {PAIRS}",
         refuted_if="a hash's loss significantly exceeds top-k's by more than the limit",
         judge=partial(judge_losses, models=(LSH, LSH_4), other=TOP_K, most=NEAR),
@@ -173,35 +153,24 @@ CLAIMS = (
     Claim(
         name="flops",
         place="beyond the papers",
-        statement=f"With one unit in {ACTIVE} on, hash and tree save operations even when routing is counted; "
-        "top-k, which computes every pre-activation, saves less than half.",
-        printed="",
+        statement=f"With one unit in {ACTIVE} on, hash and tree save operations even when routing is counted; top-k, "
+        "which computes every pre-activation, saves less than half.",
         rule=f"operations of the feed-forward layers for a token over dense, routing included: at most {CHEAP:g} for "
         f"LSH and the tree, at least {TOP_K_COSTS:g} for top-k, at every seed",
         refuted_if="some seed of LSH or of the tree costs more than its limit, or of top-k less",
-        judge=judge_flops,
+        judge=lambda rows: every(
+            *[
+                within(range_of(share_of_dense(rows, model)), most=CHEAP, what=f"{model}:")
+                for model in (LSH, LSH_4, TREE)
+            ],
+            within(range_of(share_of_dense(rows, TOP_K)), least=TOP_K_COSTS, what=f"{TOP_K}:"),
+        ),
     ),
 )
 
 
 SEEDS = "Median over seeds; bars: least and greatest."
 PARTS = {"units": "active_flops", "routing": "routing_flops", "all else": "other_flops"}
-
-
-def loss_frame(found: Rows) -> Frame:
-    """Validation loss of each model against steps."""
-    steps = Rows(
-        row.with_values(step=step, loss=loss)
-        for row in found
-        for step, loss in zip(row["at"], row["losses"], strict=True)
-    )
-    return curves(steps, series="model", x="step", y="loss", interval=range_of)
-
-
-def cost_frame(found: Rows) -> Frame:
-    """The last loss of each model against what its feed-forward layers cost."""
-    last = Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1e6) for row in found)
-    return curves(last, series="model", x="megaflops", y="loss", interval=range_of)
 
 
 def parts_frame(found: Rows) -> Frame:
@@ -233,14 +202,32 @@ CHARTS = (
         "loss",
         "Validation loss while training",
         f"Mean cross-entropy of the next character. {SEEDS}",
-        loss_frame,
+        lambda found: curves(
+            Rows(
+                (
+                    row.with_values(step=step, loss=loss)
+                    for row in found
+                    for step, loss in zip(row["at"], row["losses"], strict=True)
+                )
+            ),
+            series="model",
+            x="step",
+            y="loss",
+            interval=range_of,
+        ),
         partial(plot_curves, x_label="step", y_label="validation loss in nats"),
     ),
     Chart(
         "cost",
         "Quality and operations",
         f"Validation loss after the last step; operations of the feed-forward layers, routing included. {SEEDS}",
-        cost_frame,
+        lambda found: curves(
+            Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1000000.0) for row in found),
+            series="model",
+            x="megaflops",
+            y="loss",
+            interval=range_of,
+        ),
         partial(
             plot_curves,
             x_label="million operations for a token, feed-forward",
@@ -263,16 +250,12 @@ EXPERIMENT = Experiment(
     paper="practice",
     place="Paper B, future work: LSH inside transformers",
     title="Feed-forward layers of a transformer, routed",
-    summary=(
-        "Decoders that learn the next character of tinyshakespeare, all alike but for their feed-forward layers: dense "
-        f"with ReLU; of the same width with one unit in {ACTIVE} on, chosen by random hyperplanes in one table or "
-        f"in four (HyperplaneLSH), by a tree of learned hyperplanes, or by the largest pre-activations; and dense "
-        f"of {ACTIVE} times fewer units. A bucket or a leaf stands for neighbouring units; the tree mixes all its "
-        "leaves while it is trained and takes one when it is evaluated. At full size: 4 layers of width 128 with 512 "
-        "units, 64 on. "
-        "Operations are those of a forward pass for one token, in all feed-forward layers, routing included."
-    ),
-    version=1,
+    summary="Decoders that learn the next character of tinyshakespeare, all alike but for their feed-forward layers: "
+    f"dense with ReLU; of the same width with one unit in {ACTIVE} on, chosen by random hyperplanes in one table or "
+    "in four (HyperplaneLSH), by a tree of learned hyperplanes, or by the largest pre-activations; and dense of "
+    f"{ACTIVE} times fewer units. A bucket or a leaf stands for neighbouring units; the tree mixes all its leaves "
+    "while it is trained and takes one when it is evaluated. At full size: 4 layers of width 128 with 512 units, 64 "
+    "on. Operations are those of a forward pass for one token, in all feed-forward layers, routing included.",
     parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
