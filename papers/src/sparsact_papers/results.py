@@ -103,8 +103,13 @@ class Row:
     commit: str
 
     def __getitem__(self, name: str) -> Any:
-        """A parameter or a value."""
-        return self.values[name] if name in self.values else self.parameters[name]
+        """A parameter, a value, or a ratio of two: ``row["error / variance"]``."""
+        if name in self.values:
+            return self.values[name]
+        if " / " in name:
+            with np.errstate(all="ignore"):
+                return np.divide(*(self[part] for part in name.split(" / ")))
+        return self.parameters[name]
 
     def with_values(self, **values: Any) -> Row:
         """The row with further values: computed ones, or one entry of its lists."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
@@ -101,23 +101,18 @@ def power(rows: Rows, size: str, most: float) -> Verdict:
 def frame(rows: Rows, distribution: str) -> Frame:
     """Median over seeds of error / variance, a row for each n and number of samples."""
     found = rows.where(distribution=distribution)
-    return curves(found, series=lambda row: f"n = {row['n']}", x="m", y="share", y_name="error / variance")
+    return curves(found, "n = {n}", "m", "share", "error / variance")
 
 
-CHARTS = tuple(
+CHARTS: tuple[Chart[Rows], ...] = tuple(
     Chart(
         name.replace(" ", "-"),
         f"Error on points not seen: {name}",
         "Median over seeds and its interval; labels have noise of a quarter of the variance, errors are against the "
         "function.",
         partial(frame, distribution=name),
-        partial(
-            plot_curves,
-            x_label="samples m",
-            y_label="squared error / variance",
-            log_x=2,
-            log_y=10,
-            levels={"a tenth of the variance": ENOUGH},
+        curve_plot(
+            "samples m", "squared error / variance", log_x=2, log_y=10, levels={"a tenth of the variance": ENOUGH}
         ),
     )
     for name in DISTRIBUTIONS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound_paper
@@ -12,7 +11,7 @@ from sparsact.fourier import average_sensitivity
 from sparsact.fourier.networks import values_on_the_cube
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, worst_network
 from sparsact_papers.experiment import Experiment
@@ -20,7 +19,7 @@ from sparsact_papers.intervals import Interval, range_of, slope_of
 from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 CENTRE = {"n": 14, "s": 128, "k": 2}
 SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
@@ -105,32 +104,24 @@ def frame(rows: Rows, varied: str) -> Frame:
 
 
 def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
-    return curves(rows, series=lambda _: name, x=varied, y=itemgetter(column), y_name="average sensitivity")
+    return curves(rows, name, varied, column, "average sensitivity")
 
 
-def plot(frame: Frame, varied: str) -> Figure:
-    """Sensitivity against a size on logarithmic axes."""
-    drawing = plot_curves(
-        frame,
-        x_label=LABELS[varied],
-        y_label="average sensitivity, W = 1",
-        log_x=0 if varied == "n" else 2,
-        log_y=10,
-        lines=(OURS, LEMMA),
-    )
-    sizes = sorted(set(frame[varied]))
-    drawing.axes[0].set_xticks(sizes, [str(size) for size in sizes])
-    return drawing
-
-
-CHARTS = tuple(
+CHARTS: tuple[Chart[Rows], ...] = tuple(
     Chart(
         f"against-{varied}",
         f"Average sensitivity against {LABELS[varied]}",
         "Points: median over seeds; bars: its interval. Lines: the two bounds, at the median B. Copies of 2x₁ lie on "
         "the lower one.",
         partial(frame, varied=varied),
-        partial(plot, varied=varied),
+        curve_plot(
+            LABELS[varied],
+            "average sensitivity, W = 1",
+            log_x=0 if varied == "n" else 2,
+            log_y=10,
+            lines=(OURS, LEMMA),
+            ticks=True,
+        ),
     )
     for varied in LABELS
 )

@@ -186,8 +186,8 @@ def error_frame(rows: Rows) -> Frame:
         for (function,), group in rows.groups("function").items()
         for size in [_size(group)]
         for found in (
-            curves(size, series=lambda _: "achieved", x="degree", y="mse", y_name="error", interval=mean_of),
-            curves(size, series=lambda _: "predicted", x="degree", y="predicted", y_name="error", interval=mean_of),
+            curves(size, "achieved", "degree", "mse", "error", interval=mean_of),
+            curves(size, "predicted", "degree", "predicted", "error", interval=mean_of),
         )
     ]
     names = ("function", "series", "degree", "error", "low", "high", "repetitions")
@@ -228,7 +228,7 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "weights",
         "Weight by degree of circuits' functions",

@@ -9,7 +9,6 @@ AS <= 4 k^2 W^2 does not see rho; its form by activity, AS <= 4 W^2 E[active^2],
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.learners import drawn, squared_error
 from sparsact_papers.experiment import Experiment
@@ -153,73 +152,46 @@ LEARNERS = {f"degree {DEGREE}": "error", "ERM": "erm_error"}
 LEAST = 1e-6  # smaller errors are drawn here
 
 
-def _level(rows: Rows, of: str, over: str | None, name: str, y_name: str) -> Frame:
+def _level(rows: Rows, of: str, name: str, y_name: str) -> Frame:
     """What independent trees give, as a horizontal line over all correlations."""
-    one = curves(
-        rows.where(kind=INDEPENDENT),
-        series=lambda _: name,
-        x="rho",
-        y=lambda row: row[of] / row[over] if over else row[of],
-        y_name=y_name,
-    )
+    one = curves(rows.where(kind=INDEPENDENT), name, "rho", of, y_name)
     wide = rows.distinct("rho")
-    return (
-        one if not one["rho"] else {column: list(values) * len(wide) for column, values in one.items()} | {"rho": wide}
-    )
-
-
-def bound_frame(rows: Rows) -> Frame:
-    """Median over seeds of AS and of the bound by activity, in units of 4 k^2 W^2."""
-    parts = [
-        curves(
-            rows.where(kind=kind),
-            series=lambda row: f"AS, {row['kind']}",
-            x="rho",
-            y=lambda row: row["sensitivity"] / row["bound"],
-            y_name="share",
-        )
-        for kind in KINDS
-    ]
-    activity = curves(
-        rows.where(kind=SAME),
-        series=lambda _: "4 W^2 E[active^2]",
-        x="rho",
-        y=lambda row: row["bound_by_activity"] / row["bound"],
-        y_name="share",
-    )
-    return joined(*parts, _level(rows, "sensitivity", "bound", f"AS, {INDEPENDENT}", "share"), activity)
+    return {column: list(values) * len(wide) for column, values in one.items()} | {"rho": wide} if one["rho"] else one
 
 
 def error_frame(rows: Rows) -> Frame:
     """Median over seeds of error / variance of least squares and of ERM."""
-    parts, levels = [], []
-    for learner, column in LEARNERS.items():
-        for kind in KINDS:
-            name, own = f"{learner}, {kind}", rows.where(kind=kind)
-            parts.append(
-                curves(
-                    own,
-                    series=(lambda _: name),
-                    x="rho",
-                    y=(lambda row: float(max(row[column] / row["variance"], LEAST))),
-                    y_name="error / variance",
-                )
-            )
-        levels.append(_level(rows, column, "variance", f"{learner}, {INDEPENDENT}", "error / variance"))
-    return joined(*parts, *levels)
+    shown = Rows(
+        row.with_values(**{column: max(row[f"{column} / variance"], LEAST) for column in LEARNERS.values()})
+        for row in rows
+    )
+    return joined(
+        *(
+            curves(shown.where(kind=kind), f"{learner}, {kind}", "rho", column, "error / variance")
+            for learner, column in LEARNERS.items()
+            for kind in KINDS
+        ),
+        *(
+            _level(rows, f"{column} / variance", f"{learner}, {INDEPENDENT}", "error / variance")
+            for learner, column in LEARNERS.items()
+        ),
+    )
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "sensitivity",
         "Average sensitivity and its bounds against correlation",
         "Median over seeds and its interval, exact over the cube, in units of 4 k^2 W^2; dashed: independent trees, "
         "and the bound by activity of pairs of the same sign.",
-        bound_frame,
-        partial(
-            plot_curves,
-            x_label=CORRELATION,
-            y_label="share of the bound 4 k^2 W^2",
+        lambda rows: joined(
+            *[curves(rows.where(kind=kind), "AS, {kind}", "rho", "sensitivity / bound", "share") for kind in KINDS],
+            _level(rows, "sensitivity / bound", f"AS, {INDEPENDENT}", "share"),
+            curves(rows.where(kind=SAME), "4 W^2 E[active^2]", "rho", "bound_by_activity / bound", "share"),
+        ),
+        curve_plot(
+            CORRELATION,
+            "share of the bound 4 k^2 W^2",
             log_y=10,
             lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
             levels={"4 k^2 W^2": 1.0},
@@ -231,10 +203,9 @@ CHARTS = (
         "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are drawn "
         "there.",
         error_frame,
-        lambda frame: plot_curves(
-            frame,
-            x_label=CORRELATION,
-            y_label="squared error / variance",
+        curve_plot(
+            CORRELATION,
+            "squared error / variance",
             log_y=10,
             lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
         ),
@@ -245,23 +216,13 @@ CHARTS = (
         "Median over seeds and its interval: learned units matched one to one with planted ones. Dashed: independent "
         "trees; and how far the active sets of the two units of a pair agree.",
         lambda rows: joined(
-            *[
-                curves(rows.where(kind=kind), series=lambda row: f"learned, {row['kind']}", x="rho", y="overlap")
-                for kind in KINDS
-            ],
-            _level(rows, "overlap", None, f"learned, {INDEPENDENT}", "overlap"),
-            curves(
-                rows.where(kind=SAME),
-                series=lambda _: "the two units of a pair",
-                x="rho",
-                y="together",
-                y_name="overlap",
-            ),
+            *[curves(rows.where(kind=kind), "learned, {kind}", "rho", "overlap") for kind in KINDS],
+            _level(rows, "overlap", f"learned, {INDEPENDENT}", "overlap"),
+            curves(rows.where(kind=SAME), "the two units of a pair", "rho", "together", "overlap"),
         ),
-        partial(
-            plot_curves,
-            x_label=CORRELATION,
-            y_label="mean overlap of active sets (Jaccard)",
+        curve_plot(
+            CORRELATION,
+            "mean overlap of active sets (Jaccard)",
             lines=(f"learned, {INDEPENDENT}", "the two units of a pair"),
         ),
     ),

@@ -7,7 +7,7 @@ compared, on networks of the sparse class, with the same points and the same lab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ import numpy as np
 from sparsact.bounds import sparse_complexity_bound
 from sparsact.constructions import random_network
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import curves, draw_curves, joined, plot_curves
+from sparsact.reports.figure import Chart, Frame
+from sparsact_papers.charts import curve_frame, curve_plot, curves, joined, panel_plot, panelled
 from sparsact_papers.common.learners import DENSE, GATED, LEARNERS, SPARSE, fitted, planted
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, median_of
@@ -26,7 +26,7 @@ from sparsact_papers.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIF
 from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Cell = tuple[str, int, int, float, str]  # target, units, active units, noise, distribution
 CELLS: tuple[Cell, ...] = (
@@ -102,37 +102,8 @@ def _of(rows: Rows, cell: Cell) -> Rows:
     return Rows(row for name in LEARNERS for row in found.where(learner=name))
 
 
-def errors(rows: Rows) -> Frame:
-    """Median over seeds of error / variance, a row a network, learner and number of samples."""
-    found: list[Frame] = []
-    for name, cell in PANELS.items():
-        y = partial(_share, "share")
-        one = curves(_of(rows, cell), series="learner", x="m", y=y, y_name="error / variance")
-        found.append({"network": [name] * len(one["m"])} | one)
-    return joined(*found)
-
-
 def _share(column: str, row: Row) -> float:
     return float(min(max(row[column], FLOOR), MOST))
-
-
-@styled
-def plot_errors(frame: Frame) -> Figure:
-    """A panel a network."""
-    drawing = figure(9.6, 8.4)
-    panels = drawing.subplots(3, 3, sharex=True, sharey=True)
-    for axes, name in zip(panels.flat, PANELS, strict=True):
-        own = [i for i, each in enumerate(frame["network"]) if each == name]
-        part: Frame = {column: [values[i] for i in own] for column, values in frame.items() if column != "network"}
-        draw_curves(axes, part, levels={"a tenth of the variance": ENOUGH})
-        scale(axes, log_x=2, log_y=10)
-        axes.set_title(name, fontsize=10)
-    for axes in panels[-1]:
-        axes.set_xlabel("samples m")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("squared error / variance")
-    drawing.legend(*panels.flat[0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
 
 
 def ratios(rows: Rows) -> Frame:
@@ -141,38 +112,31 @@ def ratios(rows: Rows) -> Frame:
     for name in PLAIN:
         own = _of(rows, PANELS[name])
         dense = {(row["m"], row["seed"]): row["share"] for row in own.where(learner=DENSE)}
-        paired = Rows(row for row in own.where(learner=SPARSE) if (row["m"], row["seed"]) in dense)
-        y = partial(_log_ratio, dense)
-        one = curves(paired, series=partial(_named, name), x="m", y=y, y_name="ratio", interval=mean_of)
+        paired = Rows(
+            row.with_values(log_ratio=np.log2(row["share"] / dense[row["m"], row["seed"]]))
+            for row in own.where(learner=SPARSE)
+            if (row["m"], row["seed"]) in dense
+        )
+        one = curves(paired, name, "m", "log_ratio", "ratio", interval=mean_of)
         found.append(one | {part: np.exp2(one[part]).tolist() for part in ("ratio", "low", "high")})
     return joined(*found)
 
 
-def _named(name: str, _: Row) -> str:
-    return name
-
-
-def _log_ratio(dense: Mapping[tuple[int, int], float], row: Row) -> float:
-    return float(np.log2(row["share"] / dense[row["m"], row["seed"]]))
-
-
 def needs(rows: Rows) -> Frame:
     """Samples from which on the error is at most a tenth of the variance, against s, k = 1; from the same samples."""
-    found: list[tuple[str, int, float, float, float, int]] = []
-    for learner in (SPARSE, DENSE):
-        for s in (4, 8, 16):
-            own = _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner)
-            if own:
-                need = median_of(samples_needed(own))
-                found.append((learner, s, need.estimate, need.low, need.high, need.n))
-    names = ("series", "s", "samples", "low", "high", "repetitions")
-    return {name: [row[i] for row in found] for i, name in enumerate(names)}
+    found = [
+        (learner, s, median_of(samples_needed(own)))
+        for learner in (SPARSE, DENSE)
+        for s in (4, 8, 16)
+        if (own := _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner))
+    ]
+    return curve_frame(found, "s", "samples")
 
 
 def gaps(rows: Rows) -> Frame:
     """The gap from noisy labels, 8 units, k = 1; beside it the shape of its bound, through the first sparse mean."""
     noisy = _of(rows, PANELS["8 units, k = 1, noise"])
-    frame = curves(noisy, series="learner", x="m", y=partial(_share, "gap"), y_name="gap / variance")
+    frame = curves(noisy, "{learner}", "m", partial(_share, "gap"), "gap / variance")
     if not noisy:
         return frame
     n, first = noisy[0]["n"], float(frame["gap / variance"][0])
@@ -184,14 +148,28 @@ def gaps(rows: Rows) -> Frame:
 
 
 MEDIANS = "Medians over seeds and their intervals."
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "errors",
         "Error against samples: the sparse class, dense networks, polynomials",
         f"{MEDIANS} Exact, under the distribution of the points. Errors below a thousandth of the variance, or above "
         "ten times, are drawn at these limits.",
-        errors,
-        plot_errors,
+        lambda rows: panelled(
+            {
+                name: curves(_of(rows, cell), "{learner}", "m", partial(_share, "share"), "error / variance")
+                for name, cell in PANELS.items()
+            },
+            "network",
+        ),
+        panel_plot(
+            "samples m",
+            "squared error / variance",
+            log_x=2,
+            log_y=10,
+            levels={"a tenth of the variance": ENOUGH},
+            columns=3,
+            panel=(3.2, 2.5),
+        ),
     ),
     Chart(
         "ratios",
@@ -199,14 +177,7 @@ CHARTS = (
         "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
         "thousandth of the variance count as this.",
         ratios,
-        partial(
-            plot_curves,
-            x_label="samples m",
-            y_label="sparse / dense squared error",
-            log_x=2,
-            log_y=10,
-            levels={"equal errors": 1.0},
-        ),
+        curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
     ),
     Chart(
         "needs",
@@ -214,7 +185,7 @@ CHARTS = (
         f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned from "
         "the most samples counts as twice these.",
         needs,
-        partial(plot_curves, x_label="units s", y_label="samples needed", log_x=2, log_y=2),
+        curve_plot("units s", "samples needed", log_x=2, log_y=2),
     ),
     Chart(
         "gaps",
@@ -223,9 +194,7 @@ CHARTS = (
         "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
         "variance are drawn at this limit.",
         gaps,
-        partial(
-            plot_curves, x_label="samples m", y_label="gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)
-        ),
+        curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
     ),
 )
 

@@ -140,7 +140,7 @@ def frame(rows: Rows) -> Frame:
 
 
 def _of(rows: Rows, name: str, N: int) -> Frame:
-    one = curves(rows, series="learner", x="m", y="exact", y_name="recovered", interval=share_true)
+    one = curves(rows, "{learner}", "m", "exact", "recovered", interval=share_true)
     named: Frame = {"target": [name] * len(one["m"]), "N": [N] * len(one["m"])}
     return named | one
 
@@ -177,7 +177,7 @@ def plot(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "recovery",
         "Exact recovery against samples",

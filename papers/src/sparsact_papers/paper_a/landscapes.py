@@ -10,7 +10,6 @@ negatively correlated with the tail, which to first order adds N / M. Both predi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.real_data import AMPLE, absent, near_one, ratios
 from sparsact_papers.experiment import Experiment
@@ -174,10 +173,8 @@ def error_frame(rows: Rows) -> Frame:
     """Error of each table, degree and size: the mean over seeds with its interval, next to the prediction."""
     frames = []
     for (table,), group in rows.groups("table").items():
-        achieved = curves(group, series=lambda row: f"degree {row['degree']}", x="n_train", y="mse", interval=mean_of)
-        predicted = curves(
-            group, series=lambda row: f"degree {row['degree']}", x="n_train", y="predicted_finite", interval=mean_of
-        )
+        achieved = curves(group, "degree {degree}", "n_train", "mse", interval=mean_of)
+        predicted = curves(group, "degree {degree}", "n_train", "predicted_finite", interval=mean_of)
         frames.append(
             {"table": [table] * len(achieved["mse"])} | achieved | {"predicted": predicted["predicted_finite"]}
         )
@@ -222,25 +219,18 @@ def ratio_frame(rows: Rows) -> Frame:
     ample = Rows(row for row in rows if row["n_train"] >= AMPLE * row["n_coefficients"])
 
     def ratios(prediction: str, says: str) -> Frame:
-        return curves(
-            ample,
-            series=lambda _: says,
-            x="share_of_table",
-            y=lambda row: float(row["mse"] / row[prediction]),
-            y_name="ratio",
-            interval=mean_of,
-        )
+        return curves(ample, says, "share_of_table", f"mse / {prediction}", "ratio", interval=mean_of)
 
     return joined(ratios("predicted", PRINTED), ratios("predicted_finite", MENDED))
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "weights",
         "Weight by degree of complete tables",
         "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
         weight_frame,
-        partial(plot_curves, x_label="degree", y_label="share of the variance", log_y=10),
+        curve_plot("degree", "share of the variance", log_y=10),
     ),
     Chart(
         "errors",
@@ -254,10 +244,9 @@ CHARTS = (
         "Achieved beside predicted error",
         f"Sizes of {AMPLE} rows or more a coefficient; a mark is a table and a degree. Bars: 95 % interval.",
         ratio_frame,
-        partial(
-            plot_curves,
-            x_label="coefficients / points of the table, N / M",
-            y_label="achieved / predicted error",
+        curve_plot(
+            "coefficients / points of the table, N / M",
+            "achieved / predicted error",
             log_x=10,
             levels={"as predicted": 1.0},
         ),

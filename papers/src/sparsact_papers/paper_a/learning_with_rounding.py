@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from math import isqrt
 from typing import Any
@@ -31,7 +30,7 @@ from sparsact.hardness import (
     solve_modulo,
 )
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Outcome, Verdict, every, needed, within
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, median_of, range_of
@@ -192,20 +191,19 @@ _RULE = "95 % interval over seeds of 1 - error / error of the mean lies at or be
 def operations(rows: Rows) -> Frame:
     """Median operations of every attack, for each length of the vectors."""
     attacks = Rows(row for row in rows if "operations" in row.values)
-    return curves(attacks, series="learner", x="m", y="operations", interval=median_of)
+    return curves(attacks, "{learner}", "m", "operations", interval=median_of)
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "skill",
         "Who predicts fresh labels of learning with rounding",
         "Points: mean over seeds; bars: its 95 % interval. 1 is perfect, 0 no better than the mean of the labels. An "
         "attack beyond its budget predicts the mean.",
-        lambda rows: curves(rows.where(p=2), series="learner", x="m", y="skill", interval=mean_of),
-        partial(
-            plot_curves,
-            x_label="entries of a vector, m",
-            y_label="1 - squared error / that of the trivial predictor",
+        lambda rows: curves(rows.where(p=2), "{learner}", "m", "skill", interval=mean_of),
+        curve_plot(
+            "entries of a vector, m",
+            "1 - squared error / that of the trivial predictor",
             log_x=2,
             levels={"the mean of the labels (trivial)": 0.0},
             size=(6.4, 5.2),
@@ -217,7 +215,7 @@ CHARTS = (
         "Points: median over seeds, modulo the smallest prime q of at least 2 m + 1. Beyond their budget all secrets "
         "would take m q^m, and linearisation N^3 for N unknowns. Lattice reduction: also where it failed.",
         operations,
-        partial(plot_curves, x_label="entries of a vector, m", y_label="operations", log_y=10),
+        curve_plot("entries of a vector, m", "operations", log_y=10),
     ),
 )
 

@@ -9,7 +9,6 @@ against noisy labels it is larger by v, that is ``(tail + v) (1 + N / (m - N))``
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
 from sparsact.reports.figure import rows as rows_of
-from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of
@@ -160,52 +159,21 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-def ratio_frame(rows: Rows) -> Frame:
-    """Mean over seeds of measured / predicted of the gated network, a row a curve and m / N."""
-    kept = Rows(row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and row["degree"] >= 3)
-    return curves(
-        kept,
-        series=lambda row: f"n = {row['n']}, degree {row['degree']}",
-        x="ratio",
-        y=lambda row: row["error"] / row["predicted"],
-        y_name="measured / predicted",
-    )
-
-
 def corrupted_frame(rows: Rows) -> Frame:
     """Median over seeds of the risk beyond the noise, in units of the tail, a row a corruption and degree."""
     kept = Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED))
-    least = curves(
-        kept,
-        series="labels",
-        x="degree",
-        y=lambda row: (row["least_risk"] - row["noise"]) / row["tail"],
-        y_name="excess",
-    )
+    least = curves(kept, "{labels}", "degree", lambda row: (row["least_risk"] - row["noise"]) / row["tail"], "excess")
     bound = curves(
         kept.where(labels=ALIGNED),
-        series=lambda _: "triangle inequality",
-        x="degree",
-        y=lambda row: ((row["noise"] ** 0.5 + row["tail"] ** 0.5) ** 2 - row["noise"]) / row["tail"],
-        y_name="excess",
+        "triangle inequality",
+        "degree",
+        lambda row: ((row["noise"] ** 0.5 + row["tail"] ** 0.5) ** 2 - row["noise"]) / row["tail"],
+        "excess",
     )
     return joined(least, bound)
 
 
-def plot_corrupted(frame: Frame) -> Figure:
-    """Excess risk against degree."""
-    drawing = plot_curves(
-        frame,
-        x_label="degree of the polynomial",
-        y_label="(least risk - noise) / tail",
-        lines=("triangle inequality",),
-        levels={"noise plus one tail": 1.0},
-    )
-    drawing.axes[0].set_xticks(sorted(set(frame["degree"])))
-    return drawing
-
-
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "error",
         "Error against samples",
@@ -219,11 +187,16 @@ CHARTS = (
         "Where the formula is right",
         "Gated network without noise: median over seeds and its interval. Where samples are no small part of the "
         "cube, repeated points make the least squares see fewer, and points already seen have less error.",
-        ratio_frame,
-        partial(
-            plot_curves,
-            x_label="samples m / monomials N",
-            y_label="measured error / tail (1 + N / (m - N))",
+        lambda rows: curves(
+            Rows(row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and (row["degree"] >= 3)),
+            "n = {n}, degree {degree}",
+            "ratio",
+            "error / predicted",
+            "measured / predicted",
+        ),
+        curve_plot(
+            "samples m / monomials N",
+            "measured error / tail (1 + N / (m - N))",
             log_x=2,
             log_y=10,
             levels={"10 % more": 1.1, "10 % less": 0.9},
@@ -235,7 +208,13 @@ CHARTS = (
         "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one standard "
         "deviation: at random, or to enlarge what lies above the degree. Median over seeds and its interval.",
         corrupted_frame,
-        plot_corrupted,
+        curve_plot(
+            "degree of the polynomial",
+            "(least risk - noise) / tail",
+            lines=("triangle inequality",),
+            levels={"noise plus one tail": 1.0},
+            ticks=True,
+        ),
     ),
 )
 

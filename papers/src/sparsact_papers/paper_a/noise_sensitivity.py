@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sparsact.bounds import noise_sensitivity_bound, noise_sensitivity_bound_pap
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Outcome, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
 from sparsact_papers.experiment import Experiment
@@ -130,13 +129,13 @@ def frame(rows: Rows) -> Frame:
     parts = [
         curves(
             points,
-            series=lambda row: f"{row['k']}-sparse, random" if row["model"] == "sparse" else "2x₁, 1-sparse",
-            x=NOISE,
-            y="at_sensitivity",
-            y_name="NS",
+            lambda row: f"{row['k']}-sparse, random" if row["model"] == "sparse" else "2x₁, 1-sparse",
+            NOISE,
+            "at_sensitivity",
+            "NS",
         ),
-        curves(one, series=lambda _: OURS, x=NOISE, y="at_sharper", y_name="NS"),
-        curves(one, series=lambda _: LEMMA, x=NOISE, y="at_lemma_10", y_name="NS"),
+        curves(one, OURS, NOISE, "at_sharper", "NS"),
+        curves(one, LEMMA, NOISE, "at_lemma_10", "NS"),
     ]
     return joined(*parts)
 
@@ -147,20 +146,13 @@ def _points(rows: Rows) -> Iterator[Row]:
             yield row.with_values(**{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "against-noise",
         "Noise sensitivity against the noise",
         "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
         frame,
-        partial(
-            plot_curves,
-            x_label="noise 1 − ρ",
-            y_label="noise sensitivity, W = 1",
-            log_x=10,
-            log_y=10,
-            lines=(OURS, LEMMA),
-        ),
+        curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log_x=10, log_y=10, lines=(OURS, LEMMA)),
     ),
 )
 

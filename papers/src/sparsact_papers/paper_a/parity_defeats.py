@@ -22,7 +22,7 @@ from sparsact.hypercube import characters, n_subsets, points
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.learners import drawn
 from sparsact_papers.experiment import Experiment
@@ -30,7 +30,7 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 DENSE, RANDOM, JUNTA, LIFTED = "dense: parity", "1-sparse: random", "1-sparse: parity of log2 s", "1-sparse on the lift"
 KINDS = (DENSE, RANDOM, JUNTA)
@@ -173,10 +173,10 @@ def frame(rows: Rows) -> Frame:
     largest = {name: max(row["size"] for row in rows if row["kind"] == name) for name in rows.distinct("kind")}
     return curves(
         Rows(_in_y(row) for row in rows if row["size"] == largest[row["kind"]]),
-        series=lambda row: f"{row['kind']}, |S| = {row['size']}, s = {row['n_units']}",
-        x="degree",
-        y=lambda row: row["error"] / row["variance"],
-        y_name="error / variance",
+        "{kind}, |S| = {size}, s = {n_units}",
+        "degree",
+        "error / variance",
+        "error / variance",
     )
 
 
@@ -187,27 +187,20 @@ def _in_y(row: Row) -> Row:
     return replace(row, parameters={**row.parameters, "degree": 2 * row["degree"]})
 
 
-def plot(frame: Frame) -> Figure:
-    """Error as a share of the variance, against degree."""
-    drawing = plot_curves(
-        frame,
-        x_label="degree of the polynomial (in y, on the lift)",
-        y_label="squared error / variance",
-        levels={"variance": 1.0},
-    )
-    drawing.axes[0].set_xticks(sorted(set(frame["degree"])))
-    drawing.axes[0].set_ylim(bottom=-0.03)
-    return drawing
-
-
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "degree",
         "Parity against the degree",
         "Median over seeds of the exact error of least squares from 4 samples a monomial, and its interval; s is the "
         "number of units. With m samples and N monomials an error of the variance grows to m / (m - N) times it.",
         frame,
-        plot,
+        curve_plot(
+            "degree of the polynomial (in y, on the lift)",
+            "squared error / variance",
+            levels={"variance": 1.0},
+            ticks=True,
+            bottom=-0.03,
+        ),
     ),
 )
 

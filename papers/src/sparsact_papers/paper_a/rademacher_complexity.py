@@ -20,7 +20,7 @@ from sparsact.hypercube import points
 from sparsact.rademacher.comparison import orthogonal_network
 from sparsact.rademacher.exact import exact_maxima
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import plot_curves
+from sparsact_papers.charts import curve_frame, curve_plot
 from sparsact_papers.claims import Claim
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of, range_of
@@ -118,19 +118,6 @@ REACHED, LIMIT = "networks of two units", "limit √2"
 Point = tuple[str, int, Interval]
 
 
-def _frame(points: list[Point], x: str, y: str) -> Frame:
-    names = ("estimate", "low", "high", "n")
-    columns = {name: [getattr(interval, name) for _, _, interval in points] for name in names}
-    return {
-        "series": [name for name, _, _ in points],
-        x: [at for _, at, _ in points],
-        y: columns["estimate"],
-        "low": columns["low"],
-        "high": columns["high"],
-        "repetitions": columns["n"],
-    }
-
-
 def _line(name: str, values: list[float]) -> list[Point]:
     return [(name, s, range_of([value])) for s, value in enumerate(values, start=1)]
 
@@ -151,7 +138,7 @@ def frame(rows: Rows, n: int) -> Frame:
             points += _line(UNITS_ALONE, [one * s for s in range(1, len(group[0]["bound"]) + 1)])
             for name, column in ((CONJECTURE, "conjecture"), (BOUND, "bound")):
                 points += _line(name, group[0][column])
-    return _frame(points, "units s", "Rademacher complexity")
+    return curve_frame(points, "units s", "Rademacher complexity")
 
 
 def orthogonal_frame(rows: Rows) -> Frame:
@@ -160,7 +147,7 @@ def orthogonal_frame(rows: Rows) -> Frame:
     points = [(REACHED, row["n"], range_of(np.array(row["reached"]) / row["conjecture"])) for row in found]
     exact = [row for row in found if row["exact"]]
     points += [("exact maximum", row["n"], mean_of(np.array(row["exact"]) / row["conjecture"])) for row in exact]
-    return _frame(points, "orthogonal points m", "complexity / Conjecture 20")
+    return curve_frame(points, "orthogonal points m", "complexity / Conjecture 20")
 
 
 CAPTION = (
@@ -168,20 +155,14 @@ CAPTION = (
     "for the dense class, whose units are searched for together. Lines: the bounds of 1-sparse networks, and s times "
     "one unit, which the dense class equals. B = WR."
 )
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     *(
         Chart(
             f"units-{n}",
             f"Complexity against units, all points of the {n}-cube",
             CAPTION,
             partial(frame, n=n),
-            partial(
-                plot_curves,
-                x_label="units s",
-                y_label="Rademacher complexity, W = 1",
-                log_y=10,
-                lines=(UNITS_ALONE, CONJECTURE, BOUND),
-            ),
+            curve_plot("units s", "Rademacher complexity, W = 1", log_y=10, lines=(UNITS_ALONE, CONJECTURE, BOUND)),
         )
         for n in (2, 3, 4)
     ),
@@ -189,7 +170,7 @@ CHARTS = (
         "conjecture",
         "Complexity as a share of Conjecture 20 on the cube",
         "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
-        lambda rows: _frame(
+        lambda rows: curve_frame(
             [
                 (f"n = {n}, k = {k}, B = {bias:g} WR", s, share)
                 for ((n, k, bias), s), share in (shares(rows, "conjecture") if rows.where(sample=CUBE) else {}).items()
@@ -198,13 +179,7 @@ CHARTS = (
             "units s",
             "complexity / Conjecture 20",
         ),
-        partial(
-            plot_curves,
-            x_label="units s",
-            y_label="complexity / Conjecture 20",
-            levels={"the conjecture": 1.0},
-            size=(5.4, 4.6),
-        ),
+        curve_plot("units s", "complexity / Conjecture 20", levels={"the conjecture": 1.0}, size=(5.4, 4.6)),
     ),
     Chart(
         "orthogonal",
@@ -212,10 +187,9 @@ CHARTS = (
         "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest over "
         "drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
         orthogonal_frame,
-        partial(
-            plot_curves,
-            x_label="orthogonal points m",
-            y_label="complexity / Conjecture 20, s = 2",
+        curve_plot(
+            "orthogonal points m",
+            "complexity / Conjecture 20, s = 2",
             log_x=2,
             levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
         ),

@@ -236,7 +236,7 @@ def error_frame(rows: Rows) -> Frame:
     """Error of each model on each table against the size of its training set: the mean over folds."""
     frames = []
     for (table,), group in rows.groups("table").items():
-        found = curves(group, series="model", x="n_train", y=lambda row: max(row["mse"], LEAST_ERROR), y_name="error")
+        found = curves(group, "{model}", "n_train", lambda row: max(row["mse"], LEAST_ERROR), "error")
         frames.append({"table": [table] * len(found["error"])} | found)
     names = ("table", "series", "n_train", "error", "low", "high", "repetitions")
     return joined(*frames) if frames else {name: [] for name in names}
@@ -308,7 +308,7 @@ def plot_firing(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "errors",
         "Error against training rows",

@@ -7,15 +7,14 @@ Beyond the paper, which has one layer. The layers, and the bound that is tested,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact.reports.figure import Chart
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, every, within
 from sparsact_papers.common.sparse_stacks import random_stack
 from sparsact_papers.experiment import Experiment
@@ -23,7 +22,7 @@ from sparsact_papers.intervals import Interval, mean_of, range_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 DEPTHS = (1, 2, 3)
 SIZES = {Scale.SMOKE: {"n": 7, "address": 2}, Scale.QUICK: {"n": 10, "address": 3}, Scale.FULL: {"n": 14, "address": 4}}
@@ -100,12 +99,6 @@ NAMES = {1: "one layer", 2: "two layers", 3: "three layers"}
 LEAST_SHARE = 1e-8  # below it a share is rounding
 
 
-def frame_of_sensitivity(rows: Rows) -> Frame:
-    """Median over seeds of the sensitivity as a share of the variance, against the number of layers."""
-    by_k = Rows(row for k in rows.distinct("k") for row in rows.where(k=k))
-    return curves(by_k, series=lambda row: f"k = {row['k']}", x="depth", y="sensitivity_share")
-
-
 def _at_largest_k(rows: Rows) -> Rows:
     return rows.where(k=max(rows.distinct("k")))
 
@@ -126,48 +119,35 @@ def _learned(rows: Rows) -> Iterator[Row]:
         yield from (row.with_values(points=m, share=share) for m, share in curve)
 
 
-def plot_sensitivity(frame: Frame) -> Figure:
-    """Sensitivity against the number of layers."""
-    drawing = plot_curves(frame, x_label="layers", y_label="average sensitivity / variance")
-    drawing.axes[0].set_ylim(bottom=0)
-    drawing.axes[0].set_xticks(sorted(set(frame["depth"])))
-    return drawing
-
-
-def plot_learning(frame: Frame) -> Figure:
-    """Error against points."""
-    drawing = plot_curves(
-        frame,
-        x_label="training points",
-        y_label="error of degree 2 / variance",
-        log_x=2,
-        levels={"variance of the target": 1.0},
-    )
-    drawing.axes[0].set_ylim(bottom=0)
-    return drawing
-
-
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "tail",
         "Weight above a degree, by depth",
         "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
-        lambda rows: curves(Rows(_above(_at_largest_k(rows))), series=_layers, x="degree", y="share"),
-        partial(plot_curves, x_label="degree d", y_label="weight above degree d / variance", log_y=10),
+        lambda rows: curves(Rows(_above(_at_largest_k(rows))), _layers, "degree", "share"),
+        curve_plot("degree d", "weight above degree d / variance", log_y=10),
     ),
     Chart(
         "sensitivity",
         "Average sensitivity and depth",
         "Points: median over seeds; bars: its interval. The seed's stacks share their lower layers.",
-        frame_of_sensitivity,
-        plot_sensitivity,
+        lambda rows: curves(
+            Rows(row for k in rows.distinct("k") for row in rows.where(k=k)), "k = {k}", "depth", "sensitivity_share"
+        ),
+        curve_plot("layers", "average sensitivity / variance", ticks=True, bottom=0),
     ),
     Chart(
         "learning",
         "Learning curves by depth",
         "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
-        lambda rows: curves(Rows(_learned(_at_largest_k(rows))), series=_layers, x="points", y="share"),
-        plot_learning,
+        lambda rows: curves(Rows(_learned(_at_largest_k(rows))), _layers, "points", "share"),
+        curve_plot(
+            "training points",
+            "error of degree 2 / variance",
+            log_x=2,
+            levels={"variance of the target": 1.0},
+            bottom=0,
+        ),
     ),
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from sparsact.bounds import sufficient_degree, uniform_degree
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
 from sparsact_papers.experiment import Experiment
@@ -19,7 +18,7 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
 INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}
@@ -112,10 +111,10 @@ def frame_of_bounds(rows: Rows) -> Frame:
     points = Rows(_points(largest))
     one = points.where(k=1)
     return joined(
-        curves(points, series=lambda row: f"measured, k = {row['k']}", x=SHARE, y="at_measured", y_name="degree"),
-        curves(one, series=lambda _: OURS, x=SHARE, y="at_sharper", y_name="degree"),
-        curves(one, series=lambda _: THEOREM, x=SHARE, y="at_theorem_8", y_name="degree"),
-        curves(one, series=lambda _: MOST, x=SHARE, y="n", y_name="degree"),
+        curves(points, "measured, k = {k}", SHARE, "at_measured", "degree"),
+        curves(one, OURS, SHARE, "at_sharper", "degree"),
+        curves(one, THEOREM, SHARE, "at_theorem_8", "degree"),
+        curves(one, MOST, SHARE, "n", "degree"),
     )
 
 
@@ -129,33 +128,18 @@ def _points(rows: Rows) -> Iterator[Row]:
 def frame_of_inputs(rows: Rows) -> Frame:
     """Median over seeds of the measured degree at a tenth of the variance, against n."""
     sparse = Rows(row for k in SPARSITIES for row in rows.where(model="sparse", k=k))
-    measured = curves(
-        sparse, series=lambda row: f"k = {row['k']}", x="n", y=lambda row: row["measured"][TENTH], y_name="degree"
-    )
-    return joined(measured, curves(sparse.where(k=1), series=lambda _: MOST, x="n", y="n", y_name="degree"))
+    measured = curves(sparse, "k = {k}", "n", lambda row: row["measured"][TENTH], "degree")
+    return joined(measured, curves(sparse.where(k=1), MOST, "n", "n", "degree"))
 
 
-def plot_inputs(frame: Frame) -> Figure:
-    """Measured degree against n."""
-    drawing = plot_curves(frame, x_label="inputs n", y_label="degree for ε = variance / 10", lines=(MOST,))
-    drawing.axes[0].set_ylim(bottom=0)
-    drawing.axes[0].set_xticks(sorted(set(frame["n"])))
-    return drawing
-
-
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "bounds",
         "Measured degree and bounds",
         "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
         frame_of_bounds,
-        partial(
-            plot_curves,
-            x_label="squared error ε / variance",
-            y_label="degree that is enough",
-            log_x=10,
-            log_y=10,
-            lines=(OURS, THEOREM, MOST),
+        curve_plot(
+            "squared error ε / variance", "degree that is enough", log_x=10, log_y=10, lines=(OURS, THEOREM, MOST)
         ),
     ),
     Chart(
@@ -163,7 +147,7 @@ CHARTS = (
         "Measured degree against the inputs",
         "Points: median over seeds; bars: its interval.",
         frame_of_inputs,
-        plot_inputs,
+        curve_plot("inputs n", "degree for ε = variance / 10", lines=(MOST,), ticks=True, bottom=0),
     ),
 )
 

@@ -7,7 +7,6 @@ A unit is known by where it is active. Learned and planted units are matched one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from sparsact.constructions import random_network
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.learners import drawn, squared_error
 from sparsact_papers.experiment import Experiment
@@ -114,8 +113,8 @@ LEAST = 1e-6  # smaller errors are drawn here
 
 def frame(rows: Rows) -> Frame:
     """Median over seeds of the mean overlap, a row a noise and number of samples."""
-    found = curves(rows, series=lambda row: f"noise {row['noise']:g} variances", x="m", y="overlap")
-    chance = curves(rows, series=lambda _: CHANCE, x="m", y="chance", y_name="overlap")
+    found = curves(rows, "noise {noise:g} variances", "m", "overlap")
+    chance = curves(rows, CHANCE, "m", "chance", "overlap")
     return joined(found, chance)
 
 
@@ -148,16 +147,14 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "samples",
         "Overlap with the planted units against samples",
         "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
         "learned units matched with those of another network of the kind.",
         frame,
-        partial(
-            plot_curves, x_label="samples m", y_label="mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)
-        ),
+        curve_plot("samples m", "mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)),
     ),
     Chart(
         "error",

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sparsact.hypercube import points
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.networks import network_of, spectrum_of
 from sparsact_papers.experiment import Experiment
@@ -22,7 +21,7 @@ from sparsact_papers.intervals import Interval, mean_of, slope_of
 from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 CENTRE = {"n": 14, "s": 64, "k": 2}
 SMALL = {"n": 8, "s": 16, "k": 2}
@@ -95,31 +94,16 @@ COLUMNS = {
 def frame(rows: Rows, varied: str) -> Frame:
     """Median over seeds of sensitivity, tail and error along one sweep."""
     sweep = rows.where(varied=varied)
-    return joined(
-        *(
-            curves(sweep, series=lambda _: name, x=varied, y=itemgetter(column), y_name="value")
-            for name, column in COLUMNS.items()
-        )
-    )
+    return joined(*(curves(sweep, name, varied, column, "value") for name, column in COLUMNS.items()))
 
 
-def plot(frame: Frame, varied: str) -> Figure:
-    """The three against a size on logarithmic axes."""
-    drawing = plot_curves(
-        frame, x_label=LABELS[varied], y_label="sensitivity, or share of the variance", log_x=2, log_y=10
-    )
-    sizes = sorted(set(frame[varied]))
-    drawing.axes[0].set_xticks(sizes, [str(size) for size in sizes])
-    return drawing
-
-
-CHARTS = tuple(
+CHARTS: tuple[Chart[Rows], ...] = tuple(
     Chart(
         f"against-{varied}",
         f"Sensitivity, tail and error against {label}",
         "Points: median over seeds; bars: its interval.",
         partial(frame, varied=varied),
-        partial(plot, varied=varied),
+        curve_plot(LABELS[varied], "sensitivity, or share of the variance", log_x=2, log_y=10, ticks=True),
     )
     for varied, label in LABELS.items()
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from sparsact.bounds import tail_bound
 from sparsact.hypercube import points
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.networks import network_of, spectrum_of
 from sparsact_papers.experiment import Experiment
@@ -88,9 +87,9 @@ def frame(rows: Rows) -> Frame:
     largest = Rows(row for row in rows if row["n"] == max(rows.distinct("n")))
     return curves(
         Rows(_above(largest)),
-        series=lambda row: f"{row['k']}-sparse" if row["model"] == "sparse" else str(row["model"]),
-        x="degree",
-        y="share",
+        lambda row: f"{row['k']}-sparse" if row["model"] == "sparse" else str(row["model"]),
+        "degree",
+        "share",
     )
 
 
@@ -100,13 +99,13 @@ def _above(rows: Iterable[Row]) -> Iterable[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "tail",
         "Weight above a degree",
         "Points: median over seeds at the largest n; bars: its interval. Shares below 1e-8 are left out.",
         frame,
-        partial(plot_curves, x_label="degree d", y_label="weight above degree d / variance", log_y=10),
+        curve_plot("degree d", "weight above degree d / variance", log_y=10),
     ),
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
-from sparsact_papers.charts import MARKERS, curves, draw_curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, draw_curves, joined
 from sparsact_papers.claims import Claim
 from sparsact_papers.common.convolutional import network, trained
 from sparsact_papers.data.images import Images, cifar10_missing, load_cifar10
@@ -120,12 +120,7 @@ MEDIANS = "Median over seeds; bars: least and greatest."
 
 def accuracy_frame(found: Rows, x: str) -> Frame:
     """Accuracy of each model after the last epoch, against a column."""
-    return curves(found, series="model", x=x, y="last", y_name=ACCURACY, interval=range_of)
-
-
-def plot_accuracy(frame: Frame, x_label: str) -> Figure:
-    """Accuracy against a number of units."""
-    return plot_curves(frame, x_label=x_label, y_label=f"{PERCENT}, last epoch", log_x=2)
+    return curves(found, "{model}", x, "last", ACCURACY, interval=range_of)
 
 
 def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
@@ -137,7 +132,7 @@ def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
             for row in found.where(n_active=n_active)
             for epoch in [row.with_values(**{"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
         )
-        frame = curves(epochs, series="model", x="epoch", y=y_name, interval=range_of)
+        frame = curves(epochs, "{model}", "epoch", y_name, interval=range_of)
         frames.append({"n_active": [n_active] * len(frame["epoch"]), **frame})
     return joined(*frames)
 
@@ -197,20 +192,20 @@ def plot_table(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "active-units",
         "Figure 5: accuracy against active units",
         f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
         partial(accuracy_frame, x="n_active"),
-        partial(plot_accuracy, x_label="active units"),
+        curve_plot("active units", f"{PERCENT}, last epoch", log_x=2),
     ),
     Chart(
         "width",
         "Accuracy against the width of the layer",
         f"{MEDIANS} The same networks by all their units: the parameters that they have.",
         partial(accuracy_frame, x="width"),
-        partial(plot_accuracy, x_label="units of the penultimate layer"),
+        curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log_x=2),
     ),
     Chart(
         "table-2",

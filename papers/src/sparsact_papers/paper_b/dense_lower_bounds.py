@@ -13,11 +13,10 @@ and as the largest value on a grid, beside the paper's inequality (10).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.hard_families import WIDEST, needed_bits, needed_width, pair
 from sparsact_papers.common.rates import HALF
@@ -145,11 +144,7 @@ def needed_frame(rows: Rows) -> Frame:
     return joined(
         *(
             curves(
-                Rows(row for row in found if row[column] is not None),
-                series=(lambda row: f"{name}, k = {row['k']}"),
-                x="inverse",
-                y=column,
-                y_name="number",
+                Rows(row for row in found if row[column] is not None), f"{name}, k = {{k}}", "inverse", column, "number"
             )
             for column, name in (("needed", "dense width"), ("buckets", "buckets of the hash"), ("n_cones", "cones"))
         )
@@ -159,16 +154,8 @@ def needed_frame(rows: Rows) -> Frame:
 def operations_frame(rows: Rows) -> Frame:
     """Products of a forward pass at equal error."""
     found = Rows(row for row in _inverse(rows) if row["needed"])
-    dense = curves(
-        found,
-        series=lambda row: f"dense, k = {row['k']}",
-        x="inverse",
-        y=lambda row: row["needed"] * row["ambient"],
-        y_name="products",
-    )
-    hashed = curves(
-        found, series=lambda row: f"hash, k = {row['k']}", x="inverse", y="hash_operations", y_name="products"
-    )
+    dense = curves(found, "dense, k = {k}", "inverse", lambda row: row["needed"] * row["ambient"], "products")
+    hashed = curves(found, "hash, k = {k}", "inverse", "hash_operations", "products")
     return joined(dense, hashed)
 
 
@@ -183,7 +170,7 @@ def error_frame(rows: Rows) -> Frame:
         for row in hard
         for width, error in zip(row["widths"], row["sup_errors"], strict=True)
     )
-    frame = curves(unfolded, series=lambda row: f"k = {row['k']}, eps = {row['epsilon']}", x="width", y="share")
+    frame = curves(unfolded, "k = {k}, eps = {epsilon}", "width", "share")
     return joined(frame, _level(DEVIATION, hard, "deviation", frame), _level(LINEAR, hard, "linear_rmse", frame))
 
 
@@ -198,28 +185,23 @@ def _level(name: str, found: Rows, column: str, frame: Frame) -> Frame:
 def pairs_frame(rows: Rows) -> Frame:
     """Distances of pairs over what (10) prints, by dimension."""
     found = Rows(row for row in rows.where(part="pair") if row["differing"])
-    largest = curves(
-        found, series=lambda _: "largest difference", x="k", y=lambda row: row["sup"] / row["printed"], y_name="ratio"
-    )
-    rms = curves(
-        found, series=lambda _: "root mean square", x="k", y=lambda row: row["rms"] / row["printed"], y_name="ratio"
-    )
+    largest = curves(found, "largest difference", "k", "sup / printed", "ratio")
+    rms = curves(found, "root mean square", "k", "rms / printed", "ratio")
     return joined(largest, rms)
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "needed",
         "Width, buckets and cones for a largest error of eps / 2",
         "Median over seeds with its interval. Cones: members of the family differ in their signs.",
         needed_frame,
-        lambda frame: plot_curves(
-            frame,
-            x_label="1 / eps",
-            y_label="number",
+        curve_plot(
+            "1 / eps",
+            "number",
             log_x=10,
             log_y=10,
-            lines=[name for name in dict.fromkeys(frame["series"]) if name.startswith("cones")],
+            lines=lambda name: name.startswith("cones"),
             size=(5.4, 4.6),
         ),
     ),
@@ -228,17 +210,16 @@ CHARTS = (
         "Products of a forward pass at equal error",
         "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
         operations_frame,
-        partial(plot_curves, x_label="1 / eps", y_label="products in a forward pass", log_x=10, log_y=10),
+        curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
     ),
     Chart(
         "error",
         "Largest error against width",
         "At the least eps of each dimension; the function 0 has error eps. Median over seeds with its interval.",
         error_frame,
-        partial(
-            plot_curves,
-            x_label="width of the dense model",
-            y_label="largest error / eps",
+        curve_plot(
+            "width of the dense model",
+            "largest error / eps",
             log_x=10,
             log_y=10,
             lines=(DEVIATION, LINEAR),
@@ -250,12 +231,8 @@ CHARTS = (
         "Distance of two analytic members over the printed bound",
         "Median over seeds and numbers of frequencies, with its interval. Below 1 a pair contradicts inequality (10).",
         pairs_frame,
-        partial(
-            plot_curves,
-            x_label="dimension k",
-            y_label="difference / inequality (10)",
-            log_y=10,
-            levels={"what (10) says is the least": 1.0},
+        curve_plot(
+            "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
         ),
     ),
 )

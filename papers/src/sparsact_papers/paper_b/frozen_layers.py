@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of
 from sparsact_papers.paper_b.frozen_claims import CLAIMS, PRINTED
@@ -107,9 +107,9 @@ def _once(rows: Rows, x: str) -> Rows:
 def errors(rows: Rows, *, target: str, optimiser: str, models: tuple[str, ...], x: str = "active") -> Frame:
     """Error as a share of the target's variance, a curve a model, and that of the best linear function."""
     found = _of(rows, models, target=target, optimiser=optimiser)
-    shares = curves(found, series=_label, x=x, y=lambda row: row["mse"] / row["variance"], y_name="share")
+    shares = curves(found, _label, x, "mse / variance", "share")
     once = _once(found, x)
-    line = curves(once, series=lambda _: LINE, x=x, y=lambda row: row["linear_mse"] / row["variance"], y_name="share")
+    line = curves(once, LINE, x, "linear_mse / variance", "share")
     return joined(shares, line)
 
 
@@ -120,11 +120,11 @@ def table(rows: Rows, *, target: str) -> Frame:
         for row in _of(rows, tuple(PRINTED), target=target, optimiser="rmsprop")
         if (row["active"] in PRINTED["dsm-50"])
     )
-    measured = curves(found, series=_label, x="active", y="mse", interval=mean_of)
+    measured = curves(found, _label, "active", "mse", interval=mean_of)
     once = _once(found, "active")
     references = (
-        curves(once, series=lambda _: LINE, x="active", y="linear_mse", y_name="mse", interval=mean_of),
-        curves(once, series=lambda _: VARIANCE, x="active", y="variance", y_name="mse", interval=mean_of),
+        curves(once, LINE, "active", "linear_mse", "mse", interval=mean_of),
+        curves(once, VARIANCE, "active", "variance", "mse", interval=mean_of),
     )
     printed = {
         model: sorted((active, mse) for active, mse in column.items() if active in measured["active"])
@@ -147,15 +147,9 @@ def flops(rows: Rows) -> Frame:
     """Operations of one prediction for n = 8, as the paper counts them and with the choice of the units."""
     models = ("dense-linear", "dsm-50", "dsm-25", "random-hash-25")
     found = _of(rows, models, target="polynomial", optimiser="rmsprop")
-    paper = curves(found, series=lambda _: "as the paper counts: 18 a unit", x="active", y="flops", y_name="operations")
+    paper = curves(found, "as the paper counts: 18 a unit", "active", "flops", "operations")
     sparse = Rows(row for row in found if MODELS[row["model"]].share < 1)
-    whole = curves(
-        sparse,
-        series=lambda row: f"{_label(row)}, with the choice",
-        x="active",
-        y="flops_with_routing",
-        y_name="operations",
-    )
+    whole = curves(sparse, lambda row: f"{_label(row)}, with the choice", "active", "flops_with_routing", "operations")
     return joined(paper, whole)
 
 
@@ -165,10 +159,10 @@ def routing(rows: Rows) -> Frame:
     found = Rows(row for row in _of(rows, models, optimiser="rmsprop") if row["target"] != "hypercube")
     return curves(
         found,
-        series=lambda row: f"{_label(row)}, n = {64 if row['target'] == 'projected' else 8}",
-        x="active",
-        y=lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
-        y_name="percent",
+        lambda row: f"{_label(row)}, n = {(64 if row['target'] == 'projected' else 8)}",
+        "active",
+        lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
+        "percent",
     )
 
 
@@ -178,10 +172,9 @@ def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame],
         title,
         f"{caption} {MEDIANS}",
         frame,
-        lambda frame: plot_curves(
-            frame,
-            x_label=x_label,
-            y_label="mean squared error / variance",
+        curve_plot(
+            x_label,
+            "mean squared error / variance",
             log_x=2,
             log_y=10,
             lines=(LINE,),
@@ -227,19 +220,11 @@ def _table(target: str) -> Chart[Rows]:
         f"Table 1: {TARGETS[target]}",
         MEANS,
         partial(table, target=target),
-        partial(
-            plot_curves,
-            x_label="active units",
-            y_label="mean squared error",
-            log_x=2,
-            log_y=10,
-            lines=(LINE, VARIANCE),
-            size=(6.0, 5.0),
-        ),
+        curve_plot("active units", "mean squared error", log_x=2, log_y=10, lines=(LINE, VARIANCE), size=(6.0, 5.0)),
     )
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
     *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
     *(_against_width(target) for target in TARGETS),
@@ -250,14 +235,14 @@ CHARTS = (
         "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products and "
         "comparisons count one each.",
         flops,
-        partial(plot_curves, x_label="active units", y_label="operations a prediction", log_x=2, log_y=2),
+        curve_plot("active units", "operations a prediction", log_x=2, log_y=2),
     ),
     Chart(
         "routing",
         "What choosing the units costs",
         "Operations that only the choice needs, as a share of all of a prediction.",
         routing,
-        partial(plot_curves, x_label="active units", y_label="% of the operations", log_x=2),
+        curve_plot("active units", "% of the operations", log_x=2),
     ),
 )
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sparsact.learners.dsm.training import RMSProp
 from sparsact.reports.figure import Chart, Frame
 from sparsact.routing import HyperplaneLSH
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined, plot_curves
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 from sparsact_papers.data import random_hypercube, random_polynomial
 from sparsact_papers.experiment import Experiment
@@ -26,7 +26,7 @@ from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, TARGETS, hashed
 from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on
@@ -168,36 +168,18 @@ def _linear_share(row: Row) -> float:
 def error_frame(rows: Rows, target: str) -> Frame:
     """Median over draws of the error as a share of the variance, a row a number of buckets."""
     own = rows.where(target=target)
-    found = curves(
-        solved(own), series=lambda row: f"LSH {THROUGH[row['offset']]}", x="n_units", y=_share, y_name="share"
-    )
-    linear = curves(hashed(own), series=lambda _: LINEAR, x="n_units", y=_linear_share, y_name="share")
+    found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", _share, "share")
+    linear = curves(hashed(own), LINEAR, "n_units", _linear_share, "share")
     return joined(found, linear, *(_level(own, offset) for offset in LAYERS))
 
 
 def _level(rows: Rows, offset: str) -> Frame:
     """A dense layer's error, repeated at every number of buckets."""
     layer = rows.where(model="dense ReLU", offset=offset)
-    level = curves(
-        layer, series=lambda row: f"{LAYERS[offset]}, {row['n_units']} units", x="n_units", y=_share, y_name="share"
-    )
+    level = curves(layer, f"{LAYERS[offset]}, {{n_units}} units", "n_units", _share, "share")
     buckets = hashed(rows).distinct("n_units") if len(layer) else []
     repeated = {name: [value for value in column for _ in buckets] for name, column in level.items()}
     return repeated | {"n_units": buckets}
-
-
-def plot_error(frame: Frame) -> Figure:
-    """Error against buckets; references as lines."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if not name.startswith("LSH")]
-    return plot_curves(
-        frame,
-        x_label=BUCKETS,
-        y_label="mean squared error / variance",
-        log_x=2,
-        lines=lines,
-        levels={"variance of the target": 1.0},
-        size=(5.6, 4.6),
-    )
 
 
 def training_frame(rows: Rows, target: str) -> Frame:
@@ -206,11 +188,9 @@ def training_frame(rows: Rows, target: str) -> Frame:
     drawn = set(trained.column("seed"))
     closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)
     return joined(
-        curves(closed, series=lambda _: "LSH, closed form", x="n_units", y=_share, y_name="share"),
-        curves(
-            trained, series=lambda row: f"LSH, RMSProp, {row['epochs']} epochs", x="n_units", y=_share, y_name="share"
-        ),
-        curves(closed, series=lambda _: LINEAR, x="n_units", y=_linear_share, y_name="share"),
+        curves(closed, "LSH, closed form", "n_units", _share, "share"),
+        curves(trained, "LSH, RMSProp, {epochs} epochs", "n_units", _share, "share"),
+        curves(closed, LINEAR, "n_units", _linear_share, "share"),
     )
 
 
@@ -218,10 +198,10 @@ def share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
     """Median over draws of a share in percent."""
     return curves(
         solved(rows),
-        series=lambda row: f"hyperplanes {THROUGH[row['offset']]}",
-        x="n_units",
-        y=lambda row: 100 * share(row),
-        y_name="percent",
+        lambda row: f"hyperplanes {THROUGH[row['offset']]}",
+        "n_units",
+        lambda row: 100 * share(row),
+        "percent",
     )
 
 
@@ -229,10 +209,8 @@ def flops_frame(rows: Rows) -> Frame:
     """Median over draws of the error as a share of the variance, by operations of a forward pass."""
     dense = Rows(row for offset in LAYERS for row in rows.where(model="dense ReLU", offset=offset))
     return joined(
-        curves(hashed(rows), series=lambda row: f"LSH, {row['target']}", x="flops", y=_share, y_name="share"),
-        curves(
-            dense, series=lambda row: f"{LAYERS[row['offset']]}, {row['target']}", x="flops", y=_share, y_name="share"
-        ),
+        curves(hashed(rows), "LSH, {target}", "flops", _share, "share"),
+        curves(dense, lambda row: f"{LAYERS[row['offset']]}, {row['target']}", "flops", _share, "share"),
     )
 
 
@@ -244,14 +222,22 @@ def choices_frame(rows: Rows) -> Frame:
 
     def ratios(what: str, column: str) -> Frame:
         ratio = Rows(row.with_values(ratio=row[column] / row["mse"]) for row in hashed(rows))
-        return curves(ratio, series=lambda row: f"{what}, {row['target']}", x="n_units", y="ratio")
+        return curves(ratio, f"{what}, {{target}}", "n_units", "ratio")
 
     return joined(ratios("empty buckets 0", "mse_empty_zero"), ratios("shrunken means", "mse_shrunken"))
 
 
 NAMES = dict(zip(TARGETS, ("random polynomial", "hypercube function"), strict=True))
 BARS = "Points: median over draws of target, points and hyperplanes; bars: its interval."
-CHARTS = (
+ERROR_PLOT = curve_plot(
+    BUCKETS,
+    "mean squared error / variance",
+    log_x=2,
+    lines=lambda name: not name.startswith("LSH"),
+    levels={"variance of the target": 1.0},
+    size=(5.6, 4.6),
+)
+CHARTS: tuple[Chart[Rows], ...] = (
     *(
         Chart(
             f"error-{target}",
@@ -259,7 +245,7 @@ CHARTS = (
             f"{BARS} Scalars in closed form. Lines: medians, of dense layers over fewer draws. With offsets, each "
             "hyperplane passes through a uniform point of the cube.",
             partial(error_frame, target=target),
-            plot_error,
+            ERROR_PLOT,
         )
         for target, name in NAMES.items()
     ),
@@ -269,7 +255,7 @@ CHARTS = (
             f"The paper's training against the closed form ({name})",
             f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
             partial(training_frame, target=target),
-            plot_error,
+            ERROR_PLOT,
         )
         for target, name in NAMES.items()
     ),
@@ -279,10 +265,9 @@ CHARTS = (
         f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however many "
         "buckets; a dense layer pays for each unit.",
         flops_frame,
-        partial(
-            plot_curves,
-            x_label="operations of a forward pass, hashing included / FLOPs",
-            y_label="mean squared error / variance",
+        curve_plot(
+            "operations of a forward pass, hashing included / FLOPs",
+            "mean squared error / variance",
             log_x=10,
             levels={"variance of the target": 1.0},
             size=(6.0, 4.6),
@@ -308,10 +293,9 @@ CHARTS = (
         "Choices that the paper leaves open",
         f"{BARS} Hyperplanes through the origin. Shrinkage towards the overall mean is chosen by leave-one-out error.",
         choices_frame,
-        partial(
-            plot_curves,
-            x_label=BUCKETS,
-            y_label="error / error of bucket means",
+        curve_plot(
+            BUCKETS,
+            "error / error of bucket means",
             log_x=2,
             levels={"bucket means, empty ones the overall mean": 1.0},
             size=(6.4, 4.6),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparsact.learners.dsm.training import RMSProp
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_lines, bucket_means, trained_scalars
 from sparsact_papers.common.rates import HALF
@@ -24,7 +24,7 @@ from sparsact_papers.intervals import median_of, slope_of
 from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Array = NDArray[np.float64]
 
@@ -219,20 +219,14 @@ def frame(rows: Rows) -> Frame:
     models = [
         curves(
             part,
-            series=lambda row: f"constants, RMSProp, {row['epochs']} epochs" if row["epochs"] else NAMES[row["model"]],
-            x="n_units",
-            y=lambda row: float(row["mse"] / row["variance"]),
-            y_name="share",
+            lambda row: f"constants, RMSProp, {row['epochs']} epochs" if row["epochs"] else NAMES[row["model"]],
+            "n_units",
+            "mse / variance",
+            "share",
         )
         for part in found
     ]
-    line = curves(
-        of(rows, DENSE),
-        series=lambda _: LINE,
-        x="n_units",
-        y=lambda row: row["linear_mse"] / row["variance"],
-        y_name="share",
-    )
+    line = curves(of(rows, DENSE), LINE, "n_units", "linear_mse / variance", "share")
     return joined(*models, line, _fourfold(models[0]))
 
 
@@ -243,29 +237,21 @@ def _fourfold(means: Frame) -> Frame:
     return means | {"series": [FOURFOLD] * len(ideal), "share": ideal, "low": ideal, "high": ideal}
 
 
-def plot(frame: Frame) -> Figure:
-    """Error against buckets on logarithmic axes, with the fourfold fall as a line."""
-    drawing = plot_curves(
-        frame,
-        x_label="buckets, one active; or dense units, all active",
-        y_label="mean squared error / variance",
-        log_x=2,
-        log_y=10,
-        lines=(LINE, FOURFOLD),
-        levels={"variance of the target": 1.0},
-        size=(5.8, 5.0),
-    )
-    drawing.axes[0].xaxis.set_major_formatter("{x:g}")
-    return drawing
-
-
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "error",
         "Error against buckets",
         "Points: median over seeds; bars: its interval. Each seed has its own target, points and shift.",
         frame,
-        plot,
+        curve_plot(
+            "buckets, one active; or dense units, all active",
+            "mean squared error / variance",
+            log_x=2,
+            log_y=10,
+            lines=(LINE, FOURFOLD),
+            levels={"variance of the target": 1.0},
+            size=(5.8, 5.0),
+        ),
     ),
 )
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curves, joined, plot_curves
+from sparsact_papers.charts import by_width, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
 from sparsact_papers.experiment import Experiment
@@ -25,7 +25,7 @@ from sparsact_papers.intervals import median_of, range_of, slope_of
 from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Array = NDArray[np.float64]
 
@@ -274,13 +274,9 @@ def operations_frame(rows: Rows) -> Frame:
     better = Rows(min(group, key=lambda row: float(row["sup_error"])) for group in layers)
     hashed = Rows(row.with_values(sup_error=row["sup_errors"][-1]) for row in whole_curves(rows))
     return joined(
-        curves(better, series=lambda row: f"dense, k = {row['k']}", x="operations", y="sup_error"),
-        curves(hashed, series=lambda row: f"finest table, k = {row['k']}", x="operations", y="sup_error"),
+        curves(better, "dense, k = {k}", "operations", "sup_error"),
+        curves(hashed, "finest table, k = {k}", "operations", "sup_error"),
     )
-
-
-def _error_plot(label: str, frame: Frame) -> Figure:
-    return plot_curves(frame, x_label="buckets", y_label=label, log_x=10, log_y=10, lines=(DEVIATION, LINEAR))
 
 
 OVER = "Median over seeds with its interval; a point for each width of the hash."
@@ -290,21 +286,21 @@ CHARTS: tuple[Chart[Rows], ...] = (
         "Largest error against buckets",
         OVER + " Theory: slope -1/k.",
         partial(errors_frame, errors="sup_errors"),
-        partial(_error_plot, "largest error"),
+        curve_plot("buckets", "largest error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
     ),
     Chart(
         "mean",
         "Mean error against buckets",
         OVER,
         partial(errors_frame, errors="mean_errors"),
-        partial(_error_plot, "mean absolute error"),
+        curve_plot("buckets", "mean absolute error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
     ),
     Chart(
         "misses",
         "Misses against buckets",
         OVER + " A miss goes to the nearest bucket.",
         lambda rows: by_width(whole_curves(rows), {"": "misses"}, "buckets"),
-        partial(plot_curves, x_label="buckets", y_label="share of points in empty buckets", log_x=10),
+        curve_plot("buckets", "share of points in empty buckets", log_x=10),
     ),
     Chart(
         "operations",
@@ -312,14 +308,7 @@ CHARTS: tuple[Chart[Rows], ...] = (
         "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the widest "
         "only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
         operations_frame,
-        partial(
-            plot_curves,
-            x_label="multiply-adds of a forward pass",
-            y_label="largest error",
-            log_x=10,
-            log_y=10,
-            size=(5.4, 5.0),
-        ),
+        curve_plot("multiply-adds of a forward pass", "largest error", log_x=10, log_y=10, size=(5.4, 5.0)),
     ),
 )
 

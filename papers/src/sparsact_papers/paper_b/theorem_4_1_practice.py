@@ -17,14 +17,14 @@ from scipy.special import gammaln
 
 from sparsact.bounds import table_samples
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curves, joined, plot_curves
+from sparsact_papers.charts import by_width, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Array = NDArray[np.float64]
 
@@ -242,45 +242,23 @@ def errors_frame(rows: Rows, ambient: int) -> Frame:
     found = rows.where(part=RIVALS, ambient=ambient)
 
     def share(column: str) -> Frame:
-        return curves(
-            found,
-            series=lambda _: NAMES[column],
-            x="rows",
-            y=lambda row: row[column] / row["deviation"],
-            y_name="share",
-        )
+        return curves(found, lambda _: NAMES[column], "rows", f"{column} / deviation", "share")
 
     return joined(*(share(column) for column in NAMES))
 
 
-def errors_plot(frame: Frame) -> Figure:
-    """Error against rows."""
-    drawing = plot_curves(
-        frame,
-        x_label="rows",
-        y_label="rms error / standard deviation of the target",
-        log_x=2,
-        log_y=10,
-        lines=(LINEAR,),
-        levels={DEVIATION: 1.0},
-    )
-    drawing.axes[0].xaxis.set_major_formatter("{x:g}")
-    return drawing
-
-
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "misses",
         "Misses against samples",
         "Median over seeds with its interval, on a plane (k = 2) in R^16. Lines: predictions from another sample.",
         lambda rows: by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples"),
-        lambda frame: plot_curves(
-            frame,
-            x_label="samples",
-            y_label="share of fresh points in empty buckets",
+        curve_plot(
+            "samples",
+            "share of fresh points in empty buckets",
             log_x=2,
             log_y=10,
-            lines=[name for name in dict.fromkeys(frame["series"]) if name.startswith((PLUG_IN, UNBIASED))],
+            lines=lambda name: name.startswith((PLUG_IN, UNBIASED)),
         ),
     ),
     *(
@@ -289,7 +267,14 @@ CHARTS = (
             f"The literal learner and its rivals in R^{d}",
             "Median over seeds with its interval; 4-dimensional subspaces, lower envelope of 64 cones.",
             partial(errors_frame, ambient=d),
-            errors_plot,
+            curve_plot(
+                "rows",
+                "rms error / standard deviation of the target",
+                log_x=2,
+                log_y=10,
+                lines=(LINEAR,),
+                levels={DEVIATION: 1.0},
+            ),
         )
         for d in AMBIENTS
     ),

@@ -8,7 +8,6 @@ error of order N^(-1/k).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparsact.bounds import manifold_table_size, manifold_table_size_proof
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, joined, plot_curves
+from sparsact_papers.charts import by_width, curve_plot, joined
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of
 from sparsact_papers.paper_b.theorem_c_1_claims import AMBIENTS, CLAIMS, DIMENSIONS, FEW
@@ -118,6 +117,7 @@ def _at_width(width: float, n_tables: int, X: Array, y: Array, new: Array, truth
     }
 
 
+TABLE, LINEAR = "buckets of a table", "best linear"
 DEVIATION = "standard deviation of the target"
 SIZES = {"printed_sizes": "statement, ", "proof_sizes": "proof, "}
 
@@ -146,7 +146,7 @@ def _share_frame(rows: Rows, column: str) -> Frame:
     lines: list[Frame] = []
     for (manifold,), group in rows.groups("manifold").items():
         one = median_of([row["linear_rmse"] / row["deviation"] for row in group])
-        level = {"series": f"best linear, {manifold}", "repetitions": one.n}
+        level = {"series": f"{LINEAR}, {manifold}", "repetitions": one.n}
         level |= {"y": one.estimate, "low": one.low, "high": one.high}
         lines.append({head: ends if head == "buckets" else [level[head]] * 2 for head in frame})
     return joined(frame, *lines)
@@ -163,53 +163,46 @@ def sizes_frame(rows: Rows) -> Frame:
     )
 
 
-def _share_plot(label: str, frame: Frame) -> Figure:
-    lines = [name for name in dict.fromkeys(frame["series"]) if name.startswith("best linear")]
-    return plot_curves(
-        frame,
-        x_label="buckets of a table",
-        y_label=label,
+def _share_plot(label: str) -> Callable[[Frame], Figure]:
+    return curve_plot(
+        TABLE,
+        label,
         log_x=10,
         log_y=10,
-        lines=lines,
+        lines=lambda name: name.startswith(LINEAR),
         levels={DEVIATION: 1.0},
         size=(5.6, 4.8),
     )
 
 
-def _shares_plot(label: str, frame: Frame) -> Figure:
-    return plot_curves(frame, x_label="buckets of a table", y_label=label, log_x=10, size=(5.6, 4.6))
-
-
 OVER = "Median over seeds with its interval; a point for each width. "
 LEAST = OVER + "Ambient dimension 8. "
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "mean",
         "Mean error against buckets",
         LEAST + "Theory: slope -1/k.",
         lambda rows: _share_frame(rows, "mean_errors"),
-        partial(_share_plot, "mean absolute error / standard deviation"),
+        _share_plot("mean absolute error / standard deviation"),
     ),
     Chart(
         "sup",
         "Largest error against buckets",
         LEAST + "Theory: slope -1/k.",
         lambda rows: _share_frame(rows, "sup_errors"),
-        partial(_share_plot, "largest error / standard deviation"),
+        _share_plot("largest error / standard deviation"),
     ),
     Chart(
         "sizes",
         "Buckets at equal largest error, and the printed table sizes",
         LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
         sizes_frame,
-        lambda frame: plot_curves(
-            frame,
-            x_label="1 / largest error",
-            y_label="buckets of a table",
+        curve_plot(
+            "1 / largest error",
+            "buckets of a table",
             log_x=10,
             log_y=10,
-            lines=[name for name in dict.fromkeys(frame["series"]) if name.startswith(tuple(SIZES.values()))],
+            lines=lambda name: name.startswith(tuple(SIZES.values())),
             size=(5.6, 4.8),
         ),
     ),
@@ -218,21 +211,21 @@ CHARTS = (
         "Misses against buckets",
         LEAST + "Of one table.",
         lambda rows: _manifolds(rows, {"": "misses"}, "buckets"),
-        partial(_shares_plot, "share of points in empty buckets of a table"),
+        curve_plot(TABLE, "share of points in empty buckets of a table", log_x=10, size=(5.6, 4.6)),
     ),
     Chart(
         "pruning",
         "Buckets lost by pruning",
         LEAST + f"Pruned: buckets of fewer than {FEW} rows.",
         lambda rows: _manifolds(rows, {"": "pruned_buckets"}, "buckets"),
-        partial(_shares_plot, "share of buckets pruned"),
+        curve_plot(TABLE, "share of buckets pruned", log_x=10, size=(5.6, 4.6)),
     ),
     Chart(
         "lost",
         "Points lost by pruning",
         LEAST + f"Points whose buckets hold fewer than {FEW} rows: in one table (mean over tables) and in all.",
         lambda rows: _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets"),
-        partial(_shares_plot, "share of points without a kept bucket"),
+        curve_plot(TABLE, "share of points without a kept bucket", log_x=10, size=(5.6, 4.6)),
     ),
     Chart(
         "ambient",
@@ -248,14 +241,7 @@ CHARTS = (
                 .items()
             )
         ),
-        partial(
-            plot_curves,
-            x_label="ambient dimension d / width",
-            y_label="buckets of a table",
-            log_x=10,
-            log_y=10,
-            size=(5.6, 4.8),
-        ),
+        curve_plot("ambient dimension d / width", "buckets of a table", log_x=10, log_y=10, size=(5.6, 4.8)),
     ),
 )
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, panelled, plot_curves, plot_panels
+from sparsact_papers.charts import curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
 from sparsact_papers.experiment import Experiment
@@ -202,10 +202,7 @@ def density_frame(found: Rows) -> Frame:
     """Density of each layer against steps, a panel a model."""
     rows = histories(found)
     return panelled(
-        {
-            model: curves(rows.where(model=model), series="layer", x="step", y="density", interval=range_of)
-            for model in MODELS
-        }
+        {model: curves(rows.where(model=model), "{layer}", "step", "density", interval=range_of) for model in MODELS}
     )
 
 
@@ -214,10 +211,7 @@ def units_frame(found: Rows) -> Frame:
     rows = Rows(_mean_over_layers(row, i) for row in found for i in range(len(row["at"])))
     kinds = {"dead": "off for all", "rare": "on for less than 1 in 1000"}
     return panelled(
-        {
-            told: curves(rows, series="model", x="step", y=kind, y_name="share", interval=range_of)
-            for kind, told in kinds.items()
-        }
+        {told: curves(rows, "{model}", "step", kind, "share", interval=range_of) for kind, told in kinds.items()}
     )
 
 
@@ -226,29 +220,27 @@ def _mean_over_layers(row: Row, i: int) -> Row:
     return row.with_values(step=row["at"][i], **{name: sum(row[name][i]) / units for name in ("dead", "rare")})
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "density",
         "Units that are on while training",
         f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
         density_frame,
-        partial(plot_panels, x_label="step", y_label="density", log_y=10),
+        panel_plot("step", "density", log_y=10),
     ),
     Chart(
         "loss",
         "Validation loss while training",
         f"Mean cross-entropy of the next character, without the penalty. {SEEDS}",
-        lambda found: curves(
-            histories(found).where(layer="layer 1"), series="model", x="step", y="loss", interval=range_of
-        ),
-        partial(plot_curves, x_label="step", y_label="validation loss in nats"),
+        lambda found: curves(histories(found).where(layer="layer 1"), "{model}", "step", "loss", interval=range_of),
+        curve_plot("step", "validation loss in nats"),
     ),
     Chart(
         "units",
         "Dead units and rarely active ones",
         f"Shares of all units, counted over the characters of one evaluation. {SEEDS}",
         units_frame,
-        partial(plot_panels, x_label="step", y_label="share of units"),
+        panel_plot("step", "share of units"),
     ),
 )
 

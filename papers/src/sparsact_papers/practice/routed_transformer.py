@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, list_axis, rows, styled
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
 from sparsact_papers.experiment import Experiment
@@ -197,7 +197,7 @@ def plot_parts(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
+CHARTS: tuple[Chart[Rows], ...] = (
     Chart(
         "loss",
         "Validation loss while training",
@@ -210,12 +210,12 @@ CHARTS = (
                     for step, loss in zip(row["at"], row["losses"], strict=True)
                 )
             ),
-            series="model",
-            x="step",
-            y="loss",
+            "{model}",
+            "step",
+            "loss",
             interval=range_of,
         ),
-        partial(plot_curves, x_label="step", y_label="validation loss in nats"),
+        curve_plot("step", "validation loss in nats"),
     ),
     Chart(
         "cost",
@@ -223,17 +223,12 @@ CHARTS = (
         f"Validation loss after the last step; operations of the feed-forward layers, routing included. {SEEDS}",
         lambda found: curves(
             Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1000000.0) for row in found),
-            series="model",
-            x="megaflops",
-            y="loss",
+            "{model}",
+            "megaflops",
+            "loss",
             interval=range_of,
         ),
-        partial(
-            plot_curves,
-            x_label="million operations for a token, feed-forward",
-            y_label="validation loss in nats",
-            log_x=10,
-        ),
+        curve_plot("million operations for a token, feed-forward", "validation loss in nats", log_x=10),
     ),
     Chart(
         "parts",
