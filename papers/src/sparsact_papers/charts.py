@@ -62,6 +62,12 @@ def curve_frame(points: Sequence[tuple[str, Any, Interval]], x: str, y: str) -> 
     }
 
 
+def level(name: str, height: Interval, frame: Frame) -> Frame:
+    """A horizontal line across a frame of curves."""
+    x, y = list(frame)[1:3]
+    return curve_frame([(name, at, height) for at in (min(frame[x]), max(frame[x]))], x, y)
+
+
 def joined(*frames: Frame) -> Frame:
     """Frames with the same columns, one below the other."""
     return {name: [value for frame in frames for value in frame[name]] for name in frames[0]}
@@ -172,13 +178,13 @@ def draw_curves(
     axes.grid(visible=True)
 
 
-def panelled(frames: Mapping[str, Frame], heading: str = "panel") -> Frame:
+def panelled(frames: Mapping[Any, Frame], heading: str = "panel") -> Frame:
     """Frames of curves as one, with a first column that names the panel."""
     named = ({heading: [panel] * len(frame["series"])} | frame for panel, frame in frames.items())
     return joined(*named)
 
 
-def panels_of(frame: Frame) -> dict[str, Frame]:
+def panels_of(frame: Frame) -> dict[Any, Frame]:
     """The frames that :func:`panelled` has put together."""
     heading, panels = next(iter(frame.items()))
     kept = {panel: [i for i, other in enumerate(panels) if other == panel] for panel in dict.fromkeys(panels)}
@@ -205,15 +211,16 @@ def plot_panels(
     columns: int = 2,
     panel: tuple[float, float] = (3.2, 2.9),
     limits: tuple[float, float] | None = None,
+    title: str = "{}",
 ) -> Figure:
     """Draw a frame of :func:`panelled`, in panels of a size in inches that share their axes."""
     parts = panels_of(frame)
     lines = -(-len(parts) // columns)
     drawing = figure(panel[0] * columns, 0.8 + panel[1] * lines)
     panels = drawing.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for axes, (title, part) in zip(panels.flat, parts.items(), strict=False):
+    for axes, (name, part) in zip(panels.flat, parts.items(), strict=False):
         draw_curves(axes, part, levels=levels)
-        axes.set_title(title)
+        axes.set_title(title.format(name))
     for axes in panels.flat:  # which share their limits, known by now
         scale(axes, log_x=log_x, log_y=log_y)
     if limits:

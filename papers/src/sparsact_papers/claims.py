@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any, TypeVar
 
 from sparsact_papers.intervals import Interval
 from sparsact_papers.results import MissingRowsError, Rows
 
+R = TypeVar("R", bound=Sequence[Any])
 ROUNDING = 1e-9  # of a bound
 ATTAINED = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
 
@@ -89,12 +91,12 @@ class Claim:
             return Verdict(Outcome.UNDECIDED, f"not enough rows: {missing}")
 
 
-def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
+def needed(rows: R, what: str, at_least: int = 1) -> R:
     """The rows themselves, when there are enough of them.
 
     Parameters
     ----------
-    rows : Rows
+    rows : Rows or other sequence
         What was found.
     what : str
         In words, for the message.
@@ -103,7 +105,7 @@ def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
 
     Returns
     -------
-    rows : Rows
+    rows : Rows or other sequence
         Unchanged.
 
     Raises

@@ -178,6 +178,11 @@ class Rows(Sequence[Row]):
             found.setdefault(tuple(row[name] for name in names), []).append(row)
         return {key: Rows(found[key]) for key in sorted(found)}
 
+    def paired(self, others: Rows, *names: str) -> list[tuple[Row, Row]]:
+        """Each row with that of the others which has equal values in the named columns, where there is one."""
+        beside = {tuple(row[name] for name in names): row for row in others}
+        return [(row, beside[key]) for row in self if (key := tuple(row[name] for name in names)) in beside]
+
 
 MOST_SECONDS = 1e10  # three centuries: no task took longer
 

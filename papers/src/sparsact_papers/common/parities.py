@@ -46,9 +46,6 @@ def error_of(hypothesis: Callable[..., Any], truth: LiftedFunction, rng: Generat
     return float(np.mean((1 - np.sign(hypothesis(X)) * y) / 2))
 
 
-# ---- of any parity, against the adversary of the lower bound ----
-
-
 def by_characters(m: int, rng: Generator) -> Cost:
     """All characters in a random order, until the answers leave one parity."""
     adversary = ParityAdversary(m, TOLERANCE)
@@ -82,9 +79,6 @@ def _settled(adversary: ParityAdversary, candidates: NDArray[np.intp]) -> Cost:
     left = np.flatnonzero(adversary.possible)
     found = len(left) == 1 and candidates[int(np.argmax(np.abs(answers)))] == left[0]
     return Cost(adversary.ledger.n_queries, 0, 0.0 if found else 0.5)
-
-
-# ---- of a parity of known size ----
 
 
 def by_low_degree(subset: list[int], m: int, degree: int, noise: float, rng: Generator) -> Cost:

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -110,10 +111,9 @@ def cifar10_missing(folder: str | Path | None = None) -> str | None:
 def _found(home: Path) -> tuple[Path, str]:
     """Folder and ending of six files in one form."""
     places = [home / name for name in ("cifar10", "cifar-10-batches-bin", ".")]
-    for place in places:
-        for ending in _READERS:
-            if all((place / (name + ending)).is_file() for name in (*TRAIN, TEST)):
-                return place, ending
+    for place, ending in product(places, _READERS):
+        if all((place / (name + ending)).is_file() for name in (*TRAIN, TEST)):
+            return place, ending
     raise FileNotFoundError(
         f"no complete CIFAR-10 in {home}: need data_batch_1 to data_batch_5 and test_batch, as .bin or .npz (pickles "
         "are not read), there or in cifar10/ or cifar-10-batches-bin/; set SPARSACT_DATA to the folder that "
@@ -189,9 +189,8 @@ def _undone(residual: NDArray[np.uint8]) -> NDArray[np.int16]:
     pixels[0] = error[0].cumsum(axis=0) & 255
     pixels[:, 0] = error[:, 0].cumsum(axis=0) & 255
     height, width = error.shape[:2]
-    for i in range(1, height):
-        for j in range(1, width):
-            left, above, corner = pixels[i, j - 1], pixels[i - 1, j], pixels[i - 1, j - 1]
-            median = np.clip(left + above - corner, np.minimum(left, above), np.maximum(left, above))
-            pixels[i, j] = (error[i, j] + median) & 255
+    for i, j in product(range(1, height), range(1, width)):
+        left, above, corner = pixels[i, j - 1], pixels[i - 1, j], pixels[i - 1, j - 1]
+        median = np.clip(left + above - corner, np.minimum(left, above), np.maximum(left, above))
+        pixels[i, j] = (error[i, j] + median) & 255
     return pixels.transpose(3, 2, 0, 1)

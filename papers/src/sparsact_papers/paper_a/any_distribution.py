@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +38,11 @@ SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """A task for each number of inputs, distribution, number of samples and seed."""
-    for seed in range(SEEDS[scale]):
-        for n in INPUTS[scale]:
-            for distribution in DISTRIBUTIONS[: 2 if scale is Scale.SMOKE else None]:
-                for m in SAMPLES[scale]:
-                    size: dict[str, int | str] = {"n": n, "s": N_UNITS[scale], "m": m, "fresh": FRESH[scale]}
-                    yield {**size, "distribution": distribution, "restarts": RESTARTS[scale], "seed": seed}
+    for seed, n, distribution, m in product(
+        range(SEEDS[scale]), INPUTS[scale], DISTRIBUTIONS[: 2 if scale is Scale.SMOKE else None], SAMPLES[scale]
+    ):
+        size: dict[str, int | str] = {"n": n, "s": N_UNITS[scale], "m": m, "fresh": FRESH[scale]}
+        yield {**size, "distribution": distribution, "restarts": RESTARTS[scale], "seed": seed}
 
 
 def draw(distribution: str, n: int, m: int, seed: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -80,9 +80,6 @@ def measure(*, n: int, s: int, m: int, fresh: int, distribution: str, restarts: 
     }
 
 
-# ---- claims ----
-
-
 def power(rows: Rows, size: str, most: float) -> Verdict:
     """Power of a size with which the mean gap of each seed changes, for every distribution."""
     found = needed(rows, "errors on points not seen")
@@ -102,21 +99,6 @@ def frame(rows: Rows, distribution: str) -> Frame:
     """Median over seeds of error / variance, a row for each n and number of samples."""
     found = rows.where(distribution=distribution)
     return curves(found, "n = {n}", "m", "share", "error / variance")
-
-
-CHARTS: tuple[Chart[Rows], ...] = tuple(
-    Chart(
-        name.replace(" ", "-"),
-        f"Error on points not seen: {name}",
-        "Median over seeds and its interval; labels have noise of a quarter of the variance, errors are against the "
-        "function.",
-        partial(frame, distribution=name),
-        curve_plot(
-            "samples m", "squared error / variance", log_x=2, log_y=10, levels={"a tenth of the variance": ENOUGH}
-        ),
-    )
-    for name in DISTRIBUTIONS
-)
 
 
 EXPERIMENT = Experiment(
@@ -168,6 +150,18 @@ EXPERIMENT = Experiment(
             judge=lambda rows: power(rows, "n", 1.0),
         ),
     ),
-    charts=CHARTS,
+    charts=tuple(
+        Chart(
+            name.replace(" ", "-"),
+            f"Error on points not seen: {name}",
+            "Median over seeds and its interval; labels have noise of a quarter of the variance, errors are against "
+            "the function.",
+            partial(frame, distribution=name),
+            curve_plot(
+                "samples m", "squared error / variance", log_x=2, log_y=10, levels={"a tenth of the variance": ENOUGH}
+            ),
+        )
+        for name in DISTRIBUTIONS
+    ),
     order=245,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import product
 
 from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound_paper
 from sparsact.fourier import average_sensitivity
@@ -17,9 +17,6 @@ from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, n
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, range_of, slope_of
 from sparsact_papers.results import Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 CENTRE = {"n": 14, "s": 128, "k": 2}
 SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
@@ -37,16 +34,14 @@ OUR_GROWTH = {"n": 0.0, "s": 0.0, "k": 2.0}
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """One size varied at a time, for sparse networks; k for the copies that attain the bound, and for the search."""
     centre = CENTRE if scale is not Scale.SMOKE else {"n": 8, "s": 16, "k": 2}
-    for seed in range(SEEDS[scale]):
-        for name, sizes in SWEEPS[scale].items():
-            for size in sizes:
-                yield {"model": "sparse", **centre, name: size, "varied": name, "seed": seed}
+    for seed, (name, sizes) in product(range(SEEDS[scale]), SWEEPS[scale].items()):
+        for size in sizes:
+            yield {"model": "sparse", **centre, name: size, "varied": name, "seed": seed}
     for k in SWEEPS[scale]["k"]:
         yield {"model": "copies", **centre, "k": k, "s": 2 * k, "varied": "k", "seed": 0}
     n, sparsities = SEARCHES[scale]
-    for seed in range(N_SEARCHES[scale]):
-        for k in sparsities:
-            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "varied": "all", "seed": seed}
+    for seed, k in product(range(N_SEARCHES[scale]), sparsities):
+        yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "varied": "all", "seed": seed}
 
 
 def measure(*, model: str, n: int, s: int, k: int, varied: str, seed: int) -> Mapping[str, float]:
@@ -105,26 +100,6 @@ def frame(rows: Rows, varied: str) -> Frame:
 
 def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
     return curves(rows, name, varied, column, "average sensitivity")
-
-
-CHARTS: tuple[Chart[Rows], ...] = tuple(
-    Chart(
-        f"against-{varied}",
-        f"Average sensitivity against {LABELS[varied]}",
-        "Points: median over seeds; bars: its interval. Lines: the two bounds, at the median B. Copies of 2x₁ lie on "
-        "the lower one.",
-        partial(frame, varied=varied),
-        curve_plot(
-            LABELS[varied],
-            "average sensitivity, W = 1",
-            log_x=0 if varied == "n" else 2,
-            log_y=10,
-            lines=(OURS, LEMMA),
-            ticks=True,
-        ),
-    )
-    for varied in LABELS
-)
 
 
 EXPERIMENT = Experiment(
@@ -187,6 +162,23 @@ EXPERIMENT = Experiment(
             ),
         ),
     ),
-    charts=CHARTS,
+    charts=tuple(
+        Chart(
+            f"against-{varied}",
+            f"Average sensitivity against {LABELS[varied]}",
+            "Points: median over seeds; bars: its interval. Lines: the two bounds, at the median B. Copies of 2x₁ lie "
+            "on the lower one.",
+            partial(frame, varied=varied),
+            curve_plot(
+                LABELS[varied],
+                "average sensitivity, W = 1",
+                log_x=0 if varied == "n" else 2,
+                log_y=10,
+                lines=(OURS, LEMMA),
+                ticks=True,
+            ),
+        )
+        for varied in LABELS
+    ),
     order=110,
 )

@@ -9,6 +9,7 @@ function of Theorem 3: all of its weight is at degree n, so no lower degree does
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,12 +56,10 @@ REGRET = 1.05  # times the least error of any degree
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
     """A task for each function, size and seed; all training rows can be drawn in one way only."""
-    for example in (20, PARITY) if scale is Scale.SMOKE else EXAMPLES:
-        for n_train in SIZES[scale]:
-            for seed in range(SEEDS[scale] if n_train < ALL else 1):
-                for degree in range(MOST_DEGREE + 1):
-                    if n_train >= LEAST_ROWS_EACH * n_subsets(EXAMPLES[example][1], degree):
-                        yield {"example": example, "degree": degree, "n_train": n_train, "seed": seed}
+    for example, n_train in product((20, PARITY) if scale is Scale.SMOKE else EXAMPLES, SIZES[scale]):
+        for seed, degree in product(range(SEEDS[scale] if n_train < ALL else 1), range(MOST_DEGREE + 1)):
+            if n_train >= LEAST_ROWS_EACH * n_subsets(EXAMPLES[example][1], degree):
+                yield {"example": example, "degree": degree, "n_train": n_train, "seed": seed}
 
 
 def measure(*, example: int, degree: int, n_train: int, seed: int) -> dict[str, float | str | list[float] | None]:
@@ -228,24 +227,6 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "weights",
-        "Weight by degree of circuits' functions",
-        f"Estimated without bias from training rows; bars: {ERRORS} standard errors. Wider than ±0.5: left out.",
-        weight_frame,
-        plot_weights,
-    ),
-    Chart(
-        "errors",
-        "Error by degree, predicted and achieved",
-        "Marks: mean over training sets on the validation rows; bars: its 95 % interval. Errors above 2 are cut off.",
-        error_frame,
-        plot_errors,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="circuits",
     paper="A",
@@ -293,7 +274,23 @@ EXPERIMENT = Experiment(
             judge=judge_choice,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "weights",
+            "Weight by degree of circuits' functions",
+            f"Estimated without bias from training rows; bars: {ERRORS} standard errors. Wider than ±0.5: left out.",
+            weight_frame,
+            plot_weights,
+        ),
+        Chart(
+            "errors",
+            "Error by degree, predicted and achieved",
+            "Marks: mean over training sets on the validation rows; bars: its 95 % interval. Errors above 2 are cut "
+            "off.",
+            error_frame,
+            plot_errors,
+        ),
+    ),
     order=410,
     unmet=lambda: absent(FILE),
 )

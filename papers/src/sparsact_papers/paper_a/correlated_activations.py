@@ -9,8 +9,8 @@ AS <= 4 k^2 W^2 does not see rho; its form by activity, AS <= 4 W^2 E[active^2],
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
 from sparsact_papers.results import Rows, Scale
 
-if TYPE_CHECKING:
-    pass
-
 SAME, OPPOSED, INDEPENDENT = "pairs of the same sign", "pairs of opposed signs", "independent trees"
 SIZES = {  # n, address signs, samples and restarts of ERM
     Scale.SMOKE: (4, 1, 40, 0),
@@ -45,10 +42,9 @@ DEGREE, RATIO = 3, 4  # of least squares: degree, samples a monomial
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     """Pairs of both signs at every correlation, and independent trees (as if of correlation 0)."""
     n, b, m, restarts = SIZES[scale]
-    for seed in range(SEEDS[scale]):
-        for rho in CORRELATIONS[scale]:
-            for kind in (SAME, OPPOSED, *((INDEPENDENT,) if rho == 0 else ())):
-                yield {"kind": kind, "rho": rho, "n": n, "b": b, "m": m, "restarts": restarts, "seed": seed}
+    for seed, rho in product(range(SEEDS[scale]), CORRELATIONS[scale]):
+        for kind in (SAME, OPPOSED, *((INDEPENDENT,) if rho == 0 else ())):
+            yield {"kind": kind, "rho": rho, "n": n, "b": b, "m": m, "restarts": restarts, "seed": seed}
 
 
 def planted(kind: str, rho: float, n: int, b: int, seed: int) -> SparselyActivatedNetwork:
@@ -95,9 +91,6 @@ def _together(active: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> float:
     """Mean Jaccard index of the active sets of the two units of a pair."""
     one, two = np.split(active, 2, axis=1)
     return float(np.mean((one & two).sum(axis=0) / (one | two).sum(axis=0)))
-
-
-# ---- claims ----
 
 
 def _growth(rows: Rows, kind: str, of: str, over: str) -> list[float]:
@@ -178,57 +171,6 @@ def error_frame(rows: Rows) -> Frame:
     )
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "sensitivity",
-        "Average sensitivity and its bounds against correlation",
-        "Median over seeds and its interval, exact over the cube, in units of 4 k^2 W^2; dashed: independent trees, "
-        "and the bound by activity of pairs of the same sign.",
-        lambda rows: joined(
-            *[curves(rows.where(kind=kind), "AS, {kind}", "rho", "sensitivity / bound", "share") for kind in KINDS],
-            _level(rows, "sensitivity / bound", f"AS, {INDEPENDENT}", "share"),
-            curves(rows.where(kind=SAME), "4 W^2 E[active^2]", "rho", "bound_by_activity / bound", "share"),
-        ),
-        curve_plot(
-            CORRELATION,
-            "share of the bound 4 k^2 W^2",
-            log_y=10,
-            lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
-            levels={"4 k^2 W^2": 1.0},
-        ),
-    ),
-    Chart(
-        "errors",
-        "Errors against correlation",
-        "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are drawn "
-        "there.",
-        error_frame,
-        curve_plot(
-            CORRELATION,
-            "squared error / variance",
-            log_y=10,
-            lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
-        ),
-    ),
-    Chart(
-        "overlap",
-        "Recovery of the units against correlation",
-        "Median over seeds and its interval: learned units matched one to one with planted ones. Dashed: independent "
-        "trees; and how far the active sets of the two units of a pair agree.",
-        lambda rows: joined(
-            *[curves(rows.where(kind=kind), "learned, {kind}", "rho", "overlap") for kind in KINDS],
-            _level(rows, "overlap", f"learned, {INDEPENDENT}", "overlap"),
-            curves(rows.where(kind=SAME), "the two units of a pair", "rho", "together", "overlap"),
-        ),
-        curve_plot(
-            CORRELATION,
-            "mean overlap of active sets (Jaccard)",
-            lines=(f"learned, {INDEPENDENT}", "the two units of a pair"),
-        ),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="correlated-activations",
     paper="A",
@@ -287,6 +229,54 @@ EXPERIMENT = Experiment(
             judge=judge_prediction,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "sensitivity",
+            "Average sensitivity and its bounds against correlation",
+            "Median over seeds and its interval, exact over the cube, in units of 4 k^2 W^2; dashed: independent "
+            "trees, and the bound by activity of pairs of the same sign.",
+            lambda rows: joined(
+                *[curves(rows.where(kind=kind), "AS, {kind}", "rho", "sensitivity / bound", "share") for kind in KINDS],
+                _level(rows, "sensitivity / bound", f"AS, {INDEPENDENT}", "share"),
+                curves(rows.where(kind=SAME), "4 W^2 E[active^2]", "rho", "bound_by_activity / bound", "share"),
+            ),
+            curve_plot(
+                CORRELATION,
+                "share of the bound 4 k^2 W^2",
+                log_y=10,
+                lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
+                levels={"4 k^2 W^2": 1.0},
+            ),
+        ),
+        Chart(
+            "errors",
+            "Errors against correlation",
+            "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are "
+            "drawn there.",
+            error_frame,
+            curve_plot(
+                CORRELATION,
+                "squared error / variance",
+                log_y=10,
+                lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
+            ),
+        ),
+        Chart(
+            "overlap",
+            "Recovery of the units against correlation",
+            "Median over seeds and its interval: learned units matched one to one with planted ones. Dashed: "
+            "independent trees; and how far the active sets of the two units of a pair agree.",
+            lambda rows: joined(
+                *[curves(rows.where(kind=kind), "learned, {kind}", "rho", "overlap") for kind in KINDS],
+                _level(rows, "overlap", f"learned, {INDEPENDENT}", "overlap"),
+                curves(rows.where(kind=SAME), "the two units of a pair", "rho", "together", "overlap"),
+            ),
+            curve_plot(
+                CORRELATION,
+                "mean overlap of active sets (Jaccard)",
+                lines=(f"learned, {INDEPENDENT}", "the two units of a pair"),
+            ),
+        ),
+    ),
     order=260,
 )

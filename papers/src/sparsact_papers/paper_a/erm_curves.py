@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import product
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from sparsact_papers.intervals import mean_of, median_of
 from sparsact_papers.paper_a.erm_claims import CLAIMS, FLOOR, NOISE, RANDOM
 from sparsact_papers.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIFORM, probabilities, samples_needed
 from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 Cell = tuple[str, int, int, float, str]  # target, units, active units, noise, distribution
 CELLS: tuple[Cell, ...] = (
@@ -45,14 +42,13 @@ SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 5}
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     """A task for each target, learner, number of samples and seed."""
     cells = (CELLS[0], *CELLS[6:8]) if scale is Scale.SMOKE else CELLS
-    for seed in range(SEEDS[scale]):
-        for target, s, k, noise, distribution in cells:
-            network: dict[str, int | float | str] = {"target": target, "n": SIZES[scale], "s": s, "k": k}
-            labels: dict[str, int | float | str] = {"noise": noise, "distribution": distribution}
-            plain = not noise and distribution == UNIFORM
-            for m in (*SAMPLES[scale], *(FURTHER[scale] if plain and k == 1 else ())):
-                for learner in LEARNERS[:2] if m in FURTHER[scale] else LEARNERS if plain else LEARNERS[:3]:
-                    yield {**network, **labels, "learner": learner, "m": m, "seed": seed}
+    for seed, (target, s, k, noise, distribution) in product(range(SEEDS[scale]), cells):
+        network: dict[str, int | float | str] = {"target": target, "n": SIZES[scale], "s": s, "k": k}
+        labels: dict[str, int | float | str] = {"noise": noise, "distribution": distribution}
+        plain = not noise and distribution == UNIFORM
+        for m in (*SAMPLES[scale], *(FURTHER[scale] if plain and k == 1 else ())):
+            for learner in LEARNERS[:2] if m in FURTHER[scale] else LEARNERS if plain else LEARNERS[:3]:
+                yield {**network, **labels, "learner": learner, "m": m, "seed": seed}
 
 
 def measure(
@@ -148,55 +144,6 @@ def gaps(rows: Rows) -> Frame:
 
 
 MEDIANS = "Medians over seeds and their intervals."
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "errors",
-        "Error against samples: the sparse class, dense networks, polynomials",
-        f"{MEDIANS} Exact, under the distribution of the points. Errors below a thousandth of the variance, or above "
-        "ten times, are drawn at these limits.",
-        lambda rows: panelled(
-            {
-                name: curves(_of(rows, cell), "{learner}", "m", partial(_share, "share"), "error / variance")
-                for name, cell in PANELS.items()
-            },
-            "network",
-        ),
-        panel_plot(
-            "samples m",
-            "squared error / variance",
-            log_x=2,
-            log_y=10,
-            levels={"a tenth of the variance": ENOUGH},
-            columns=3,
-            panel=(3.2, 2.5),
-        ),
-    ),
-    Chart(
-        "ratios",
-        "Error of the sparse learner over that of the dense one of as many units",
-        "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
-        "thousandth of the variance count as this.",
-        ratios,
-        curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
-    ),
-    Chart(
-        "needs",
-        "Samples needed against the number of units, one of them active",
-        f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned from "
-        "the most samples counts as twice these.",
-        needs,
-        curve_plot("units s", "samples needed", log_x=2, log_y=2),
-    ),
-    Chart(
-        "gaps",
-        "Error on new labels less that on the labels seen, with noise",
-        f"{MEDIANS} Random networks of 8 units, k = 1, noise of a quarter of the variance. The line has the shape "
-        "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
-        "variance are drawn at this limit.",
-        gaps,
-        curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -212,6 +159,54 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "errors",
+            "Error against samples: the sparse class, dense networks, polynomials",
+            f"{MEDIANS} Exact, under the distribution of the points. Errors below a thousandth of the variance, or "
+            "above ten times, are drawn at these limits.",
+            lambda rows: panelled(
+                {
+                    name: curves(_of(rows, cell), "{learner}", "m", partial(_share, "share"), "error / variance")
+                    for name, cell in PANELS.items()
+                },
+                "network",
+            ),
+            panel_plot(
+                "samples m",
+                "squared error / variance",
+                log_x=2,
+                log_y=10,
+                levels={"a tenth of the variance": ENOUGH},
+                columns=3,
+                panel=(3.2, 2.5),
+            ),
+        ),
+        Chart(
+            "ratios",
+            "Error of the sparse learner over that of the dense one of as many units",
+            "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
+            "thousandth of the variance count as this.",
+            ratios,
+            curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
+        ),
+        Chart(
+            "needs",
+            "Samples needed against the number of units, one of them active",
+            f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned "
+            "from the most samples counts as twice these.",
+            needs,
+            curve_plot("units s", "samples needed", log_x=2, log_y=2),
+        ),
+        Chart(
+            "gaps",
+            "Error on new labels less that on the labels seen, with noise",
+            f"{MEDIANS} Random networks of 8 units, k = 1, noise of a quarter of the variance. The line has the shape "
+            "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
+            "variance are drawn at this limit.",
+            gaps,
+            curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
+        ),
+    ),
     order=330,
 )

@@ -10,6 +10,7 @@ negatively correlated with the tail, which to first order adds N / M. Both predi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,13 +47,12 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """A task for each table, degree, size of the training set and seed."""
     tables = ["LLVM"] if scale is Scale.SMOKE else list(FILES)
     degrees = (1, 3) if scale is Scale.SMOKE else DEGREES
-    for table in tables:
-        for degree in degrees:
-            m = 2 ** (BITS[table] - 1)
-            while m >= max(LEAST_SIZE, LEAST_ROWS_EACH * n_subsets(BITS[table], degree)):
-                for seed in range(SEEDS[scale]):
-                    yield {"table": table, "degree": degree, "n_train": m, "seed": seed}
-                m //= STEP[scale]
+    for table, degree in product(tables, degrees):
+        m = 2 ** (BITS[table] - 1)
+        while m >= max(LEAST_SIZE, LEAST_ROWS_EACH * n_subsets(BITS[table], degree)):
+            for seed in range(SEEDS[scale]):
+                yield {"table": table, "degree": degree, "n_train": m, "seed": seed}
+            m //= STEP[scale]
 
 
 def complete_table(table: str) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
@@ -224,36 +224,6 @@ def ratio_frame(rows: Rows) -> Frame:
     return joined(ratios("predicted", PRINTED), ratios("predicted_finite", MENDED))
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "weights",
-        "Weight by degree of complete tables",
-        "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
-        weight_frame,
-        curve_plot("degree", "share of the variance", log_y=10),
-    ),
-    Chart(
-        "errors",
-        "Error of least squares on rows left out",
-        "Marks: mean over seeds; bars: its 95 % interval; dashed: tail (1 + N / (m - N)) M / (M - N).",
-        error_frame,
-        plot_errors,
-    ),
-    Chart(
-        "ratios",
-        "Achieved beside predicted error",
-        f"Sizes of {AMPLE} rows or more a coefficient; a mark is a table and a degree. Bars: 95 % interval.",
-        ratio_frame,
-        curve_plot(
-            "coefficients / points of the table, N / M",
-            "achieved / predicted error",
-            log_x=10,
-            levels={"as predicted": 1.0},
-        ),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="landscapes",
     paper="A",
@@ -301,7 +271,34 @@ EXPERIMENT = Experiment(
             judge=lambda rows: near_one(ratios(rows, "table", "predicted_finite"), "all"),
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "weights",
+            "Weight by degree of complete tables",
+            "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
+            weight_frame,
+            curve_plot("degree", "share of the variance", log_y=10),
+        ),
+        Chart(
+            "errors",
+            "Error of least squares on rows left out",
+            "Marks: mean over seeds; bars: its 95 % interval; dashed: tail (1 + N / (m - N)) M / (M - N).",
+            error_frame,
+            plot_errors,
+        ),
+        Chart(
+            "ratios",
+            "Achieved beside predicted error",
+            f"Sizes of {AMPLE} rows or more a coefficient; a mark is a table and a degree. Bars: 95 % interval.",
+            ratio_frame,
+            curve_plot(
+                "coefficients / points of the table, N / M",
+                "achieved / predicted error",
+                log_x=10,
+                levels={"as predicted": 1.0},
+            ),
+        ),
+    ),
     order=400,
     unmet=lambda: absent(*FILES.values()),
 )

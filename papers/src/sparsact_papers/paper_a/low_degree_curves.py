@@ -9,6 +9,7 @@ against noisy labels it is larger by v, that is ``(tail + v) (1 + N / (m - N))``
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,16 +43,15 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     for seed in range(SEEDS[scale]):
         for n in SIZES[scale]:
             largest = n == SIZES[scale][-1]
-            for target in TARGETS if largest and seed < 5 else (GATED,):
-                for degree in DEGREES[scale]:
-                    for ratio in RATIOS[scale]:
-                        yield _task(target, n, degree, ratio, CLEAN, seed)
+            for target, degree, ratio in product(
+                TARGETS if largest and seed < 5 else (GATED,), DEGREES[scale], RATIOS[scale]
+            ):
+                yield _task(target, n, degree, ratio, CLEAN, seed)
         for ratio in RATIOS[scale]:
             yield _task(GATED, n, 3, ratio, GAUSSIAN, seed)
-        for labels in (OBLIVIOUS, ALIGNED):
-            for degree in (1, 2, 3, 4, 5):
-                if 4 * n_subsets(CORRUPTED_N[scale], degree) <= 2 ** CORRUPTED_N[scale]:  # else it fits the corruption
-                    yield _task(GATED, CORRUPTED_N[scale], degree, 4.0, labels, seed)
+        for labels, degree in product((OBLIVIOUS, ALIGNED), (1, 2, 3, 4, 5)):
+            if 4 * n_subsets(CORRUPTED_N[scale], degree) <= 2 ** CORRUPTED_N[scale]:  # else it fits the corruption
+                yield _task(GATED, CORRUPTED_N[scale], degree, 4.0, labels, seed)
 
 
 def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, int | float | str]:
@@ -173,52 +173,6 @@ def corrupted_frame(rows: Rows) -> Frame:
     return joined(least, bound)
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "error",
-        "Error against samples",
-        "Largest n. Points: median over seeds and its interval, exact over the cube; hollow where labels are noisy. "
-        "Lines: tail + (tail + v) N / (m - N), v the noise.",
-        error_frame,
-        plot_error,
-    ),
-    Chart(
-        "formula",
-        "Where the formula is right",
-        "Gated network without noise: median over seeds and its interval. Where samples are no small part of the "
-        "cube, repeated points make the least squares see fewer, and points already seen have less error.",
-        lambda rows: curves(
-            Rows(row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and (row["degree"] >= 3)),
-            "n = {n}, degree {degree}",
-            "ratio",
-            "error / predicted",
-            "measured / predicted",
-        ),
-        curve_plot(
-            "samples m / monomials N",
-            "measured error / tail (1 + N / (m - N))",
-            log_x=2,
-            log_y=10,
-            levels={"10 % more": 1.1, "10 % less": 0.9},
-        ),
-    ),
-    Chart(
-        "corruption",
-        "Corrupted labels",
-        "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one standard "
-        "deviation: at random, or to enlarge what lies above the degree. Median over seeds and its interval.",
-        corrupted_frame,
-        curve_plot(
-            "degree of the polynomial",
-            "(least risk - noise) / tail",
-            lines=("triangle inequality",),
-            levels={"noise plus one tail": 1.0},
-            ticks=True,
-        ),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="low-degree-curves",
     paper="A",
@@ -231,6 +185,52 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "error",
+            "Error against samples",
+            "Largest n. Points: median over seeds and its interval, exact over the cube; hollow where labels are "
+            "noisy. Lines: tail + (tail + v) N / (m - N), v the noise.",
+            error_frame,
+            plot_error,
+        ),
+        Chart(
+            "formula",
+            "Where the formula is right",
+            "Gated network without noise: median over seeds and its interval. Where samples are no small part of the "
+            "cube, repeated points make the least squares see fewer, and points already seen have less error.",
+            lambda rows: curves(
+                Rows(
+                    row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and (row["degree"] >= 3)
+                ),
+                "n = {n}, degree {degree}",
+                "ratio",
+                "error / predicted",
+                "measured / predicted",
+            ),
+            curve_plot(
+                "samples m / monomials N",
+                "measured error / tail (1 + N / (m - N))",
+                log_x=2,
+                log_y=10,
+                levels={"10 % more": 1.1, "10 % less": 0.9},
+            ),
+        ),
+        Chart(
+            "corruption",
+            "Corrupted labels",
+            "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one "
+            "standard deviation: at random, or to enlarge what lies above the degree. Median over seeds and its "
+            "interval.",
+            corrupted_frame,
+            curve_plot(
+                "degree of the polynomial",
+                "(least risk - noise) / tail",
+                lines=("triangle inequality",),
+                levels={"noise plus one tail": 1.0},
+                ticks=True,
+            ),
+        ),
+    ),
     order=210,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,13 @@ ROUNDING = 1e-9
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """Sparse networks of every k, and the copies that attain the average sensitivity."""
-    for n in INPUTS[scale]:
-        for k in SPARSITIES:
-            for seed in range(SEEDS[scale]):
-                yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
-            yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
+    for n, k in product(INPUTS[scale], SPARSITIES):
+        for seed in range(SEEDS[scale]):
+            yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
+        yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
     n, sparsities = SEARCHES[scale]
-    for k in sparsities:
-        for seed in range(N_SEARCHES[scale]):
-            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
+    for k, seed in product(sparsities, range(N_SEARCHES[scale])):
+        yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
@@ -146,17 +145,6 @@ def _points(rows: Rows) -> Iterator[Row]:
             yield row.with_values(**{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "against-noise",
-        "Noise sensitivity against the noise",
-        "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
-        frame,
-        curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log_x=10, log_y=10, lines=(OURS, LEMMA)),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="noise-sensitivity",
     paper="A",
@@ -215,6 +203,14 @@ EXPERIMENT = Experiment(
             ),
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "against-noise",
+            "Noise sensitivity against the noise",
+            "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
+            frame,
+            curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log_x=10, log_y=10, lines=(OURS, LEMMA)),
+        ),
+    ),
     order=120,
 )

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,6 @@ from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import Row, Rows, Scale
 
-if TYPE_CHECKING:
-    pass
-
 DENSE, RANDOM, JUNTA, LIFTED = "dense: parity", "1-sparse: random", "1-sparse: parity of log2 s", "1-sparse on the lift"
 KINDS = (DENSE, RANDOM, JUNTA)
 RATIO = 4  # samples a monomial
@@ -44,10 +42,9 @@ NONE = 1e-9  # an error of at most this share of the variance is rounding
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """Every kind of network at every degree up to one beyond parity's; on the lift up to half of it."""
     for seed in range(SEEDS[scale]):
-        for size, n in SIZES[scale]:
-            for kind in KINDS:
-                for degree in range(1, size + 2):
-                    yield {"kind": kind, "size": size, "n": n, "degree": degree, "seed": seed}
+        for (size, n), kind in product(SIZES[scale], KINDS):
+            for degree in range(1, size + 2):
+                yield {"kind": kind, "size": size, "n": n, "degree": degree, "seed": seed}
         for size, n in LIFTS[scale]:
             for degree in range(1, (size + 1) // 2):
                 yield {"kind": LIFTED, "size": size, "n": n, "degree": degree, "seed": seed}
@@ -117,9 +114,6 @@ def _parity(kind: str, size: int, n: int, seed: int) -> NDArray[np.float64]:
     return np.asarray((1 + product) / 2 if kind == LIFTED else product)
 
 
-# ---- claims ----
-
-
 def _share(rows: Rows) -> NDArray[np.float64]:
     return rows.array("error") / rows.array("variance")
 
@@ -185,24 +179,6 @@ def _in_y(row: Row) -> Row:
     if row["kind"] != LIFTED:
         return row
     return replace(row, parameters={**row.parameters, "degree": 2 * row["degree"]})
-
-
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "degree",
-        "Parity against the degree",
-        "Median over seeds of the exact error of least squares from 4 samples a monomial, and its interval; s is the "
-        "number of units. With m samples and N monomials an error of the variance grows to m / (m - N) times it.",
-        frame,
-        curve_plot(
-            "degree of the polynomial (in y, on the lift)",
-            "squared error / variance",
-            levels={"variance": 1.0},
-            ticks=True,
-            bottom=-0.03,
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -271,6 +247,22 @@ EXPERIMENT = Experiment(
             judge=judge_lifted,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "degree",
+            "Parity against the degree",
+            "Median over seeds of the exact error of least squares from 4 samples a monomial, and its interval; s is "
+            "the number of units. With m samples and N monomials an error of the variance grows to m / (m - N) times "
+            "it.",
+            frame,
+            curve_plot(
+                "degree of the polynomial (in y, on the lift)",
+                "squared error / variance",
+                levels={"variance": 1.0},
+                ticks=True,
+                bottom=-0.03,
+            ),
+        ),
+    ),
     order=230,
 )

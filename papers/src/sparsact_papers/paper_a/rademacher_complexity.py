@@ -155,46 +155,6 @@ CAPTION = (
     "for the dense class, whose units are searched for together. Lines: the bounds of 1-sparse networks, and s times "
     "one unit, which the dense class equals. B = WR."
 )
-CHARTS: tuple[Chart[Rows], ...] = (
-    *(
-        Chart(
-            f"units-{n}",
-            f"Complexity against units, all points of the {n}-cube",
-            CAPTION,
-            partial(frame, n=n),
-            curve_plot("units s", "Rademacher complexity, W = 1", log_y=10, lines=(UNITS_ALONE, CONJECTURE, BOUND)),
-        )
-        for n in (2, 3, 4)
-    ),
-    Chart(
-        "conjecture",
-        "Complexity as a share of Conjecture 20 on the cube",
-        "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
-        lambda rows: curve_frame(
-            [
-                (f"n = {n}, k = {k}, B = {bias:g} WR", s, share)
-                for ((n, k, bias), s), share in (shares(rows, "conjecture") if rows.where(sample=CUBE) else {}).items()
-                if n > 2
-            ],
-            "units s",
-            "complexity / Conjecture 20",
-        ),
-        curve_plot("units s", "complexity / Conjecture 20", levels={"the conjecture": 1.0}, size=(5.4, 4.6)),
-    ),
-    Chart(
-        "orthogonal",
-        "Two units on orthogonal points, as a multiple of Conjecture 20",
-        "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest over "
-        "drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
-        orthogonal_frame,
-        curve_plot(
-            "orthogonal points m",
-            "complexity / Conjecture 20, s = 2",
-            log_x=2,
-            levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -277,6 +237,47 @@ EXPERIMENT = Experiment(
             judge=judge_orthogonal,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        *(
+            Chart(
+                f"units-{n}",
+                f"Complexity against units, all points of the {n}-cube",
+                CAPTION,
+                partial(frame, n=n),
+                curve_plot("units s", "Rademacher complexity, W = 1", log_y=10, lines=(UNITS_ALONE, CONJECTURE, BOUND)),
+            )
+            for n in (2, 3, 4)
+        ),
+        Chart(
+            "conjecture",
+            "Complexity as a share of Conjecture 20 on the cube",
+            "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
+            lambda rows: curve_frame(
+                [
+                    (f"n = {n}, k = {k}, B = {bias:g} WR", s, share)
+                    for ((n, k, bias), s), share in (
+                        shares(rows, "conjecture") if rows.where(sample=CUBE) else {}
+                    ).items()
+                    if n > 2
+                ],
+                "units s",
+                "complexity / Conjecture 20",
+            ),
+            curve_plot("units s", "complexity / Conjecture 20", levels={"the conjecture": 1.0}, size=(5.4, 4.6)),
+        ),
+        Chart(
+            "orthogonal",
+            "Two units on orthogonal points, as a multiple of Conjecture 20",
+            "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest "
+            "over drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
+            orthogonal_frame,
+            curve_plot(
+                "orthogonal points m",
+                "complexity / Conjecture 20, s = 2",
+                log_x=2,
+                levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
+            ),
+        ),
+    ),
     order=300,
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,11 +50,8 @@ LEAK = 0.01  # share of points at which more than k units may be on
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | float | int]]:
     """A task for each table, size, fold and model."""
-    for table in CHOICE[scale]:
-        for share in SHARES[scale]:
-            for fold in range(MEASURED_FOLDS[scale]):
-                for model in MODELS:
-                    yield {"table": table, "model": model, "share": share, "fold": fold}
+    for table, share, fold, model in product(CHOICE[scale], SHARES[scale], range(MEASURED_FOLDS[scale]), MODELS):
+        yield {"table": table, "model": model, "share": share, "fold": fold}
 
 
 def measure(*, table: str, model: str, share: float, fold: int) -> dict[str, Any]:
@@ -276,16 +274,15 @@ def firing_frame(rows: Rows) -> Frame:
     names = ("network", "points", "most", "mean", "share_above_k", "units")
     frame: dict[str, list[Any]] = {name: [] for name in names}
     sparse = Rows(row for row in rows if row["model"] in SPARSE)
-    for (table, model), group in sparse.groups("table", "model").items():
-        for place, called in PLACES.items():
-            found = (
-                f"{table}, k = {SPARSE[model]}",
-                called,
-                *(mean_of(group.array(f"{name}_{place}")).estimate for name in ("most", "mean", "above_k")),
-                mean_of(group.array("n_units")).estimate,
-            )
-            for name, value in zip(names, found, strict=True):
-                frame[name].append(value)
+    for ((table, model), group), (place, called) in product(sparse.groups("table", "model").items(), PLACES.items()):
+        found = (
+            f"{table}, k = {SPARSE[model]}",
+            called,
+            *(mean_of(group.array(f"{name}_{place}")).estimate for name in ("most", "mean", "above_k")),
+            mean_of(group.array("n_units")).estimate,
+        )
+        for name, value in zip(names, found, strict=True):
+            frame[name].append(value)
     return {**frame}
 
 
@@ -308,24 +305,6 @@ def plot_firing(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "errors",
-        "Error against training rows",
-        "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
-        error_frame,
-        plot_errors,
-    ),
-    Chart(
-        "firing",
-        "How many units of the sparse networks fire",
-        "Means over folds and sizes. The class bounds the number on the rows fitted only.",
-        firing_frame,
-        plot_firing,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="real-tables",
     paper="A",
@@ -337,7 +316,22 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=tuple(claim for table in TABLES for claim in claims_of(table)),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "errors",
+            "Error against training rows",
+            "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
+            error_frame,
+            plot_errors,
+        ),
+        Chart(
+            "firing",
+            "How many units of the sparse networks fire",
+            "Means over folds and sizes. The class bounds the number on the rows fitted only.",
+            firing_frame,
+            plot_firing,
+        ),
+    ),
     order=420,
     unmet=lambda: absent(*(f"config_performance/{table}.csv.gz" for table in TABLES)),
 )

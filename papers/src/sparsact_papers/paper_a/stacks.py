@@ -7,7 +7,8 @@ Beyond the paper, which has one layer. The layers, and the bound that is tested,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,6 @@ from sparsact_papers.common.sparse_stacks import random_stack
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of, range_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 DEPTHS = (1, 2, 3)
 SIZES = {Scale.SMOKE: {"n": 7, "address": 2}, Scale.QUICK: {"n": 10, "address": 3}, Scale.FULL: {"n": 14, "address": 4}}
@@ -37,10 +35,8 @@ ROUNDING = 1e-9
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
     """Stacks of every depth and sparsity; those of one seed share their lower layers and their points."""
-    for seed in range(SEEDS[scale]):
-        for k in SPARSITIES[scale]:
-            for depth in DEPTHS:
-                yield {**SIZES[scale], "k": k, "depth": depth, "n_sizes": POINTS[scale], "seed": seed}
+    for seed, k, depth in product(range(SEEDS[scale]), SPARSITIES[scale], DEPTHS):
+        yield {**SIZES[scale], "k": k, "depth": depth, "n_sizes": POINTS[scale], "seed": seed}
 
 
 def measure(*, n: int, address: int, k: int, depth: int, n_sizes: int, seed: int) -> Mapping[str, Any]:
@@ -119,39 +115,6 @@ def _learned(rows: Rows) -> Iterator[Row]:
         yield from (row.with_values(points=m, share=share) for m, share in curve)
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "tail",
-        "Weight above a degree, by depth",
-        "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
-        lambda rows: curves(Rows(_above(_at_largest_k(rows))), _layers, "degree", "share"),
-        curve_plot("degree d", "weight above degree d / variance", log_y=10),
-    ),
-    Chart(
-        "sensitivity",
-        "Average sensitivity and depth",
-        "Points: median over seeds; bars: its interval. The seed's stacks share their lower layers.",
-        lambda rows: curves(
-            Rows(row for k in rows.distinct("k") for row in rows.where(k=k)), "k = {k}", "depth", "sensitivity_share"
-        ),
-        curve_plot("layers", "average sensitivity / variance", ticks=True, bottom=0),
-    ),
-    Chart(
-        "learning",
-        "Learning curves by depth",
-        "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
-        lambda rows: curves(Rows(_learned(_at_largest_k(rows))), _layers, "points", "share"),
-        curve_plot(
-            "training points",
-            "error of degree 2 / variance",
-            log_x=2,
-            levels={"variance of the target": 1.0},
-            bottom=0,
-        ),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="stacks",
     paper="A",
@@ -218,6 +181,39 @@ EXPERIMENT = Experiment(
             judge=judge_learning,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "tail",
+            "Weight above a degree, by depth",
+            "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
+            lambda rows: curves(Rows(_above(_at_largest_k(rows))), _layers, "degree", "share"),
+            curve_plot("degree d", "weight above degree d / variance", log_y=10),
+        ),
+        Chart(
+            "sensitivity",
+            "Average sensitivity and depth",
+            "Points: median over seeds; bars: its interval. The seed's stacks share their lower layers.",
+            lambda rows: curves(
+                Rows(row for k in rows.distinct("k") for row in rows.where(k=k)),
+                "k = {k}",
+                "depth",
+                "sensitivity_share",
+            ),
+            curve_plot("layers", "average sensitivity / variance", ticks=True, bottom=0),
+        ),
+        Chart(
+            "learning",
+            "Learning curves by depth",
+            "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
+            lambda rows: curves(Rows(_learned(_at_largest_k(rows))), _layers, "points", "share"),
+            curve_plot(
+                "training points",
+                "error of degree 2 / variance",
+                log_x=2,
+                levels={"variance of the target": 1.0},
+                bottom=0,
+            ),
+        ),
+    ),
     order=150,
 )

@@ -8,8 +8,9 @@ any size or ``binomial(m, |S|)`` of a known one, by the same argument.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +38,6 @@ from sparsact_papers.paper_a.statistical_queries_claims import (
 )
 from sparsact_papers.results import Rows, Scale
 
-if TYPE_CHECKING:
-    pass
-
 NOISE = 0.1
 SHARED = 9  # parities that one hypothesis can be right about, within error 1/3
 SIZES = {Scale.SMOKE: (2, 3), Scale.QUICK: (3, 4), Scale.FULL: (3, 4, 5)}
@@ -55,12 +53,11 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     for seed in range(SEEDS[scale]):
         for m in ANY_BITS[scale]:
             yield from ({"learner": one, "size": 0, "m": m, "noise": 0.0, "seed": seed} for one in ANY)
-        for size in SIZES[scale]:
-            for m in BITS[scale]:
-                for one in (LOW, LOWER, JUNTAS, MEMBERSHIP, ELIMINATION, LIFTED):
-                    yield {"learner": one, "size": size, "m": m, "noise": 0.0, "seed": seed}
-                for one in (LOW, ELIMINATION):
-                    yield {"learner": one, "size": size, "m": m, "noise": NOISE, "seed": seed}
+        for size, m in product(SIZES[scale], BITS[scale]):
+            for one in (LOW, LOWER, JUNTAS, MEMBERSHIP, ELIMINATION, LIFTED):
+                yield {"learner": one, "size": size, "m": m, "noise": 0.0, "seed": seed}
+            for one in (LOW, ELIMINATION):
+                yield {"learner": one, "size": size, "m": m, "noise": NOISE, "seed": seed}
         for m in LIFTS[scale]:
             yield {"learner": NETWORK, "size": m, "m": m, "noise": 0.0, "seed": seed}
 
@@ -150,42 +147,6 @@ def _largest(rows: Rows) -> Rows:
     return found.where(size=max(found.column("size"), default=0))
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "any-parity",
-        "Statistical queries for any parity, against bits",
-        "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. The bound "
-        "is tau^2 (2^m - 9) with tau = 0.124.",
-        any_frame,
-        curve_plot("bits m", "statistical queries", log_y=10, lines=(BOUND,), size=(5.4, 4.2)),
-    ),
-    Chart(
-        "known-size",
-        "Queries or examples for parities of known size, against bits",
-        "The greatest size of S that was run. Correlations of one sample are as many as the queries of low degree; "
-        "elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, |S|) - 9), is "
-        "on statistical queries alone. Points: median over seeds; bars: its interval.",
-        known_frame,
-        curve_plot("bits m", "queries, or examples, as the legend says", log_y=10, lines=(BOUND,), size=(5.8, 4.8)),
-    ),
-    Chart(
-        "error",
-        "Error against bits",
-        "Share of wrong signs at 4000 fresh points without noise, mean over seeds with its 95 % interval; 1/2 where a "
-        "learner has no hypothesis. The greatest size of S that was run.",
-        error_frame,
-        panel_plot(
-            "bits m",
-            "share of wrong signs",
-            levels={"guessing": CHANCE},
-            columns=3,
-            panel=(2.8, 2.2),
-            limits=(-0.05, 0.6),
-        ),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="sq-ledger",
     paper="A",
@@ -199,6 +160,39 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "any-parity",
+            "Statistical queries for any parity, against bits",
+            "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. The "
+            "bound is tau^2 (2^m - 9) with tau = 0.124.",
+            any_frame,
+            curve_plot("bits m", "statistical queries", log_y=10, lines=(BOUND,), size=(5.4, 4.2)),
+        ),
+        Chart(
+            "known-size",
+            "Queries or examples for parities of known size, against bits",
+            "The greatest size of S that was run. Correlations of one sample are as many as the queries of low "
+            "degree; elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, "
+            "|S|) - 9), is on statistical queries alone. Points: median over seeds; bars: its interval.",
+            known_frame,
+            curve_plot("bits m", "queries, or examples, as the legend says", log_y=10, lines=(BOUND,), size=(5.8, 4.8)),
+        ),
+        Chart(
+            "error",
+            "Error against bits",
+            "Share of wrong signs at 4000 fresh points without noise, mean over seeds with its 95 % interval; 1/2 "
+            "where a learner has no hypothesis. The greatest size of S that was run.",
+            error_frame,
+            panel_plot(
+                "bits m",
+                "share of wrong signs",
+                levels={"guessing": CHANCE},
+                columns=3,
+                panel=(2.8, 2.2),
+                limits=(-0.05, 0.6),
+            ),
+        ),
+    ),
     order=310,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,6 @@ from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
-if TYPE_CHECKING:
-    pass
-
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
 INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}
 UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
@@ -31,15 +29,13 @@ TENTH = SHARES.index(0.1)
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """Sparse networks of every k, and copies of the pair, a linear function for which the degree is 1."""
-    for n in INPUTS[scale]:
-        for k in SPARSITIES:
-            for seed in range(SEEDS[scale]):
-                yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
-            yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
+    for n, k in product(INPUTS[scale], SPARSITIES):
+        for seed in range(SEEDS[scale]):
+            yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
+        yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
     n, sparsities = SEARCHES[scale]
-    for k in sparsities:
-        for seed in range(N_SEARCHES[scale]):
-            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
+    for k, seed in product(sparsities, range(N_SEARCHES[scale])):
+        yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
@@ -132,26 +128,6 @@ def frame_of_inputs(rows: Rows) -> Frame:
     return joined(measured, curves(sparse.where(k=1), MOST, "n", "n", "degree"))
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "bounds",
-        "Measured degree and bounds",
-        "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
-        frame_of_bounds,
-        curve_plot(
-            "squared error ε / variance", "degree that is enough", log_x=10, log_y=10, lines=(OURS, THEOREM, MOST)
-        ),
-    ),
-    Chart(
-        "against-n",
-        "Measured degree against the inputs",
-        "Points: median over seeds; bars: its interval.",
-        frame_of_inputs,
-        curve_plot("inputs n", "degree for ε = variance / 10", lines=(MOST,), ticks=True, bottom=0),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="sufficient-degree",
     paper="A",
@@ -208,6 +184,23 @@ EXPERIMENT = Experiment(
             judge=judge_constant,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "bounds",
+            "Measured degree and bounds",
+            "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
+            frame_of_bounds,
+            curve_plot(
+                "squared error ε / variance", "degree that is enough", log_x=10, log_y=10, lines=(OURS, THEOREM, MOST)
+            ),
+        ),
+        Chart(
+            "against-n",
+            "Measured degree against the inputs",
+            "Points: median over seeds; bars: its interval.",
+            frame_of_inputs,
+            curve_plot("inputs n", "degree for ε = variance / 10", lines=(MOST,), ticks=True, bottom=0),
+        ),
+    ),
     order=130,
 )

@@ -7,6 +7,7 @@ A unit is known by where it is active. Learned and planted units are matched one
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +39,8 @@ ACCURATE = 0.01  # an error of this share of the variance
 def parameters(scale: Scale) -> Iterator[dict[str, int | float]]:
     """A task for each noise, number of samples and seed."""
     n, s = SIZES[scale]
-    for seed in range(SEEDS[scale]):
-        for noise in NOISES[scale]:
-            for m in SAMPLES[scale]:
-                yield {"n": n, "s": s, "noise": noise, "m": m, "seed": seed}
+    for seed, noise, m in product(range(SEEDS[scale]), NOISES[scale], SAMPLES[scale]):
+        yield {"n": n, "s": s, "noise": noise, "m": m, "seed": seed}
 
 
 def overlaps(planted: SparselyActivatedNetwork, learned: SparselyActivatedNetwork) -> NDArray[np.float64]:
@@ -77,9 +76,6 @@ def measure(*, n: int, s: int, noise: float, m: int, seed: int) -> dict[str, flo
         "variance": float(values.var()),
         "n_units": model.network_.s,
     }
-
-
-# ---- claims ----
 
 
 def _most(rows: Rows) -> Rows:
@@ -147,26 +143,6 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "samples",
-        "Overlap with the planted units against samples",
-        "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
-        "learned units matched with those of another network of the kind.",
-        frame,
-        curve_plot("samples m", "mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)),
-    ),
-    Chart(
-        "error",
-        "Overlap against error",
-        "A point a fit. The error is exact over the cube, against the network without noise; errors below a millionth "
-        "of the variance are drawn there.",
-        error_frame,
-        plot_error,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="support-recovery",
     paper="A",
@@ -219,6 +195,23 @@ EXPERIMENT = Experiment(
             judge=judge_accurate,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "samples",
+            "Overlap with the planted units against samples",
+            "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
+            "learned units matched with those of another network of the kind.",
+            frame,
+            curve_plot("samples m", "mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)),
+        ),
+        Chart(
+            "error",
+            "Overlap against error",
+            "A point a fit. The error is exact over the cube, against the network without noise; errors below a "
+            "millionth of the variance are drawn there.",
+            error_frame,
+            plot_error,
+        ),
+    ),
     order=250,
 )

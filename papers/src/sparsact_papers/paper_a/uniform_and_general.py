@@ -8,7 +8,8 @@ its probabilities. Theorem 17, on any distribution, is tested on points not seen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,6 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, only_if, withi
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 UNIFORM, BIASED, CORRELATED, SUBSET = "uniform", "biased signs", "correlated signs", "an eighth of the cube"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, SUBSET)
@@ -46,18 +44,16 @@ SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """A task for each distribution, polynomial, number of samples and seed; for ERM if uniform."""
-    for seed in range(SEEDS[scale]):
-        for distribution in DISTRIBUTIONS:
-            for learner in LEARNERS if distribution == UNIFORM else DEGREES:
-                for m in SAMPLES[scale]:
-                    yield {
-                        "distribution": distribution,
-                        "learner": learner,
-                        "n": SIZES[scale],
-                        "s": N_UNITS[scale],
-                        "m": m,
-                        "seed": seed,
-                    }
+    for seed, distribution in product(range(SEEDS[scale]), DISTRIBUTIONS):
+        for learner, m in product(LEARNERS if distribution == UNIFORM else DEGREES, SAMPLES[scale]):
+            yield {
+                "distribution": distribution,
+                "learner": learner,
+                "n": SIZES[scale],
+                "s": N_UNITS[scale],
+                "m": m,
+                "seed": seed,
+            }
 
 
 def probabilities(distribution: str, n: int, seed: int) -> NDArray[np.float64]:
@@ -105,9 +101,6 @@ def least_error(values: NDArray[np.float64], chances: NDArray[np.float64], degre
     return float(np.sum((best - values[met] * root) ** 2))
 
 
-# ---- claims ----
-
-
 def samples_needed(rows: Rows) -> list[float]:
     """Of each seed: samples from which on the error is at most a tenth of the variance; twice the most if none."""
     found = []
@@ -145,31 +138,6 @@ LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 def _share(row: Row) -> float:
     return float(min(max(row["error"] / row["variance"], LEAST), MOST))
-
-
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "samples",
-        "Error against samples under four distributions",
-        "Median over seeds and its interval; exact under the distribution that the points come from. Errors below a "
-        "thousandth of the variance, or above thirty times, are drawn at these limits.",
-        lambda rows: panelled(
-            {
-                name: curves(rows.where(distribution=name), "{learner}", "m", _share, "error / variance")
-                for name in DISTRIBUTIONS
-            },
-            "distribution",
-        ),
-        panel_plot(
-            "samples m",
-            "squared error / variance",
-            log_x=2,
-            log_y=10,
-            levels={"a tenth of the variance": ENOUGH},
-            panel=(4.1, 2.9),
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -216,6 +184,28 @@ EXPERIMENT = Experiment(
             judge=lambda rows: every(*(excess(rows, "least squares, degree 2", name) for name in DISTRIBUTIONS)),
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "samples",
+            "Error against samples under four distributions",
+            "Median over seeds and its interval; exact under the distribution that the points come from. Errors below "
+            "a thousandth of the variance, or above thirty times, are drawn at these limits.",
+            lambda rows: panelled(
+                {
+                    name: curves(rows.where(distribution=name), "{learner}", "m", _share, "error / variance")
+                    for name in DISTRIBUTIONS
+                },
+                "distribution",
+            ),
+            panel_plot(
+                "samples m",
+                "squared error / variance",
+                log_x=2,
+                log_y=10,
+                levels={"a tenth of the variance": ENOUGH},
+                panel=(4.1, 2.9),
+            ),
+        ),
+    ),
     order=240,
 )

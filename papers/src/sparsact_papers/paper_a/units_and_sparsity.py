@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,6 @@ from sparsact_papers.common.networks import network_of, spectrum_of
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import Interval, mean_of, slope_of
 from sparsact_papers.results import MissingRowsError, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 CENTRE = {"n": 14, "s": 64, "k": 2}
 SMALL = {"n": 8, "s": 16, "k": 2}
@@ -97,18 +93,6 @@ def frame(rows: Rows, varied: str) -> Frame:
     return joined(*(curves(sweep, name, varied, column, "value") for name, column in COLUMNS.items()))
 
 
-CHARTS: tuple[Chart[Rows], ...] = tuple(
-    Chart(
-        f"against-{varied}",
-        f"Sensitivity, tail and error against {label}",
-        "Points: median over seeds; bars: its interval.",
-        partial(frame, varied=varied),
-        curve_plot(LABELS[varied], "sensitivity, or share of the variance", log_x=2, log_y=10, ticks=True),
-    )
-    for varied, label in LABELS.items()
-)
-
-
 EXPERIMENT = Experiment(
     name="units-and-sparsity",
     paper="A",
@@ -158,6 +142,15 @@ EXPERIMENT = Experiment(
             judge=judge_tail,
         ),
     ),
-    charts=CHARTS,
+    charts=tuple(
+        Chart(
+            f"against-{varied}",
+            f"Sensitivity, tail and error against {label}",
+            "Points: median over seeds; bars: its interval.",
+            partial(frame, varied=varied),
+            curve_plot(LABELS[varied], "sensitivity, or share of the variance", log_x=2, log_y=10, ticks=True),
+        )
+        for varied, label in LABELS.items()
+    ),
     order=140,
 )

@@ -99,17 +99,6 @@ def _above(rows: Iterable[Row]) -> Iterable[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "tail",
-        "Weight above a degree",
-        "Points: median over seeds at the largest n; bars: its interval. Shares below 1e-8 are left out.",
-        frame,
-        curve_plot("degree d", "weight above degree d / variance", log_y=10),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="weight-by-degree",
     paper="A",
@@ -157,6 +146,14 @@ EXPERIMENT = Experiment(
             judge=judge_against_dense,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "tail",
+            "Weight above a degree",
+            "Points: median over seeds at the largest n; bars: its interval. Shares below 1e-8 are left out.",
+            frame,
+            curve_plot("degree d", "weight above degree d / variance", log_y=10),
+        ),
+    ),
     order=100,
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
-from sparsact_papers.charts import MARKERS, curve_plot, curves, draw_curves, joined
+from sparsact_papers.charts import MARKERS, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim
 from sparsact_papers.common.convolutional import network, trained
 from sparsact_papers.data.images import Images, cifar10_missing, load_cifar10
@@ -25,7 +26,6 @@ from sparsact_papers.paper_b.cifar10_claims import (
     TIMES,
     TOTAL,
     judge_equal_active,
-    judge_equal_active_best,
     judge_quality,
     judge_same_width,
     judge_sparser_and_wider,
@@ -48,11 +48,10 @@ SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 3}
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
     """Each model at each number of active units, one seed after the other; Table 2 before what Figure 5 adds."""
-    for models in (TABLE, FIGURE[len(TABLE) :]):
-        for seed in range(SEEDS[scale]):
-            for model, n_active in models:
-                width = TIMES[model] * n_active
-                yield {"model": model, "n_active": n_active, "width": width, **CHOSEN, **SIZES[scale], "seed": seed}
+    for models, seed in product((TABLE, FIGURE[len(TABLE) :]), range(SEEDS[scale])):
+        for model, n_active in models:
+            width = TIMES[model] * n_active
+            yield {"model": model, "n_active": n_active, "width": width, **CHOSEN, **SIZES[scale], "seed": seed}
 
 
 def measure(
@@ -125,33 +124,16 @@ def accuracy_frame(found: Rows, x: str) -> Frame:
 
 def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
     """A history of the models of Table 2: a row a model, number of active units and epoch."""
-    frames = []
-    for n_active in PRINTED[TABLE[0][0]]:
-        epochs = Rows(
-            epoch
-            for row in found.where(n_active=n_active)
-            for epoch in [row.with_values(**{"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
-        )
-        frame = curves(epochs, "{model}", "epoch", y_name, interval=range_of)
-        frames.append({"n_active": [n_active] * len(frame["epoch"]), **frame})
-    return joined(*frames)
-
-
-@styled
-def plot_epochs(frame: Frame, y_label: str) -> Figure:
-    """A history beside another, for each number of active units."""
-    drawing = figure(7.6, 4.2)
-    widths = sorted(set(frame["n_active"]))
-    panels = drawing.subplots(1, len(widths), sharey=True, squeeze=False)[0]
-    for axes, n_active in zip(panels, widths, strict=True):
-        kept = [i for i, other in enumerate(frame["n_active"]) if other == n_active]
-        part: Frame = {name: [column[i] for i in kept] for name, column in frame.items() if name != "n_active"}
-        draw_curves(axes, part, levels={})
-        axes.set_title(f"{n_active} active units")
-        axes.set_xlabel("epoch")
-    panels[0].set_ylabel(y_label)
-    drawing.legend(*panels[0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
+    epochs = Rows(
+        row.with_values(**{"epoch": i, y_name: value}) for row in found for i, value in enumerate(row[history], start=1)
+    )
+    return panelled(
+        {
+            n_active: curves(epochs.where(n_active=n_active), "{model}", "epoch", y_name, interval=range_of)
+            for n_active in PRINTED[DENSE]
+        },
+        "n_active",
+    )
 
 
 def table_frame(found: Rows) -> Frame:
@@ -192,45 +174,6 @@ def plot_table(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "active-units",
-        "Figure 5: accuracy against active units",
-        f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
-        partial(accuracy_frame, x="n_active"),
-        curve_plot("active units", f"{PERCENT}, last epoch", log_x=2),
-    ),
-    Chart(
-        "width",
-        "Accuracy against the width of the layer",
-        f"{MEDIANS} The same networks by all their units: the parameters that they have.",
-        partial(accuracy_frame, x="width"),
-        curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log_x=2),
-    ),
-    Chart(
-        "table-2",
-        "Table 2: measured and printed",
-        f"{MEDIANS} The best epoch is the best on the test images, and so optimistic.",
-        table_frame,
-        plot_table,
-    ),
-    Chart(
-        "epochs",
-        "Accuracy while training",
-        MEDIANS,
-        partial(epochs_frame, history="accuracies", y_name=ACCURACY),
-        partial(plot_epochs, y_label=PERCENT),
-    ),
-    Chart(
-        "loss",
-        "Training loss",
-        f"{MEDIANS} Mean cross-entropy of the images as they are met in the epoch.",
-        partial(epochs_frame, history="losses", y_name="loss"),
-        partial(plot_epochs, y_label="cross-entropy in nats"),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="cifar10",
     paper="B",
@@ -265,7 +208,7 @@ EXPERIMENT = Experiment(
             "stopping too late?",
             rule="as for the last epoch, with the highest accuracy of all epochs (optimistic for every model alike)",
             refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
-            judge=judge_equal_active_best,
+            judge=partial(judge_equal_active, at="best"),
         ),
         Claim(
             name="sparser-and-wider",
@@ -306,7 +249,43 @@ EXPERIMENT = Experiment(
             judge=judge_quality,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "active-units",
+            "Figure 5: accuracy against active units",
+            f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
+            partial(accuracy_frame, x="n_active"),
+            curve_plot("active units", f"{PERCENT}, last epoch", log_x=2),
+        ),
+        Chart(
+            "width",
+            "Accuracy against the width of the layer",
+            f"{MEDIANS} The same networks by all their units: the parameters that they have.",
+            partial(accuracy_frame, x="width"),
+            curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log_x=2),
+        ),
+        Chart(
+            "table-2",
+            "Table 2: measured and printed",
+            f"{MEDIANS} The best epoch is the best on the test images, and so optimistic.",
+            table_frame,
+            plot_table,
+        ),
+        Chart(
+            "epochs",
+            "Accuracy while training",
+            MEDIANS,
+            partial(epochs_frame, history="accuracies", y_name=ACCURACY),
+            panel_plot("epoch", PERCENT, panel=(3.8, 3.4), title="{} active units"),
+        ),
+        Chart(
+            "loss",
+            "Training loss",
+            f"{MEDIANS} Mean cross-entropy of the images as they are met in the epoch.",
+            partial(epochs_frame, history="losses", y_name="loss"),
+            panel_plot("epoch", "cross-entropy in nats", panel=(3.8, 3.4), title="{} active units"),
+        ),
+    ),
     order=70,
     unmet=unmet,
 )

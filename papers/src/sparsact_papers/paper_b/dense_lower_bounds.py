@@ -13,19 +13,16 @@ and as the largest value on a grid, beside the paper's inequality (10).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.hard_families import WIDEST, needed_bits, needed_width, pair
 from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
 from sparsact_papers.results import MissingRowsError, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 AMBIENT = 8
 SMALL = 3  # dimensions up to which (10) is looked for
@@ -105,8 +102,8 @@ def judge_hashing(rows: Rows) -> Verdict:
 def judge_pairs(rows: Rows) -> Verdict:
     """Of the pairs the one with the least difference, over what (10) says it is at least."""
     pairs = needed(rows.where(part="pair"), "pairs")
-    few = [row["sup"] / row["printed"] for row in pairs if row["differing"] and row["k"] <= SMALL]
-    many = [row["sup_at_most"] / row["printed"] for row in pairs if row["differing"] and row["k"] > SMALL]
+    few = [row["sup / printed"] for row in pairs if row["differing"] and row["k"] <= SMALL]
+    many = [row["sup_at_most / printed"] for row in pairs if row["differing"] and row["k"] > SMALL]
     if not (few and many):
         raise MissingRowsError(f"pairs of dimension up to {SMALL} and above")
     return only_if(
@@ -171,15 +168,8 @@ def error_frame(rows: Rows) -> Frame:
         for width, error in zip(row["widths"], row["sup_errors"], strict=True)
     )
     frame = curves(unfolded, "k = {k}, eps = {epsilon}", "width", "share")
-    return joined(frame, _level(DEVIATION, hard, "deviation", frame), _level(LINEAR, hard, "linear_rmse", frame))
-
-
-def _level(name: str, found: Rows, column: str, frame: Frame) -> Frame:
-    """A horizontal line over the widths of a frame: the median of a column over eps."""
-    ends = [min(frame["width"]), max(frame["width"])]
-    height = median_of(found.array(column) / found.array("epsilon"))
-    level = {"series": name, "share": height.estimate, "low": height.low, "high": height.high, "repetitions": height.n}
-    return {column: ends if column == "width" else [level[column]] * len(ends) for column in frame}
+    heights = {DEVIATION: "deviation / epsilon", LINEAR: "linear_rmse / epsilon"}
+    return joined(frame, *(level(name, median_of(hard.array(column)), frame) for name, column in heights.items()))
 
 
 def pairs_frame(rows: Rows) -> Frame:
@@ -188,54 +178,6 @@ def pairs_frame(rows: Rows) -> Frame:
     largest = curves(found, "largest difference", "k", "sup / printed", "ratio")
     rms = curves(found, "root mean square", "k", "rms / printed", "ratio")
     return joined(largest, rms)
-
-
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "needed",
-        "Width, buckets and cones for a largest error of eps / 2",
-        "Median over seeds with its interval. Cones: members of the family differ in their signs.",
-        needed_frame,
-        curve_plot(
-            "1 / eps",
-            "number",
-            log_x=10,
-            log_y=10,
-            lines=lambda name: name.startswith("cones"),
-            size=(5.4, 4.6),
-        ),
-    ),
-    Chart(
-        "operations",
-        "Products of a forward pass at equal error",
-        "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
-        operations_frame,
-        curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
-    ),
-    Chart(
-        "error",
-        "Largest error against width",
-        "At the least eps of each dimension; the function 0 has error eps. Median over seeds with its interval.",
-        error_frame,
-        curve_plot(
-            "width of the dense model",
-            "largest error / eps",
-            log_x=10,
-            log_y=10,
-            lines=(DEVIATION, LINEAR),
-            levels={"goal: eps / 2": 0.5},
-        ),
-    ),
-    Chart(
-        "pairs",
-        "Distance of two analytic members over the printed bound",
-        "Median over seeds and numbers of frequencies, with its interval. Below 1 a pair contradicts inequality (10).",
-        pairs_frame,
-        curve_plot(
-            "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -315,6 +257,52 @@ EXPERIMENT = Experiment(
             judge=judge_lipschitz,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "needed",
+            "Width, buckets and cones for a largest error of eps / 2",
+            "Median over seeds with its interval. Cones: members of the family differ in their signs.",
+            needed_frame,
+            curve_plot(
+                "1 / eps",
+                "number",
+                log_x=10,
+                log_y=10,
+                lines=lambda name: name.startswith("cones"),
+                size=(5.4, 4.6),
+            ),
+        ),
+        Chart(
+            "operations",
+            "Products of a forward pass at equal error",
+            "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
+            operations_frame,
+            curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
+        ),
+        Chart(
+            "error",
+            "Largest error against width",
+            "At the least eps of each dimension; the function 0 has error eps. Median over seeds with its interval.",
+            error_frame,
+            curve_plot(
+                "width of the dense model",
+                "largest error / eps",
+                log_x=10,
+                log_y=10,
+                lines=(DEVIATION, LINEAR),
+                levels={"goal: eps / 2": 0.5},
+            ),
+        ),
+        Chart(
+            "pairs",
+            "Distance of two analytic members over the printed bound",
+            "Median over seeds and numbers of frequencies, with its interval. Below 1 a pair contradicts inequality "
+            "(10).",
+            pairs_frame,
+            curve_plot(
+                "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
+            ),
+        ),
+    ),
     order=60,
 )

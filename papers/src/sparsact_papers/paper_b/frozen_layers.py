@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import product
 
 from sparsact.reports.figure import Chart, Frame
 from sparsact_papers.charts import curve_plot, curves, joined
@@ -14,9 +14,6 @@ from sparsact_papers.paper_b.frozen_claims import CLAIMS, PRINTED
 from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
 from sparsact_papers.paper_b.frozen_solved_claims import BARS
 from sparsact_papers.results import Parameter, Row, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 Parameters = dict[str, Parameter]
 
@@ -51,11 +48,10 @@ def parameters(scale: Scale) -> Iterator[Parameters]:
             for model, active in _layers(scale, target):
                 where: Parameters = {"target": target, "model": model, "active": active, "seed": seed}
                 yield {**where, **SAMPLE[scale], **RIDGE}
-    for active in TABLE[scale]:
-        for seed in range(SEEDS[scale]):
-            for target in ("polynomial", "hypercube"):
-                for model in IN_TABLE:
-                    yield _trained(scale, seed, target, model, active)
+    for active, seed, target, model in product(
+        TABLE[scale], range(SEEDS[scale]), ("polynomial", "hypercube"), IN_TABLE
+    ):
+        yield _trained(scale, seed, target, model, active)
 
 
 def _trained(scale: Scale, seed: int, target: str, model: str, active: int) -> Parameters:
@@ -224,29 +220,6 @@ def _table(target: str) -> Chart[Rows]:
     )
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
-    *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
-    *(_against_width(target) for target in TARGETS),
-    *(_table(target) for target in ("polynomial", "hypercube")),
-    Chart(
-        "flops",
-        "Operations by both counts, n = 8",
-        "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products and "
-        "comparisons count one each.",
-        flops,
-        curve_plot("active units", "operations a prediction", log_x=2, log_y=2),
-    ),
-    Chart(
-        "routing",
-        "What choosing the units costs",
-        "Operations that only the choice needs, as a share of all of a prediction.",
-        routing,
-        curve_plot("active units", "% of the operations", log_x=2),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="frozen-layers",
     paper="B",
@@ -262,6 +235,26 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=(*CLAIMS, *BARS),
-    charts=CHARTS,
+    charts=(
+        *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
+        *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
+        *(_against_width(target) for target in TARGETS),
+        *(_table(target) for target in ("polynomial", "hypercube")),
+        Chart(
+            "flops",
+            "Operations by both counts, n = 8",
+            "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products "
+            "and comparisons count one each.",
+            flops,
+            curve_plot("active units", "operations a prediction", log_x=2, log_y=2),
+        ),
+        Chart(
+            "routing",
+            "What choosing the units costs",
+            "Operations that only the choice needs, as a share of all of a prediction.",
+            routing,
+            curve_plot("active units", "% of the operations", log_x=2),
+        ),
+    ),
     order=20,
 )

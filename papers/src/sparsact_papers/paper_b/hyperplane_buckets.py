@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,6 @@ from sparsact_papers.data import random_hypercube, random_polynomial
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, TARGETS, hashed
 from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on
@@ -47,17 +45,16 @@ BATCH = 32  # the default of Keras; the paper gives none
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     """For each draw of a target and points: a dense layer, and every number of buckets."""
-    for seed in range(DRAWS[scale]):
-        for target in TARGETS:
-            draw = {"target": target, "n_train": N_TRAIN[scale], "n_test": N_TEST[scale], "seed": seed}
-            for offset in OFFSETS:
-                solved = draw | {"offset": offset, "epochs": 0}
-                if seed < DENSE[scale]:
-                    yield solved | {"model": "dense ReLU", "n_units": WIDTH[scale]}
-                yield from (solved | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
-            if seed < TRAINED[scale]:
-                trained = draw | {"offset": "none", "epochs": EPOCHS[scale]}
-                yield from (trained | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
+    for seed, target in product(range(DRAWS[scale]), TARGETS):
+        draw = {"target": target, "n_train": N_TRAIN[scale], "n_test": N_TEST[scale], "seed": seed}
+        for offset in OFFSETS:
+            solved = draw | {"offset": offset, "epochs": 0}
+            if seed < DENSE[scale]:
+                yield solved | {"model": "dense ReLU", "n_units": WIDTH[scale]}
+            yield from (solved | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
+        if seed < TRAINED[scale]:
+            trained = draw | {"offset": "none", "epochs": EPOCHS[scale]}
+            yield from (trained | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
 
 
 def measure(
@@ -237,71 +234,6 @@ ERROR_PLOT = curve_plot(
     levels={"variance of the target": 1.0},
     size=(5.6, 4.6),
 )
-CHARTS: tuple[Chart[Rows], ...] = (
-    *(
-        Chart(
-            f"error-{target}",
-            f"Error against buckets ({name})",
-            f"{BARS} Scalars in closed form. Lines: medians, of dense layers over fewer draws. With offsets, each "
-            "hyperplane passes through a uniform point of the cube.",
-            partial(error_frame, target=target),
-            ERROR_PLOT,
-        )
-        for target, name in NAMES.items()
-    ),
-    *(
-        Chart(
-            f"training-{target}",
-            f"The paper's training against the closed form ({name})",
-            f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
-            partial(training_frame, target=target),
-            ERROR_PLOT,
-        )
-        for target, name in NAMES.items()
-    ),
-    Chart(
-        "flops",
-        "Error against the cost of a forward pass",
-        f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however many "
-        "buckets; a dense layer pays for each unit.",
-        flops_frame,
-        curve_plot(
-            "operations of a forward pass, hashing included / FLOPs",
-            "mean squared error / variance",
-            log_x=10,
-            levels={"variance of the target": 1.0},
-            size=(6.0, 4.6),
-        ),
-    ),
-    Chart(
-        "missed",
-        "Test points in empty buckets",
-        f"{BARS} Both targets together. No training row fell into these buckets.",
-        partial(share_frame, share=lambda row: float(row["missed"])),
-        partial(plot_share, y_label="test points in empty buckets / %"),
-    ),
-    Chart(
-        "unmet",
-        "Sign patterns of no point",
-        f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie in "
-        "most of the cells that there are.",
-        partial(share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
-        partial(plot_share, y_label="patterns of no point / %"),
-    ),
-    Chart(
-        "choices",
-        "Choices that the paper leaves open",
-        f"{BARS} Hyperplanes through the origin. Shrinkage towards the overall mean is chosen by leave-one-out error.",
-        choices_frame,
-        curve_plot(
-            BUCKETS,
-            "error / error of bucket means",
-            log_x=2,
-            levels={"bucket means, empty ones the overall mean": 1.0},
-            size=(6.4, 4.6),
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -318,6 +250,71 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        *(
+            Chart(
+                f"error-{target}",
+                f"Error against buckets ({name})",
+                f"{BARS} Scalars in closed form. Lines: medians, of dense layers over fewer draws. With offsets, each "
+                "hyperplane passes through a uniform point of the cube.",
+                partial(error_frame, target=target),
+                ERROR_PLOT,
+            )
+            for target, name in NAMES.items()
+        ),
+        *(
+            Chart(
+                f"training-{target}",
+                f"The paper's training against the closed form ({name})",
+                f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
+                partial(training_frame, target=target),
+                ERROR_PLOT,
+            )
+            for target, name in NAMES.items()
+        ),
+        Chart(
+            "flops",
+            "Error against the cost of a forward pass",
+            f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however "
+            "many buckets; a dense layer pays for each unit.",
+            flops_frame,
+            curve_plot(
+                "operations of a forward pass, hashing included / FLOPs",
+                "mean squared error / variance",
+                log_x=10,
+                levels={"variance of the target": 1.0},
+                size=(6.0, 4.6),
+            ),
+        ),
+        Chart(
+            "missed",
+            "Test points in empty buckets",
+            f"{BARS} Both targets together. No training row fell into these buckets.",
+            partial(share_frame, share=lambda row: float(row["missed"])),
+            partial(plot_share, y_label="test points in empty buckets / %"),
+        ),
+        Chart(
+            "unmet",
+            "Sign patterns of no point",
+            f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie "
+            "in most of the cells that there are.",
+            partial(share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
+            partial(plot_share, y_label="patterns of no point / %"),
+        ),
+        Chart(
+            "choices",
+            "Choices that the paper leaves open",
+            f"{BARS} Hyperplanes through the origin. Shrinkage towards the overall mean is chosen by leave-one-out "
+            "error.",
+            choices_frame,
+            curve_plot(
+                BUCKETS,
+                "error / error of bucket means",
+                log_x=2,
+                levels={"bucket means, empty ones the overall mean": 1.0},
+                size=(6.4, 4.6),
+            ),
+        ),
+    ),
     order=30,
 )

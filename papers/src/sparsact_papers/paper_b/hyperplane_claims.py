@@ -31,9 +31,8 @@ def sizes(rows: Rows, least: int, at_least: int = 1) -> list[int]:
 
 def over(found: Rows, others: Rows) -> list[float]:
     """Errors as shares of those of other models of the same draw; draws that only one side has are left out."""
-    beside = {(row["target"], row["seed"]): row["mse"] for row in others}
-    paired = Rows(row for row in found if (row["target"], row["seed"]) in beside)
-    return [row["mse"] / beside[row["target"], row["seed"]] for row in needed(paired, "a pair of errors")]
+    pairs = needed(found.paired(others, "target", "seed"), "a pair of errors")
+    return [row["mse"] / other["mse"] for row, other in pairs]
 
 
 def over_linear(found: Rows) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from sparsact_papers.common.rates import HALF
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, slope_of
 from sparsact_papers.results import Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 
@@ -149,9 +146,7 @@ def judge_same_width(rows: Rows) -> Verdict:
 
 def _over(found: Rows, others: Rows) -> list[float]:
     """Errors as shares of another model's of the same seed."""
-    beside = {row["seed"]: row["mse"] for row in others}
-    paired = needed(Rows(row for row in found if row["seed"] in beside), "a pair of errors")
-    return [row["mse"] / beside[row["seed"]] for row in paired]
+    return [row["mse"] / other["mse"] for row, other in needed(found.paired(others, "seed"), "a pair of errors")]
 
 
 MEDIANS = "by the interval of the median over seeds of errors paired by seed"
@@ -237,25 +232,6 @@ def _fourfold(means: Frame) -> Frame:
     return means | {"series": [FOURFOLD] * len(ideal), "share": ideal, "low": ideal, "high": ideal}
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "error",
-        "Error against buckets",
-        "Points: median over seeds; bars: its interval. Each seed has its own target, points and shift.",
-        frame,
-        curve_plot(
-            "buckets, one active; or dense units, all active",
-            "mean squared error / variance",
-            log_x=2,
-            log_y=10,
-            lines=(LINE, FOURFOLD),
-            levels={"variance of the target": 1.0},
-            size=(5.8, 5.0),
-        ),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="one-dimension",
     paper="B",
@@ -270,6 +246,22 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "error",
+            "Error against buckets",
+            "Points: median over seeds; bars: its interval. Each seed has its own target, points and shift.",
+            frame,
+            curve_plot(
+                "buckets, one active; or dense units, all active",
+                "mean squared error / variance",
+                log_x=2,
+                log_y=10,
+                lines=(LINE, FOURFOLD),
+                levels={"variance of the target": 1.0},
+                size=(5.8, 5.0),
+            ),
+        ),
+    ),
     order=10,
 )

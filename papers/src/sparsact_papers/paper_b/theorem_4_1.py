@@ -10,22 +10,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curve_plot, curves, joined
+from sparsact_papers.charts import by_width, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of, range_of, slope_of
 from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 
@@ -55,16 +53,15 @@ RATES, EPOCHS = (1e-2, 1e-3, 1e-4), 40  # of Adam: rates one after the other, ea
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
     """A curve for every dimension and seed, and dense networks of several widths on the same targets."""
-    for seed in range(SEEDS[scale]):
-        for k, power in LOG2_ROWS[scale].items():
-            draw = {"k": k, "ambient": AMBIENT, "centres": CENTRES, "n_test": N_TEST[scale], "seed": seed}
-            yield draw | {"n_directions": 4 * k, "rows": 1 << power}
-            if k == 4 and scale is Scale.FULL:
-                yield draw | {"n_directions": 4 * k, "rows": FINER_ROWS}
-            if seed < DENSE_SEEDS[scale]:
-                rows = 1 << LOG2_DENSE_ROWS[scale]
-                yield from (draw | {"n_units": 4 * k * times, "rows": rows} for times in TRAINED[scale])
-                yield from (draw | {"n_random_units": 4 * k * times, "rows": rows} for times in RANDOM[scale])
+    for seed, (k, power) in product(range(SEEDS[scale]), LOG2_ROWS[scale].items()):
+        draw = {"k": k, "ambient": AMBIENT, "centres": CENTRES, "n_test": N_TEST[scale], "seed": seed}
+        yield draw | {"n_directions": 4 * k, "rows": 1 << power}
+        if k == 4 and scale is Scale.FULL:
+            yield draw | {"n_directions": 4 * k, "rows": FINER_ROWS}
+        if seed < DENSE_SEEDS[scale]:
+            rows = 1 << LOG2_DENSE_ROWS[scale]
+            yield from (draw | {"n_units": 4 * k * times, "rows": rows} for times in TRAINED[scale])
+            yield from (draw | {"n_random_units": 4 * k * times, "rows": rows} for times in RANDOM[scale])
 
 
 def measure(
@@ -250,22 +247,12 @@ def whole_curves(rows: Rows) -> Rows:
     return Rows(found)
 
 
-def _levels(rows: Rows, frame: Frame, x: str) -> list[Frame]:
-    """Lines across the figure: deviation of the target and error of the best linear function."""
-    ends = [min(frame[x]), max(frame[x])]
-    lines: list[Frame] = []
-    for name, column in ((DEVIATION, "deviation"), (LINEAR, "linear_rmse")):
-        one = median_of(rows.array(column))
-        level = {"y": one.estimate, "low": one.low, "high": one.high, "repetitions": one.n, "series": name}
-        lines.append({head: ends if head == x else [level[head]] * 2 for head in frame})
-    return lines
-
-
 def errors_frame(rows: Rows, errors: str) -> Frame:
-    """A list of errors against buckets, and the lines across."""
+    """A list of errors against buckets; deviation of the target and error of the best linear function across."""
     found = whole_curves(rows)
     frame = by_width(found, {"": errors}, "buckets")
-    return joined(frame, *_levels(found, frame, "buckets"))
+    heights = {DEVIATION: "deviation", LINEAR: "linear_rmse"}
+    return joined(frame, *(level(name, median_of(rows.array(column)), frame) for name, column in heights.items()))
 
 
 def operations_frame(rows: Rows) -> Frame:
@@ -280,37 +267,6 @@ def operations_frame(rows: Rows) -> Frame:
 
 
 OVER = "Median over seeds with its interval; a point for each width of the hash."
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "sup",
-        "Largest error against buckets",
-        OVER + " Theory: slope -1/k.",
-        partial(errors_frame, errors="sup_errors"),
-        curve_plot("buckets", "largest error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
-    ),
-    Chart(
-        "mean",
-        "Mean error against buckets",
-        OVER,
-        partial(errors_frame, errors="mean_errors"),
-        curve_plot("buckets", "mean absolute error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
-    ),
-    Chart(
-        "misses",
-        "Misses against buckets",
-        OVER + " A miss goes to the nearest bucket.",
-        lambda rows: by_width(whole_curves(rows), {"": "misses"}, "buckets"),
-        curve_plot("buckets", "share of points in empty buckets", log_x=10),
-    ),
-    Chart(
-        "operations",
-        "Largest error of dense layers against their operations",
-        "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the widest "
-        "only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
-        operations_frame,
-        curve_plot("multiply-adds of a forward pass", "largest error", log_x=10, log_y=10, size=(5.4, 5.0)),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -329,6 +285,36 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "sup",
+            "Largest error against buckets",
+            OVER + " Theory: slope -1/k.",
+            partial(errors_frame, errors="sup_errors"),
+            curve_plot("buckets", "largest error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
+        ),
+        Chart(
+            "mean",
+            "Mean error against buckets",
+            OVER,
+            partial(errors_frame, errors="mean_errors"),
+            curve_plot("buckets", "mean absolute error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
+        ),
+        Chart(
+            "misses",
+            "Misses against buckets",
+            OVER + " A miss goes to the nearest bucket.",
+            lambda rows: by_width(whole_curves(rows), {"": "misses"}, "buckets"),
+            curve_plot("buckets", "share of points in empty buckets", log_x=10),
+        ),
+        Chart(
+            "operations",
+            "Largest error of dense layers against their operations",
+            "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the "
+            "widest only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
+            operations_frame,
+            curve_plot("multiply-adds of a forward pass", "largest error", log_x=10, log_y=10, size=(5.4, 5.0)),
+        ),
+    ),
     order=40,
 )

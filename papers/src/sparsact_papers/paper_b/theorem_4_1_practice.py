@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.results import Rows, Scale
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 
@@ -51,10 +48,9 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
             fewer = round((width / WIDTHS[scale][-1]) ** PLANE["k"])  # buckets
             samples = {"fewest": 1 << fewest, "most": (1 << most) // fewer, "large": (LARGE << most) // fewer}
             yield {"part": MISSES, **PLANE, "width": width, **samples, "seed": seed}
-        for ambient in AMBIENTS:
-            for power in LOG2_ROWS[scale]:
-                sizes = {"rows": 1 << power, "n_test": N_TEST[scale], "seed": seed}
-                yield {"part": RIVALS, "k": INTRINSIC, "ambient": ambient, "centres": CENTRES, **sizes}
+        for ambient, power in product(AMBIENTS, LOG2_ROWS[scale]):
+            sizes = {"rows": 1 << power, "n_test": N_TEST[scale], "seed": seed}
+            yield {"part": RIVALS, "k": INTRINSIC, "ambient": ambient, "centres": CENTRES, **sizes}
 
 
 def measure(*, part: str, **sizes: Any) -> dict[str, Any]:
@@ -247,40 +243,6 @@ def errors_frame(rows: Rows, ambient: int) -> Frame:
     return joined(*(share(column) for column in NAMES))
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "misses",
-        "Misses against samples",
-        "Median over seeds with its interval, on a plane (k = 2) in R^16. Lines: predictions from another sample.",
-        lambda rows: by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples"),
-        curve_plot(
-            "samples",
-            "share of fresh points in empty buckets",
-            log_x=2,
-            log_y=10,
-            lines=lambda name: name.startswith((PLUG_IN, UNBIASED)),
-        ),
-    ),
-    *(
-        Chart(
-            f"errors-{d}",
-            f"The literal learner and its rivals in R^{d}",
-            "Median over seeds with its interval; 4-dimensional subspaces, lower envelope of 64 cones.",
-            partial(errors_frame, ambient=d),
-            curve_plot(
-                "rows",
-                "rms error / standard deviation of the target",
-                log_x=2,
-                log_y=10,
-                lines=(LINEAR,),
-                levels={DEVIATION: 1.0},
-            ),
-        )
-        for d in AMBIENTS
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="theorem-4-1-practice",
     paper="B",
@@ -294,6 +256,37 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "misses",
+            "Misses against samples",
+            "Median over seeds with its interval, on a plane (k = 2) in R^16. Lines: predictions from another sample.",
+            lambda rows: by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples"),
+            curve_plot(
+                "samples",
+                "share of fresh points in empty buckets",
+                log_x=2,
+                log_y=10,
+                lines=lambda name: name.startswith((PLUG_IN, UNBIASED)),
+            ),
+        ),
+        *(
+            Chart(
+                f"errors-{d}",
+                f"The literal learner and its rivals in R^{d}",
+                "Median over seeds with its interval; 4-dimensional subspaces, lower envelope of 64 cones.",
+                partial(errors_frame, ambient=d),
+                curve_plot(
+                    "rows",
+                    "rms error / standard deviation of the target",
+                    log_x=2,
+                    log_y=10,
+                    lines=(LINEAR,),
+                    levels={DEVIATION: 1.0},
+                ),
+            )
+            for d in AMBIENTS
+        ),
+    ),
     order=42,
 )

@@ -8,6 +8,7 @@ error of order N^(-1/k).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from sparsact.bounds import manifold_table_size, manifold_table_size_proof
 from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curve_plot, joined
+from sparsact_papers.charts import by_width, curve_plot, joined, level
 from sparsact_papers.experiment import Experiment
 from sparsact_papers.intervals import median_of
 from sparsact_papers.paper_b.theorem_c_1_claims import AMBIENTS, CLAIMS, DIMENSIONS, FEW
@@ -38,18 +39,16 @@ SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     """A curve for every seed, ambient dimension and manifold."""
-    for seed in range(SEEDS[scale]):
-        for ambient in AMBIENTS:
-            for manifold, k in DIMENSIONS.items():
-                yield {
-                    "manifold": manifold,
-                    "k": k,
-                    "ambient": ambient,
-                    "centres": CENTRES,
-                    "rows": 1 << LOG2_ROWS[scale],
-                    "n_test": N_TEST[scale],
-                    "seed": seed,
-                }
+    for seed, ambient, (manifold, k) in product(range(SEEDS[scale]), AMBIENTS, DIMENSIONS.items()):
+        yield {
+            "manifold": manifold,
+            "k": k,
+            "ambient": ambient,
+            "centres": CENTRES,
+            "rows": 1 << LOG2_ROWS[scale],
+            "n_test": N_TEST[scale],
+            "seed": seed,
+        }
 
 
 def widths(manifold: str, ambient: int, rows: int) -> list[float]:
@@ -142,13 +141,10 @@ def _share_frame(rows: Rows, column: str) -> Frame:
     """An error as a share of the target's deviation, with that of the best linear function as lines."""
     shares = _with(rows, "share", lambda row: [e / row["deviation"] for e in row[column]])
     frame = _manifolds(shares, {"": "share"}, "buckets")
-    ends = [min(frame["buckets"]), max(frame["buckets"])]
-    lines: list[Frame] = []
-    for (manifold,), group in rows.groups("manifold").items():
-        one = median_of([row["linear_rmse"] / row["deviation"] for row in group])
-        level = {"series": f"{LINEAR}, {manifold}", "repetitions": one.n}
-        level |= {"y": one.estimate, "low": one.low, "high": one.high}
-        lines.append({head: ends if head == "buckets" else [level[head]] * 2 for head in frame})
+    lines = (
+        level(f"{LINEAR}, {manifold}", median_of([row["linear_rmse / deviation"] for row in group]), frame)
+        for (manifold,), group in rows.groups("manifold").items()
+    )
     return joined(frame, *lines)
 
 
@@ -177,73 +173,6 @@ def _share_plot(label: str) -> Callable[[Frame], Figure]:
 
 OVER = "Median over seeds with its interval; a point for each width. "
 LEAST = OVER + "Ambient dimension 8. "
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "mean",
-        "Mean error against buckets",
-        LEAST + "Theory: slope -1/k.",
-        lambda rows: _share_frame(rows, "mean_errors"),
-        _share_plot("mean absolute error / standard deviation"),
-    ),
-    Chart(
-        "sup",
-        "Largest error against buckets",
-        LEAST + "Theory: slope -1/k.",
-        lambda rows: _share_frame(rows, "sup_errors"),
-        _share_plot("largest error / standard deviation"),
-    ),
-    Chart(
-        "sizes",
-        "Buckets at equal largest error, and the printed table sizes",
-        LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
-        sizes_frame,
-        curve_plot(
-            "1 / largest error",
-            "buckets of a table",
-            log_x=10,
-            log_y=10,
-            lines=lambda name: name.startswith(tuple(SIZES.values())),
-            size=(5.6, 4.8),
-        ),
-    ),
-    Chart(
-        "misses",
-        "Misses against buckets",
-        LEAST + "Of one table.",
-        lambda rows: _manifolds(rows, {"": "misses"}, "buckets"),
-        curve_plot(TABLE, "share of points in empty buckets of a table", log_x=10, size=(5.6, 4.6)),
-    ),
-    Chart(
-        "pruning",
-        "Buckets lost by pruning",
-        LEAST + f"Pruned: buckets of fewer than {FEW} rows.",
-        lambda rows: _manifolds(rows, {"": "pruned_buckets"}, "buckets"),
-        curve_plot(TABLE, "share of buckets pruned", log_x=10, size=(5.6, 4.6)),
-    ),
-    Chart(
-        "lost",
-        "Points lost by pruning",
-        LEAST + f"Points whose buckets hold fewer than {FEW} rows: in one table (mean over tables) and in all.",
-        lambda rows: _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets"),
-        curve_plot(TABLE, "share of points without a kept bucket", log_x=10, size=(5.6, 4.6)),
-    ),
-    Chart(
-        "ambient",
-        "Buckets in two ambient dimensions",
-        OVER + "D = d directions; curves of one manifold that coincide mean (d / width)^k buckets.",
-        lambda rows: joined(
-            *(
-                by_width(group, {f"{manifold}, d = {ambient}, ": "buckets"}, "gaps")
-                for (manifold, ambient), group in _with(
-                    rows, "gaps", lambda row: [row["ambient"] / width for width in row["widths"]]
-                )
-                .groups("manifold", "ambient")
-                .items()
-            )
-        ),
-        curve_plot("ambient dimension d / width", "buckets of a table", log_x=10, log_y=10, size=(5.6, 4.8)),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -260,6 +189,72 @@ EXPERIMENT = Experiment(
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "mean",
+            "Mean error against buckets",
+            LEAST + "Theory: slope -1/k.",
+            lambda rows: _share_frame(rows, "mean_errors"),
+            _share_plot("mean absolute error / standard deviation"),
+        ),
+        Chart(
+            "sup",
+            "Largest error against buckets",
+            LEAST + "Theory: slope -1/k.",
+            lambda rows: _share_frame(rows, "sup_errors"),
+            _share_plot("largest error / standard deviation"),
+        ),
+        Chart(
+            "sizes",
+            "Buckets at equal largest error, and the printed table sizes",
+            LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
+            sizes_frame,
+            curve_plot(
+                "1 / largest error",
+                "buckets of a table",
+                log_x=10,
+                log_y=10,
+                lines=lambda name: name.startswith(tuple(SIZES.values())),
+                size=(5.6, 4.8),
+            ),
+        ),
+        Chart(
+            "misses",
+            "Misses against buckets",
+            LEAST + "Of one table.",
+            lambda rows: _manifolds(rows, {"": "misses"}, "buckets"),
+            curve_plot(TABLE, "share of points in empty buckets of a table", log_x=10, size=(5.6, 4.6)),
+        ),
+        Chart(
+            "pruning",
+            "Buckets lost by pruning",
+            LEAST + f"Pruned: buckets of fewer than {FEW} rows.",
+            lambda rows: _manifolds(rows, {"": "pruned_buckets"}, "buckets"),
+            curve_plot(TABLE, "share of buckets pruned", log_x=10, size=(5.6, 4.6)),
+        ),
+        Chart(
+            "lost",
+            "Points lost by pruning",
+            LEAST + f"Points whose buckets hold fewer than {FEW} rows: in one table (mean over tables) and in all.",
+            lambda rows: _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets"),
+            curve_plot(TABLE, "share of points without a kept bucket", log_x=10, size=(5.6, 4.6)),
+        ),
+        Chart(
+            "ambient",
+            "Buckets in two ambient dimensions",
+            OVER + "D = d directions; curves of one manifold that coincide mean (d / width)^k buckets.",
+            lambda rows: joined(
+                *(
+                    by_width(group, {f"{manifold}, d = {ambient}, ": "buckets"}, "gaps")
+                    for (manifold, ambient), group in _with(
+                        rows, "gaps", lambda row: [row["ambient"] / width for width in row["widths"]]
+                    )
+                    .groups("manifold", "ambient")
+                    .items()
+                )
+            ),
+            curve_plot("ambient dimension d / width", "buckets of a table", log_x=10, log_y=10, size=(5.6, 4.8)),
+        ),
+    ),
     order=45,
 )

@@ -77,10 +77,7 @@ def dead(row: Row) -> float:
 
 def paired(rows: Rows, one: str, other: str) -> list[tuple[Row, Row]]:
     """Rows of two models, for each seed that has both."""
-    beside = {row["seed"]: row for row in rows.where(model=other)}
-    found = [(row, beside[row["seed"]]) for row in rows.where(model=one) if row["seed"] in beside]
-    needed(Rows(row for row, _ in found), f"a pair of {one} and {other}")
-    return found
+    return needed(rows.where(model=one).paired(rows.where(model=other), "seed"), f"a pair of {one} and {other}")
 
 
 def map_of(rows: Rows, model: str, value: Callable[[Row], float]) -> list[float]:
@@ -220,31 +217,6 @@ def _mean_over_layers(row: Row, i: int) -> Row:
     return row.with_values(step=row["at"][i], **{name: sum(row[name][i]) / units for name in ("dead", "rare")})
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "density",
-        "Units that are on while training",
-        f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
-        density_frame,
-        panel_plot("step", "density", log_y=10),
-    ),
-    Chart(
-        "loss",
-        "Validation loss while training",
-        f"Mean cross-entropy of the next character, without the penalty. {SEEDS}",
-        lambda found: curves(histories(found).where(layer="layer 1"), "{model}", "step", "loss", interval=range_of),
-        curve_plot("step", "validation loss in nats"),
-    ),
-    Chart(
-        "units",
-        "Dead units and rarely active ones",
-        f"Shares of all units, counted over the characters of one evaluation. {SEEDS}",
-        units_frame,
-        panel_plot("step", "share of units"),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="induced-sparsity",
     paper="practice",
@@ -259,7 +231,29 @@ EXPERIMENT = Experiment(
     parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "density",
+            "Units that are on while training",
+            f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
+            density_frame,
+            panel_plot("step", "density", log_y=10),
+        ),
+        Chart(
+            "loss",
+            "Validation loss while training",
+            f"Mean cross-entropy of the next character, without the penalty. {SEEDS}",
+            lambda found: curves(histories(found).where(layer="layer 1"), "{model}", "step", "loss", interval=range_of),
+            curve_plot("step", "validation loss in nats"),
+        ),
+        Chart(
+            "units",
+            "Dead units and rarely active ones",
+            f"Shares of all units, counted over the characters of one evaluation. {SEEDS}",
+            units_frame,
+            panel_plot("step", "share of units"),
+        ),
+    ),
     order=10,
     unmet=characters.unmet,
 )

@@ -94,9 +94,8 @@ TOP_K_COSTS = 0.5  # every pre-activation, which is half of the operations
 
 def differences(rows: Rows, one: str, other: str) -> list[float]:
     """Nats by which the last loss of a model exceeds another's, for each seed that has both."""
-    beside = {row["seed"]: row["losses"][-1] for row in rows.where(model=other)}
-    pairs = needed(Rows(row for row in rows.where(model=one) if row["seed"] in beside), f"a pair of {one} and {other}")
-    return [row["losses"][-1] - beside[row["seed"]] for row in pairs]
+    pairs = needed(rows.where(model=one).paired(rows.where(model=other), "seed"), f"a pair of {one} and {other}")
+    return [row["losses"][-1] - beside["losses"][-1] for row, beside in pairs]
 
 
 def judge_losses(rows: Rows, models: tuple[str, ...], other: str, most: float) -> Verdict:
@@ -197,49 +196,6 @@ def plot_parts(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "loss",
-        "Validation loss while training",
-        f"Mean cross-entropy of the next character. {SEEDS}",
-        lambda found: curves(
-            Rows(
-                (
-                    row.with_values(step=step, loss=loss)
-                    for row in found
-                    for step, loss in zip(row["at"], row["losses"], strict=True)
-                )
-            ),
-            "{model}",
-            "step",
-            "loss",
-            interval=range_of,
-        ),
-        curve_plot("step", "validation loss in nats"),
-    ),
-    Chart(
-        "cost",
-        "Quality and operations",
-        f"Validation loss after the last step; operations of the feed-forward layers, routing included. {SEEDS}",
-        lambda found: curves(
-            Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1000000.0) for row in found),
-            "{model}",
-            "megaflops",
-            "loss",
-            interval=range_of,
-        ),
-        curve_plot("million operations for a token, feed-forward", "validation loss in nats", log_x=10),
-    ),
-    Chart(
-        "parts",
-        "What a token costs",
-        "Forward pass: units that are on, the choice of them, and attention and logits.",
-        parts_frame,
-        plot_parts,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="routed-transformer",
     paper="practice",
@@ -254,7 +210,47 @@ EXPERIMENT = Experiment(
     parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "loss",
+            "Validation loss while training",
+            f"Mean cross-entropy of the next character. {SEEDS}",
+            lambda found: curves(
+                Rows(
+                    (
+                        row.with_values(step=step, loss=loss)
+                        for row in found
+                        for step, loss in zip(row["at"], row["losses"], strict=True)
+                    )
+                ),
+                "{model}",
+                "step",
+                "loss",
+                interval=range_of,
+            ),
+            curve_plot("step", "validation loss in nats"),
+        ),
+        Chart(
+            "cost",
+            "Quality and operations",
+            f"Validation loss after the last step; operations of the feed-forward layers, routing included. {SEEDS}",
+            lambda found: curves(
+                Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1000000.0) for row in found),
+                "{model}",
+                "megaflops",
+                "loss",
+                interval=range_of,
+            ),
+            curve_plot("million operations for a token, feed-forward", "validation loss in nats", log_x=10),
+        ),
+        Chart(
+            "parts",
+            "What a token costs",
+            "Forward pass: units that are on, the choice of them, and attention and logits.",
+            parts_frame,
+            plot_parts,
+        ),
+    ),
     order=20,
     unmet=characters.unmet,
 )
