@@ -107,11 +107,6 @@ def needed(rows: R, what: str, at_least: int = 1) -> R:
     -------
     rows : Rows or other sequence
         Unchanged.
-
-    Raises
-    ------
-    MissingRowsError
-        If there are fewer than ``at_least``.
     """
     if len(rows) < at_least:
         raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")

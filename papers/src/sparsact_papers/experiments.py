@@ -71,11 +71,6 @@ def chosen(only: list[str]) -> list[Experiment]:
     -------
     experiments : list of Experiment
         In the order of the registry.
-
-    Raises
-    ------
-    ValueError
-        If a word names none.
     """
     every = list(experiments().values())
     if not only:

@@ -67,11 +67,6 @@ def append_line(path: Path, line: bytes) -> None:
         Made if it is not there; its folder must be. A last line that was cut short is ended first.
     line : bytes
         The line.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written, with the name of the file: the disk may be full. The lines before are as they were.
     """
     with naming(path), _open_at_end(path) as file:
         end = file.seek(0, os.SEEK_END)

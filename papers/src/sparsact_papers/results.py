@@ -224,13 +224,7 @@ class Store:
         return [row.seconds for row in self._rows.values() if row.experiment == experiment]
 
     def append(self, row: Row) -> None:
-        """Add a row, on disk and here.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written, with the name of its file: the disk may be full. The rows before are as they were.
-        """
+        """Add a row, on disk and here."""
         self.folder.mkdir(parents=True, exist_ok=True)
         line = (json.dumps(row.as_dict(), allow_nan=False, separators=(",", ":")) + "\n").encode()
         append_line(self._path(row.experiment), line)

@@ -69,8 +69,7 @@ def by_bent_functions(m: int, rng: Generator) -> Cost:
 def _bent(X: NDArray[Any]) -> NDArray[np.float64]:
     """The inner product of three bits with three others, as a sign: all its 64 coefficients are 1/8 in size."""
     both = (X[:, 0:BENT_BITS:2] < 0) & (X[:, 1:BENT_BITS:2] < 0)
-    signs: NDArray[np.float64] = 1.0 - 2.0 * (both.sum(axis=1) % 2)
-    return signs
+    return np.asarray(1.0 - 2.0 * (both.sum(axis=1) % 2))
 
 
 def _settled(adversary: ParityAdversary, candidates: NDArray[np.intp]) -> Cost:

@@ -47,10 +47,6 @@ class CosineSeries(Target):
 
     Two complex matrix products of N^k terms a point.
 
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem D.1, equation (3).
-
     Examples
     --------
     2 cos(pi x):
@@ -77,8 +73,7 @@ class CosineSeries(Target):
 
     def _waves(self, x: NDArray[np.float64]) -> NDArray[np.complex128]:
         frequencies = np.arange(1, len(self.amplitudes) + 1)
-        waves: NDArray[np.complex128] = np.exp(1j * pi * x[:, None] * frequencies)
-        return waves
+        return np.asarray(np.exp(1j * pi * x[:, None] * frequencies))
 
     def _steepness(self, radius: float) -> float:
         return self._bound
@@ -130,11 +125,6 @@ def random_analytic(
     target : CosineSeries
         One of 2^(N^k). Its ``lipschitz`` is a bound for the function drawn: compare it with L.
 
-    Raises
-    ------
-    ValueError
-        If epsilon is so large that no frequency is left, or so small that there are over four million terms.
-
     Notes
     -----
     *Separation.* f - g is :math:`4 \sum a_n \cos(\pi n^\top x)` over the n whose signs differ, so its mean square is 8
@@ -145,10 +135,6 @@ def random_analytic(
     cube that has been divided by the volume :math:`2^k` already; so N has none here. And its inequality (7) holds at
     a fixed x: that f is L-Lipschitz everywhere, for one C and all k and N, it does not show. A random member has
     :math:`\mathbb{E} \|\nabla f(x)\|^2 \le 2 L^2 / C^2`.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem D.1.
 
     Examples
     --------

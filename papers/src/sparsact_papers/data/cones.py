@@ -33,11 +33,6 @@ class Cones(Target):
     slope : float
         L.
 
-    Raises
-    ------
-    ValueError
-        If two cones overlap: ``norm(v - w) < (|h_v| + |h_w|) / L``.
-
     Notes
     -----
     The paper's sum, of :math:`\max(0, h_v - L \operatorname{sgn}(h_v) \|x - v\|)`, loses every cone below 0.
@@ -48,10 +43,6 @@ class Cones(Target):
     |f(y') - f(y)| \le L \|x - x'\| + L \|y' - y\| \le L \|x - y\|`. On a ray from a centre f falls by exactly L.
 
     Only centres near a point are looked at (two k-d trees).
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem 4.2 and Section B.2.
     """
 
     centres: NDArray[np.float64]
@@ -216,18 +207,9 @@ def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rn
         Of ``domain.ambient`` columns; ``target.target.centres`` (N, domain.dimension) are the centres in the basis. The
         family has 2^N members, any two of which differ by ``2 * epsilon`` at a centre.
 
-    Raises
-    ------
-    ValueError
-        If no cube fits, or more than ten million would have to be looked at.
-
     Notes
     -----
     Off the subspace it is the function of the projection, so it is ``lipschitz``-Lipschitz on all of R^ambient.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem 4.2 and Section B.2.
 
     Examples
     --------

@@ -45,10 +45,6 @@ class CurvedPatch(Manifold):
     It is a product, so each coordinate is drawn by a rejection of its own, of which at least
     :math:`1 / \sqrt{1 + a^2}` are kept.
 
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem C.1.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -110,13 +106,11 @@ class CurvedPatch(Manifold):
 
     def _stretch(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Length of a unit step of one waved coordinate (m, 1), over c."""
-        stretch: NDArray[np.float64] = np.hypot(1, self.slope * np.cos(self.frequency * z[:, 0]))
-        return stretch
+        return np.asarray(np.hypot(1, self.slope * np.cos(self.frequency * z[:, 0])))
 
     def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
         Z = np.clip(shape[:, : self.dimension] / self._scale, -1, 1)
-        distance: NDArray[np.float64] = np.linalg.norm(shape - self._waved(Z), axis=1)
-        return distance
+        return np.asarray(np.linalg.norm(shape - self._waved(Z), axis=1))
 
     def __repr__(self) -> str:
         return (

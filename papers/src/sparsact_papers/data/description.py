@@ -50,11 +50,6 @@ def describe(target: Target, domain: Domain, *, m: int = 1 << 14, rng: np.random
     -------
     description : Description
 
-    Raises
-    ------
-    ValueError
-        If target and domain do not fit each other, or m is too small.
-
     Notes
     -----
     The fitted predictor is worse than the best by a share of about ``domain.dimension / m``, on top of the standard

@@ -43,13 +43,6 @@ def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
     -------
     data : TabularData
 
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the two files do not belong together.
-    FileNotFoundError
-        If the files are not there.
-
     Examples
     --------
     .. code-block:: python
@@ -96,13 +89,6 @@ def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
     -------
     text : WrittenText
         The characters, and where they come from.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not there.
-    ValueError
-        If it holds nothing, or no UTF-8 text.
     """
     path = data_file(TINYSHAKESPEARE, folder)
     try:

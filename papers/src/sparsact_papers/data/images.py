@@ -70,13 +70,6 @@ def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None
     -------
     data : Images
 
-    Raises
-    ------
-    FileNotFoundError
-        If not all six files are there in one form.
-    ValueError
-        If a file is not what it should be, or holds fewer images than are wanted.
-
     Notes
     -----
     The set is also given out as pickles, for Python. These are not read: a pickle can hold a program.

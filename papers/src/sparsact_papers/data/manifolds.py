@@ -92,8 +92,7 @@ def uniform_parameters(
 
 
 def _off_unit_length(shape: NDArray[np.float64]) -> NDArray[np.float64]:
-    distance: NDArray[np.float64] = np.abs(np.linalg.norm(shape, axis=1) - 1)
-    return distance
+    return np.asarray(np.abs(np.linalg.norm(shape, axis=1) - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,8 +246,7 @@ class Torus(Manifold):
 
     def _from_axis(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
         """R + r cos(theta)."""
-        distance: NDArray[np.float64] = 1 - self.radius + self.radius * np.cos(angles[:, 1])
-        return distance
+        return np.asarray(1 - self.radius + self.radius * np.cos(angles[:, 1]))
 
     def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         angles = uniform_parameters(np.full(2, -np.pi), np.full(2, np.pi), self._from_axis, 1.0, m, rng)
@@ -257,8 +255,7 @@ class Torus(Manifold):
 
     def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
         x, y, z = shape.T
-        distance: NDArray[np.float64] = np.abs(np.hypot(np.hypot(x, y) - (1 - self.radius), z) - self.radius)
-        return distance
+        return np.asarray(np.abs(np.hypot(np.hypot(x, y) - (1 - self.radius), z) - self.radius))
 
     def __repr__(self) -> str:
         return f"Torus(ambient={self.ambient}, radius={self.radius:g})"
@@ -319,8 +316,7 @@ class SwissRoll(Manifold):
         """
         shape = checked_columns(X, self.ambient) @ self._frame / SCALE
         length = _arc_length(np.hypot(shape[:, 0], shape[:, 2])) - _arc_length(np.array(FIRST))
-        flat: NDArray[np.float64] = SCALE * np.stack([length, shape[:, 1]], axis=1)
-        return flat
+        return np.asarray(SCALE * np.stack([length, shape[:, 1]], axis=1))
 
     def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return _rolled(uniform_parameters(LOW, HIGH, lambda U: np.hypot(1, U[:, 0]), float(np.hypot(1, LAST)), m, rng))
@@ -328,8 +324,7 @@ class SwissRoll(Manifold):
     def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
         radii = np.hypot(shape[:, 0], shape[:, 2]) / SCALE
         nearest = np.clip(np.stack([radii, shape[:, 1] / SCALE], axis=1), LOW, HIGH)
-        distance: NDArray[np.float64] = np.linalg.norm(shape - _rolled(nearest), axis=1)
-        return distance
+        return np.asarray(np.linalg.norm(shape - _rolled(nearest), axis=1))
 
     def __repr__(self) -> str:
         return f"SwissRoll(ambient={self.ambient})"
@@ -337,11 +332,9 @@ class SwissRoll(Manifold):
 
 def _rolled(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
     t, h = parameters.T
-    rolled: NDArray[np.float64] = SCALE * np.stack([t * np.cos(t), h, t * np.sin(t)], axis=1)
-    return rolled
+    return np.asarray(SCALE * np.stack([t * np.cos(t), h, t * np.sin(t)], axis=1))
 
 
 def _arc_length(t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Length of the spiral (t cos t, t sin t) from 0."""
-    length: NDArray[np.float64] = (t * np.hypot(1, t) + np.arcsinh(t)) / 2
-    return length
+    return np.asarray((t * np.hypot(1, t) + np.arcsinh(t)) / 2)

@@ -45,11 +45,6 @@ class Target(ABC):
         Returns
         -------
         y : ndarray of shape (m,), float64
-
-        Raises
-        ------
-        ValueError
-            If ``X`` has another shape or holds what is no finite number.
         """
         return self._values(checked_columns(X, self.n))
 
@@ -195,10 +190,6 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
     -----
     For x uniform on [-1, 1]^ambient a coordinate of Ax has variance 1/3, so about one in twelve leaves [-1, 1], where
     paper B's polynomials are small. The paper does not say how it draws x.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section A.2.
 
     Examples
     --------

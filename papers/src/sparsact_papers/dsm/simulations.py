@@ -240,8 +240,7 @@ def _one(X: Array, units: Units) -> Array:
 
 def _products(X: Array, B: Array, units: Units) -> Array:
     """<x_i, b_u> for the units asked for."""
-    products: Array = np.take_along_axis(X @ B.T, units, axis=1)
-    return products
+    return np.asarray(np.take_along_axis(X @ B.T, units, axis=1))
 
 
 def _outputs(values: ArrayLike, t: int) -> Array:

@@ -74,8 +74,8 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             name=f"{target}-half-is-relu",
             statement="DSM 50 % is as good as ReLU of the same total width: the upper half is about what is positive "
             f"({kind}).",
-            rule="ratio of closed-form errors; holds if within [{least:g}, {most:g}], the usual limits of equivalence, for "
-            "every seed, at total width 2048".format(**EQUIVALENT),
+            rule="ratio of closed-form errors; holds if within [{least:g}, {most:g}], the usual limits of equivalence, "
+            "for every seed, at total width 2048".format(**EQUIVALENT),
             refuted_if="the ratio is outside the limits on some seed",
             judge=partial(judge_equal_width, target=target, model="dsm-50", limits=EQUIVALENT),
         ),

@@ -86,11 +86,6 @@ def train(
     -------
     evaluations : list of Evaluation
         From before the first step to after the last.
-
-    Raises
-    ------
-    ValueError
-        If the checkpoint is damaged or of other settings, the text is too short, or the loss is no longer finite.
     """
     device = torch.device(device)
     model.to(device)
