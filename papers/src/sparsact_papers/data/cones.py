@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
@@ -24,14 +24,7 @@ class Cones(Target):
 
     .. math:: f(x) = \sum_v \operatorname{sgn}(h_v) \max(0, |h_v| - L \|x - v\|_2)
 
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        The v.
-    heights : array-like of shape (N,)
-        The h_v = f(v): signs, or numbers of any size.
-    slope : float
-        L.
+    The centres v are the rows of an array (N, n), the heights h_v = f(v) any numbers, and the slope is L.
 
     Notes
     -----
@@ -43,6 +36,12 @@ class Cones(Target):
     |f(y') - f(y)| \le L \|x - x'\| + L \|y' - y\| \le L \|x - y\|`. On a ray from a centre f falls by exactly L.
 
     Only centres near a point are looked at (two k-d trees).
+
+    Examples
+    --------
+    >>> f = Cones([[0, 0], [2, 0]], [1, -1])
+    >>> f([[0, 0], [0.25, 0], [2, 0], [2, 0.5]])
+    array([ 1.  ,  0.75, -1.  , -0.5 ])
     """
 
     centres: NDArray[np.float64]
@@ -93,12 +92,7 @@ class LowerEnvelope(Target):
 
     .. math:: f(x) = \min_j\, (\|x - c_j\|_2 + h_j)
 
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        The c_j.
-    heights : array-like of shape (N,)
-        The h_j.
+    The centres c_j are the rows of an array (N, n), the heights h_j any numbers.
 
     Notes
     -----
@@ -107,6 +101,11 @@ class LowerEnvelope(Target):
     function falls faster.
 
     N distances a point, in blocks.
+
+    Examples
+    --------
+    >>> LowerEnvelope([[0, 0], [3, 4]], [0, -1])([[0, 0], [3, 0], [3, 4]])
+    array([ 0.,  3., -1.])
     """
 
     centres: NDArray[np.float64]
@@ -133,55 +132,6 @@ class LowerEnvelope(Target):
 
     def __repr__(self) -> str:
         return f"LowerEnvelope(n={self.n}, centres={len(self.centres)})"
-
-
-def cones(centres: ArrayLike, heights: ArrayLike, lipschitz: float = 1.0) -> Cones:
-    """Disjoint cones at ``centres`` (N, n), of heights (N,) of both signs: see :class:`Cones`.
-
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        Tips.
-    heights : array-like of shape (N,)
-        Values there.
-    lipschitz : float
-        L, the slope of each.
-
-    Returns
-    -------
-    target : Cones
-        With its Lipschitz bound.
-
-    Examples
-    --------
-    >>> f = cones([[0, 0], [2, 0]], [1, -1])
-    >>> f([[0, 0], [0.25, 0], [2, 0], [2, 0.5]])
-    array([ 1.  ,  0.75, -1.  , -0.5 ])
-    """
-    return Cones(np.asarray(centres), np.asarray(heights), lipschitz)
-
-
-def lower_envelope(centres: ArrayLike, heights: ArrayLike) -> LowerEnvelope:
-    """The exactly 1-Lipschitz function min_j(norm(x - c_j) + h_j): see :class:`LowerEnvelope`.
-
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        The c.
-    heights : array-like of shape (N,)
-        The h.
-
-    Returns
-    -------
-    target : LowerEnvelope
-        With its Lipschitz bound.
-
-    Examples
-    --------
-    >>> lower_envelope([[0, 0], [3, 4]], [0, -1])([[0, 0], [3, 0], [3, 4]])
-    array([ 0.,  3., -1.])
-    """
-    return LowerEnvelope(np.asarray(centres), np.asarray(heights))
 
 
 def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rng: np.random.Generator) -> Composed:

@@ -22,18 +22,8 @@ class CurvedPatch(Manifold):
 
     where c scales it into the unit ball.
 
-    Parameters
-    ----------
-    dimension : int
-        k.
-    ambient : int
-        k + 1 or more; from 2 k on, all k coordinates are waved.
-    slope : float
-        a, the steepest slope.
-    frequency : float
-        omega: waves in a unit of z are omega / (2 pi).
-    frame : array-like of shape (ambient, k + q), optional
-        See :class:`Manifold`.
+    The ambient dimension is k + 1 or more; from 2 k on, all k coordinates are waved. The slope a is the steepest;
+    the frequency omega makes omega / (2 pi) waves in a unit of z.
 
     Notes
     -----

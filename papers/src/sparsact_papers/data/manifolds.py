@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,15 +99,6 @@ def _off_unit_length(shape: NDArray[np.float64]) -> NDArray[np.float64]:
 class Sphere(Manifold):
     """The unit sphere of a dimension k: the points of R^(k + 1) of length 1, in R^ambient.
 
-    Parameters
-    ----------
-    dimension : int
-        k: 1 for the circle, 2 for the sphere of space.
-    ambient : int
-        k + 1 or more.
-    frame : array-like of shape (ambient, k + 1), optional
-        See :class:`Manifold`.
-
     Notes
     -----
     Normal vectors divided by their length: exactly uniform, as the normal law has no direction.
@@ -147,13 +138,6 @@ class Sphere(Manifold):
 class Circle(Manifold):
     """The unit circle, in R^ambient.
 
-    Parameters
-    ----------
-    ambient : int
-        2 or more.
-    frame : array-like of shape (ambient, 2), optional
-        See :class:`Manifold`.
-
     Examples
     --------
     >>> Circle(2).coordinates([[0, 1], [-1, 0]]) / np.pi
@@ -161,20 +145,12 @@ class Circle(Manifold):
            [1. ]])
     """
 
+    dimension: ClassVar[int] = 1
+    span: ClassVar[int] = 2
     ambient: int = 2
 
     def __post_init__(self) -> None:
         self._check_frame()
-
-    @property
-    def dimension(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def span(self) -> int:
-        """2."""
-        return 2
 
     def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
         """The angle of points within (-pi, pi], shape (m, 1): their arc length."""
@@ -198,14 +174,7 @@ class Torus(Manifold):
 
     .. math:: ((R + r \cos\theta) \cos\varphi,\ (R + r \cos\theta) \sin\varphi,\ r \sin\theta)
 
-    Parameters
-    ----------
-    ambient : int
-        3 or more.
-    radius : float
-        r, with 0 < r < 1/2: the tube does not meet itself.
-    frame : array-like of shape (ambient, 3), optional
-        See :class:`Manifold`.
+    The radius r lies below 1/2, so that the tube does not meet itself.
 
     Notes
     -----
@@ -219,6 +188,8 @@ class Torus(Manifold):
            [0.5, 0.5]])
     """
 
+    dimension: ClassVar[int] = 2
+    span: ClassVar[int] = 3
     ambient: int = 3
     radius: float = 0.25
 
@@ -228,16 +199,6 @@ class Torus(Manifold):
             raise ValueError(f"the radius of the tube must be below 1/2, lest it meet itself; got {radius}.")
         object.__setattr__(self, "radius", radius)
         self._check_frame()
-
-    @property
-    def dimension(self) -> int:
-        """2."""
-        return 2
-
-    @property
-    def span(self) -> int:
-        """3."""
-        return 3
 
     def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
         """The angles phi and theta of points within (-pi, pi], shape (m, 2)."""
@@ -274,13 +235,6 @@ class SwissRoll(Manifold):
 
     where c scales it into the unit ball.
 
-    Parameters
-    ----------
-    ambient : int
-        3 or more.
-    frame : array-like of shape (ambient, 3), optional
-        See :class:`Manifold`.
-
     Notes
     -----
     Its area element is :math:`c^2 \sqrt{1 + t^2}`, so t is drawn by rejection with that density. scikit-learn's
@@ -294,20 +248,12 @@ class SwissRoll(Manifold):
     True
     """
 
+    dimension: ClassVar[int] = 2
+    span: ClassVar[int] = 3
     ambient: int = 3
 
     def __post_init__(self) -> None:
         self._check_frame()
-
-    @property
-    def dimension(self) -> int:
-        """2."""
-        return 2
-
-    @property
-    def span(self) -> int:
-        """3."""
-        return 3
 
     def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
         """Arc length from the inner end, and height: the flat rectangle that is rolled up, shape (m, 2).

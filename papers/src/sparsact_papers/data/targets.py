@@ -54,7 +54,7 @@ class Target(ABC):
         return self._steepness(1.0)
 
     def lipschitz_within(self, radius: float) -> float:
-        """The same bound for x, x' in [-radius, radius]^n, which :func:`composed` needs: rotations leave the cube."""
+        """The same bound for x, x' in [-radius, radius]^n, which :class:`Composed` needs: rotations leave the cube."""
         return self._steepness(checked_positive(radius, "`radius`"))
 
 
@@ -103,18 +103,19 @@ def _products(X: NDArray[np.float64], factors: Factors) -> NDArray[Any]:
 class Composed(Target):
     r"""The function :math:`x \mapsto p(A x)` of a target p and a matrix A with orthonormal rows.
 
-    Parameters
-    ----------
-    target : Target
-        p, of k columns.
-    A : array-like of shape (k, ambient)
-        Orthonormal rows.
-
     Notes
     -----
     *Lipschitz bound.* A is 1-Lipschitz, and the j-th coordinate of Ax is at most :math:`r \|a_j\|_1` for x within
     [-r, r]^ambient. So p's bound within :math:`r \max_j \|a_j\|_1` holds: Ax leaves [-1, 1]^k, where p's own bound
     stands, also if x does not leave its cube.
+
+    Examples
+    --------
+    The product of the first and the third coordinate:
+
+    >>> from sparsact_papers.data import Multilinear
+    >>> Composed(Multilinear([1, -1, -1, 1]), [[1, 0, 0], [0, 0, 1]])([[2.0, 9.0, 3.0]])
+    array([6.])
     """
 
     target: Target
@@ -141,33 +142,6 @@ class Composed(Target):
 
     def __repr__(self) -> str:
         return f"Composed({self.target!r}, ambient={self.n})"
-
-
-def composed(target: Target, A: ArrayLike) -> Composed:
-    """The function x -> target(Ax), for A of shape (target.n, ambient) with orthonormal rows: see :class:`Composed`.
-
-    Parameters
-    ----------
-    target : Target
-        On ``target.n`` columns.
-    A : array-like of shape (target.n, ambient)
-        Orthonormal rows.
-
-    Returns
-    -------
-    target : Composed
-        On ``ambient`` columns, with its Lipschitz bound.
-
-    Examples
-    --------
-    The product of the first and the third coordinate:
-
-    >>> from sparsact_papers.data import Multilinear
-    >>> f = composed(Multilinear([1, -1, -1, 1]), [[1, 0, 0], [0, 0, 1]])
-    >>> f([[2.0, 9.0, 3.0]])
-    array([6.])
-    """
-    return Composed(target, np.asarray(A))
 
 
 def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -> Composed:

@@ -78,11 +78,11 @@ def measure(
 ) -> dict[str, Any]:
     """Errors on fresh points of hash tables of several widths, or of a dense layer, trained or random and solved."""
     from sparsact_papers.common.hard_families import dense_error
-    from sparsact_papers.data import lower_envelope, random_subspace
+    from sparsact_papers.data import LowerEnvelope, random_subspace
 
     rng = np.random.default_rng([seed, k])
     domain = random_subspace(ambient, k, rng=rng)
-    f = lower_envelope(domain.coordinates(domain.sample(centres, rng=rng)), rng.uniform(0, 0.5, centres))
+    f = LowerEnvelope(domain.coordinates(domain.sample(centres, rng=rng)), rng.uniform(0, 0.5, centres))
     X, new = domain.sample(rows, rng=rng), domain.sample(n_test, rng=rng)
     y, truth = f(domain.coordinates(X)), f(domain.coordinates(new))
     if n_units is not None:

@@ -114,11 +114,11 @@ def rivals(*, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: 
     from sklearn.neighbors import KNeighborsRegressor
 
     from sparsact.learners import LSHRegressor
-    from sparsact_papers.data import lower_envelope, random_subspace
+    from sparsact_papers.data import LowerEnvelope, random_subspace
 
     rng = np.random.default_rng([seed, ambient])
     domain = random_subspace(ambient, k, rng=rng)
-    f = lower_envelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
+    f = LowerEnvelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
     new, X = domain.sample(n_test, rng=rng), domain.sample(rows, rng=rng)
     models = {
         "literal": LSHRegressor(1, "auto", "auto", 0, "euclidean", "nearest", seed),

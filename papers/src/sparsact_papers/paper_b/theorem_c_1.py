@@ -150,11 +150,11 @@ def widths(manifold: str, ambient: int, rows: int) -> list[float]:
 
 def measure(*, manifold: str, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: int) -> dict[str, Any]:
     """For each width: buckets a table, errors on fresh points, misses, printed table sizes, losses by pruning."""
-    from sparsact_papers.data import lower_envelope
+    from sparsact_papers.data import LowerEnvelope
 
     rng = np.random.default_rng([seed, list(DIMENSIONS).index(manifold)])
     domain = _domain(manifold, ambient).rotated(rng=rng)
-    f = lower_envelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
+    f = LowerEnvelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
     X, new = domain.sample(rows, rng=rng), domain.sample(n_test, rng=rng)
     y, truth = f(X), f(new)
     n_tables = ceil(k * log(ambient))
