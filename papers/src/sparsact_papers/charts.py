@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsact.reports.figure import COLOURS, GREY, INK, Frame, figure, rows, scale, styled
+from sparsact.reports.figure import COLOURS, GREY, INK, Chart, Frame, figure, rows, scale, styled
 from sparsact_papers.intervals import Interval, median_of
 from sparsact_papers.results import Row, Rows
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["MARKERS", "Chart", "Frame", "by_width", "curve_frame", "curve_plot", "curves", "draw_curves", "joined"]
+__all__ += ["legend", "level", "panel_plot", "panelled", "panels_of", "plot_curves", "plot_panels"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from sparsact.reports.figure import Chart
 from sparsact_papers.claims import Claim, Verdict
-from sparsact_papers.results import Parameter, Rows, Scale, Store, Task
+from sparsact_papers.results import MissingRowsError, Parameter, Row, Rows, Scale, Store, Task
+
+__all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Rows", "Scale"]
 
 
 def _nothing() -> str | None:

@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.paper_a.uniform_and_general import BIAS, BIASED, CORRELATED, ENOUGH, STAY, UNIFORM
-from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 CENTRES = "near eight centres"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, CENTRES)

@@ -10,13 +10,11 @@ from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound
 from sparsact.fourier import average_sensitivity
 from sparsact.fourier.networks import values_on_the_cube
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, worst_network
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, range_of, slope_of
-from sparsact_papers.results import Rows, Scale
 
 CENTRE = {"n": 14, "s": 128, "k": 2}
 SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {

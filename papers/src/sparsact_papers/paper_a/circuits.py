@@ -19,9 +19,8 @@ from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Chart, Frame, figu
 from sparsact_papers.charts import MARKERS, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.real_data import absent, near_one, ratios
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

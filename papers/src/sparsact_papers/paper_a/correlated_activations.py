@@ -19,14 +19,12 @@ from sparsact.constructions import gated, random_network
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.learners import drawn, squared_error
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
-from sparsact_papers.results import Rows, Scale
 
 SAME, OPPOSED, INDEPENDENT = "pairs of the same sign", "pairs of opposed signs", "independent trees"
 SIZES = {  # n, address signs, samples and restarts of ERM

@@ -16,14 +16,12 @@ import numpy as np
 from sparsact.bounds import sparse_complexity_bound
 from sparsact.constructions import random_network
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_frame, curve_plot, curves, joined, panel_plot, panelled
+from sparsact_papers.charts import Chart, Frame, curve_frame, curve_plot, curves, joined, panel_plot, panelled
 from sparsact_papers.common.learners import DENSE, GATED, LEARNERS, SPARSE, fitted, planted
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of
 from sparsact_papers.paper_a.erm_claims import CLAIMS, FLOOR, NOISE, RANDOM
 from sparsact_papers.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIFORM, probabilities, samples_needed
-from sparsact_papers.results import Row, Rows, Scale
 
 Cell = tuple[str, int, int, float, str]  # target, units, active units, noise, distribution
 CELLS: tuple[Cell, ...] = (

@@ -23,9 +23,8 @@ from sparsact.reports.figure import Chart, Frame, figure, scale, styled
 from sparsact_papers.charts import curves, draw_curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.learners import drawn
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, range_of, share_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

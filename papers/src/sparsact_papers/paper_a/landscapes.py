@@ -22,9 +22,8 @@ from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
 from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.real_data import AMPLE, absent, near_one, ratios
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

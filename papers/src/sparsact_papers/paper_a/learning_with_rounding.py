@@ -29,12 +29,10 @@ from sparsact.hardness import (
     secret_modulo,
     solve_modulo,
 )
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Outcome, Verdict, every, needed, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of, range_of
-from sparsact_papers.results import Rows, Scale
 
 P = 2
 SQUARE = (3, 9)  # moduli p, q with q = p^2

@@ -22,9 +22,8 @@ from sparsact.reports.figure import rows as rows_of
 from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of, range_of
-from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from sparsact.bounds import noise_sensitivity_bound, noise_sensitivity_bound_paper, tail_from_noise
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Outcome, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import range_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
 
 NOISES = tuple(2.0**-j for j in range(12))  # 1 - rho
 SMALL_NOISE = 2.0**-7  # below it the slope is that of the limit

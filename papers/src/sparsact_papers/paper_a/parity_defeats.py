@@ -22,13 +22,11 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import characters, n_subsets, points
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.learners import drawn
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Row, Rows, Scale
 
 DENSE, RANDOM, JUNTA, LIFTED = "dense: parity", "1-sparse: random", "1-sparse: parity of log2 s", "1-sparse on the lift"
 KINDS = (DENSE, RANDOM, JUNTA)

@@ -19,10 +19,9 @@ from sparsact import bounds
 from sparsact.hypercube import points
 from sparsact.rademacher.comparison import orthogonal_network
 from sparsact.rademacher.exact import exact_maxima
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_frame, curve_plot
+from sparsact_papers.charts import Chart, Frame, curve_frame, curve_plot
 from sparsact_papers.claims import Claim
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
 from sparsact_papers.paper_a.rademacher_claims import (
     ROUNDING,
@@ -38,7 +37,6 @@ from sparsact_papers.paper_a.rademacher_claims import (
     maxima_of,
     shares,
 )
-from sparsact_papers.results import Rows, Scale
 
 CUBE, DENSE, ORTHOGONAL = "cube", "dense", "orthogonal"
 W = 1.0

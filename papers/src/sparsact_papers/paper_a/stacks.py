@@ -14,13 +14,11 @@ import numpy as np
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart
-from sparsact_papers.charts import curve_plot, curves
+from sparsact_papers.charts import Chart, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, every, within
 from sparsact_papers.common.sparse_stacks import random_stack
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 DEPTHS = (1, 2, 3)
 SIZES = {Scale.SMOKE: {"n": 7, "address": 2}, Scale.QUICK: {"n": 10, "address": 3}, Scale.FULL: {"n": 14, "address": 4}}

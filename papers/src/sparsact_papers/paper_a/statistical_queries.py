@@ -17,11 +17,10 @@ import numpy as np
 from sparsact.constructions import parity
 from sparsact.hardness import statistical_queries_needed
 from sparsact.lift import Lift
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined, panel_plot, panelled
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, panel_plot, panelled
 from sparsact_papers.common import parities as learners
 from sparsact_papers.common.parities import TOLERANCE, Cost
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of
 from sparsact_papers.paper_a.statistical_queries_claims import (
     ANY,
@@ -36,7 +35,6 @@ from sparsact_papers.paper_a.statistical_queries_claims import (
     MEMBERSHIP,
     NETWORK,
 )
-from sparsact_papers.results import Rows, Scale
 
 NOISE = 0.1
 SHARED = 9  # parities that one hypothesis can be right about, within error 1/3

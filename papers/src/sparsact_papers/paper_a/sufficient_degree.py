@@ -10,13 +10,11 @@ import numpy as np
 
 from sparsact.bounds import sufficient_degree, uniform_degree
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
 INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}

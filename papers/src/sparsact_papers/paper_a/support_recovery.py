@@ -21,9 +21,8 @@ from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
 from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.learners import drawn, squared_error
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
 from sparsact.hypercube import characters, n_subsets, points, subset_masks, subsets_of
-from sparsact.reports.figure import Chart
-from sparsact_papers.charts import curves, panel_plot, panelled
+from sparsact_papers.charts import Chart, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, only_if, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
 
 UNIFORM, BIASED, CORRELATED, SUBSET = "uniform", "biased signs", "correlated signs", "an eighth of the cube"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, SUBSET)

@@ -11,13 +11,11 @@ from functools import partial
 import numpy as np
 
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.networks import network_of, spectrum_of
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, slope_of
-from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 CENTRE = {"n": 14, "s": 64, "k": 2}
 SMALL = {"n": 8, "s": 16, "k": 2}

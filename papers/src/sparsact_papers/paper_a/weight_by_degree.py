@@ -9,13 +9,11 @@ import numpy as np
 
 from sparsact.bounds import tail_bound
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.networks import network_of, spectrum_of
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 SPARSITIES = (1, 2, 4)
 INPUTS = {Scale.SMOKE: (8,), Scale.QUICK: (12,), Scale.FULL: (12, 14, 16)}

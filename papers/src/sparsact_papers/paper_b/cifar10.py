@@ -15,7 +15,7 @@ from sparsact_papers.charts import MARKERS, curve_plot, curves, panel_plot, pane
 from sparsact_papers.claims import Claim
 from sparsact_papers.common.convolutional import network, trained
 from sparsact_papers.data.images import Images, cifar10_missing, load_cifar10
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
 from sparsact_papers.intervals import range_of
 from sparsact_papers.paper_b.cifar10_claims import (
     DENSE,
@@ -31,7 +31,6 @@ from sparsact_papers.paper_b.cifar10_claims import (
     judge_sparser_and_wider,
     judge_total_width,
 )
-from sparsact_papers.results import Parameter, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,14 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined, level
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.hard_families import WIDEST, needed_bits, needed_width, pair
 from sparsact_papers.common.rates import HALF
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
-from sparsact_papers.results import MissingRowsError, Rows, Scale
 
 AMBIENT = 8
 SMALL = 3  # dimensions up to which (10) is looked for

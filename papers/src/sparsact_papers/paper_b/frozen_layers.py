@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
+from sparsact_papers.experiment import Experiment, Parameter, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of
 from sparsact_papers.paper_b.frozen_claims import BARS, CLAIMS, PRINTED
 from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
-from sparsact_papers.results import Parameter, Row, Rows, Scale
 
 Parameters = dict[str, Parameter]
 

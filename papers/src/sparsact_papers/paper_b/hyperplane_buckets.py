@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.dsm.training import RMSProp
-from sparsact.reports.figure import Chart, Frame
 from sparsact.routing import HyperplaneLSH
-from sparsact_papers.charts import curve_plot, curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, plot_curves
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 from sparsact_papers.data import random_hypercube, random_polynomial
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, TARGETS, hashed
-from sparsact_papers.results import Row, Rows, Scale
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.dsm.training import RMSProp
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_lines, bucket_means, trained_scalars
 from sparsact_papers.common.rates import HALF
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import median_of, slope_of
-from sparsact_papers.results import Rows, Scale
 
 Array = NDArray[np.float64]
 

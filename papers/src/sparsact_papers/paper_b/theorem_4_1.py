@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curve_plot, curves, joined, level
+from sparsact_papers.charts import Chart, Frame, by_width, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import median_of, range_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
 
 Array = NDArray[np.float64]
 
@@ -252,7 +250,7 @@ def errors_frame(rows: Rows, errors: str) -> Frame:
     found = whole_curves(rows)
     frame = by_width(found, {"": errors}, "buckets")
     heights = {DEVIATION: "deviation", LINEAR: "linear_rmse"}
-    return joined(frame, *(level(name, median_of(rows.array(column)), frame) for name, column in heights.items()))
+    return joined(frame, *(level(name, median_of(found.array(column)), frame) for name, column in heights.items()))
 
 
 def operations_frame(rows: Rows) -> Frame:

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from sparsact.bounds import table_samples
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curve_plot, curves, joined
+from sparsact_papers.charts import Chart, Frame, by_width, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
-from sparsact_papers.results import Rows, Scale
 
 Array = NDArray[np.float64]
 

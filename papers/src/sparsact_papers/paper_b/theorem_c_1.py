@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds import manifold_table_size, manifold_table_size_proof
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curve_plot, joined, level
+from sparsact_papers.charts import Chart, Frame, by_width, curve_plot, joined, level
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.rates import RATE_REFUTED, RATE_RULE, judge_rate, window
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of, share_of
-from sparsact_papers.results import Row, Rows, Scale
 
 DIMENSIONS = {"circle": 1, "sphere": 2, "swiss roll": 2}
 AMBIENTS = (8, 16)

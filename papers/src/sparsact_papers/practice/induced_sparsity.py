@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curve_plot, curves, panel_plot, panelled
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Row, Rows
 
 if TYPE_CHECKING:
     from sparsact.inference.training import SparsityRegularizer

@@ -11,9 +11,8 @@ from sparsact.reports.figure import COLOURS, Chart, Frame, figure, list_axis, ro
 from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
