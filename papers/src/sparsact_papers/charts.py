@@ -31,17 +31,9 @@ def curves(
 ) -> Frame:
     """One row for each series and x: the estimate of y over the repetitions, with its limits.
 
-    Parameters
-    ----------
-    found : Rows
-    series : str or callable
-        Name of the series that a row belongs to; columns stand in braces, as in ``"degree {degree}"``.
-    x, y : str or callable
-        A column, a ratio of two (``"error / variance"``), or what is computed from a row.
-    y_name : str
-        Heading of y; the column's name if empty.
-    interval : callable
-        From values to an :class:`~sparsact_papers.experiments.Interval`.
+    ``series`` names the series of a row; columns stand in braces, as in ``"degree {degree}"``. ``y`` is a column, a
+    ratio of two (``"error / variance"``), or what is computed from a row; ``y_name`` is its heading, if it is not the
+    column's.
     """
     values: dict[tuple[str, Any], list[float]] = {}
     for row in found:
@@ -116,23 +108,10 @@ def plot_curves(
 ) -> Figure:
     """Draw a frame of :func:`curves`.
 
-    Parameters
-    ----------
-    frame : dict
-    x_label, y_label : str
-        With units.
-    log_x, log_y : float
-        Base of a logarithmic axis; 0 for a linear one.
-    lines : sequence of str or callable
-        Series that are references (a theory, a baseline): drawn as a thin line without marks and bars.
-    levels : mapping of str to float
-        Horizontal references.
-    size : pair of float
-        Inches.
-    ticks : bool
-        Whether every x that occurs has its tick.
-    bottom : float, optional
-        Lower end of the y axis.
+    ``log_x`` and ``log_y`` are the bases of logarithmic axes, 0 of linear ones. ``lines`` are the series that are
+    references (a theory, a baseline), drawn as a thin line without marks and bars; ``levels`` are horizontal
+    references. The size is in inches. With ``ticks`` every x that occurs has its tick; ``bottom`` is the lower end of
+    the y axis.
     """
     drawing = figure(*size)
     axes = drawing.subplots()

@@ -92,21 +92,18 @@ class Claim:
 
 
 def needed(rows: R, what: str, at_least: int = 1) -> R:
-    """The rows themselves, when there are enough of them.
+    """The rows themselves; ``MissingRowsError`` if there are fewer than ``at_least``.
 
     Parameters
     ----------
     rows : Rows or other sequence
-        What was found.
     what : str
         In words, for the message.
     at_least : int
-        Rows that the rule wants.
 
     Returns
     -------
     rows : Rows or other sequence
-        Unchanged.
     """
     if len(rows) < at_least:
         raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")
@@ -121,7 +118,6 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     Parameters
     ----------
     interval : Interval
-        What was measured.
     least, most : float
         Limits of the rule.
     what : str
@@ -130,7 +126,6 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     Returns
     -------
     verdict : Verdict
-        Holds, does not hold, or undecided.
 
     Examples
     --------
@@ -148,7 +143,9 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
 
 
 def bounded(share: Interval, what: str) -> Verdict:
-    """Verdict on an upper bound: *does not hold* if it is exceeded, *holds* if attained, else *consistent*.
+    """Verdict on an upper bound: as :func:`within`, but *consistent* where it is not exceeded and not attained either.
+
+    It is attained if the largest value (of an estimate: the estimate) is :data:`ATTAINED` of the bound or more.
 
     Parameters
     ----------
@@ -160,8 +157,7 @@ def bounded(share: Interval, what: str) -> Verdict:
     Returns
     -------
     verdict : Verdict
-        As :func:`within` decides; but consistent, with its slack, where it is not exceeded and the largest value found
-        (of an estimate: the estimate) is below :data:`ATTAINED` of the bound.
+        With its slack, where it is consistent.
 
     Examples
     --------
@@ -182,12 +178,10 @@ def every(*verdicts: Verdict) -> Verdict:
     Parameters
     ----------
     *verdicts : Verdict
-        Of the parts.
 
     Returns
     -------
     verdict : Verdict
-        Of the whole.
     """
     if not verdicts:
         raise MissingRowsError("no part of the claim has rows")
@@ -201,7 +195,7 @@ def every(*verdicts: Verdict) -> Verdict:
 
 
 def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
-    """Of a claim judged under a condition and without it.
+    """Verdict on a claim judged under a condition and without it.
 
     It *holds* if both do, *holds only if* the condition is met when it holds under it and fails without, and *does not
     hold* if it fails even under the condition. Else it is undecided.
@@ -216,7 +210,6 @@ def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
     Returns
     -------
     verdict : Verdict
-        Of the claim.
     """
     told = f"{under.measured}; otherwise {otherwise.measured}"
     if under.outcome in (Outcome.HOLDS, Outcome.CONSISTENT) and otherwise.outcome is Outcome.DOES_NOT_HOLD:

@@ -178,6 +178,14 @@ class Rows(Sequence[Row]):
             found.setdefault(tuple(row[name] for name in names), []).append(row)
         return {key: Rows(found[key]) for key in sorted(found)}
 
+    def unfolded(self, **lists: str) -> Rows:
+        """A row for each place of lists: a new value is the entry of the list that it names."""
+        return Rows(
+            row.with_values(**dict(zip(lists, entries, strict=True)))
+            for row in self
+            for entries in zip(*(row[name] for name in lists.values()), strict=True)
+        )
+
     def paired(self, others: Rows, *names: str) -> list[tuple[Row, Row]]:
         """Each row with that of the others which has equal values in the named columns, where there is one."""
         beside = {tuple(row[name] for name in names): row for row in others}

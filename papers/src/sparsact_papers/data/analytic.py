@@ -109,7 +109,6 @@ def random_analytic(
     Parameters
     ----------
     k : int
-        Number of columns.
     epsilon : float
         Two members that differ in half of their signs, as two random ones about do, differ by ``2 * epsilon`` or more
         somewhere.
@@ -118,7 +117,6 @@ def random_analytic(
     constant : float
         The paper's "large enough" C.
     rng : numpy.random.Generator
-        Source of the signs.
 
     Returns
     -------

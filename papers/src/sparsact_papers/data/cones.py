@@ -149,7 +149,6 @@ def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rn
     lipschitz : float
         Their slope.
     rng : numpy.random.Generator
-        Source of the signs.
 
     Returns
     -------

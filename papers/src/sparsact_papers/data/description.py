@@ -44,7 +44,6 @@ def describe(target: Target, domain: Domain, *, m: int = 1 << 14, rng: np.random
     m : int
         Points to fit with, and fresh points to measure on: 10 for each column, at least.
     rng : numpy.random.Generator
-        Source of the points.
 
     Returns
     -------

@@ -43,9 +43,7 @@ class Domain(ABC):
         Parameters
         ----------
         m : int
-            Number of points, 0 or more.
         rng : numpy.random.Generator
-            Source of randomness.
 
         Returns
         -------
@@ -124,9 +122,7 @@ def hit_and_run(Q: NDArray[np.float64], m: int, *, rng: np.random.Generator) -> 
     Q : ndarray of shape (d, k)
         Orthonormal columns.
     m : int
-        Number of points.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Notes
     -----

@@ -34,7 +34,6 @@ def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
     Parameters
     ----------
     name : str
-        Name of the table.
     folder : path, optional
         Folder with ``tabular/<name>.data.csv.gz`` and ``tabular/<name>.test_mask.csv.gz``; default
         :func:`~sparsact.datasets.data_folder`.

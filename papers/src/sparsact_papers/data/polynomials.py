@@ -87,12 +87,10 @@ def random_hypercube(n: int, *, rng: np.random.Generator) -> Multilinear:
     n : int
         Number of columns, 1 to 26.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     target : Multilinear
-        With its Lipschitz bound.
 
     Examples
     --------
@@ -227,16 +225,12 @@ def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polyn
     Parameters
     ----------
     n : int
-        Number of columns.
     degree : int
-        Largest degree.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     target : Polynomial
-        With its Lipschitz bound.
 
     Notes
     -----

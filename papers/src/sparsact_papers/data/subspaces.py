@@ -156,12 +156,10 @@ def random_subspace(ambient: int, dimension: int, *, rng: np.random.Generator) -
     ambient, dimension : int
         ``1 <= dimension <= ambient``.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     domain : Subspace
-        Draws uniform points.
 
     Examples
     --------
@@ -182,12 +180,10 @@ def diagonal_subspace(ambient: int, dimension: int, *, rng: np.random.Generator)
     ambient, dimension : int
         ``1 <= dimension <= ambient``.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     domain : Subspace
-        Draws uniform points.
 
     Examples
     --------

@@ -153,7 +153,6 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
     ambient : int
         Number of columns of x, at least ``target.n``.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------

@@ -106,7 +106,6 @@ def stack(first: DSM, second: DSM) -> DSM:
     Returns
     -------
     g : DSM
-        On the inputs of the first, with the mask of the second.
 
     Examples
     --------

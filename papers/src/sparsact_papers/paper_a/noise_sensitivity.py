@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from sparsact.fourier.spectrum import Spectrum
 from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Outcome, Verdict, bounded, every, needed, within
-from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
-from sparsact_papers.experiment import Experiment, Row, Rows, Scale
+from sparsact_papers.common.networks import SEARCHED, judge_bound, network_of, spectrum_of, tasks, worst_network
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import range_of, slope_of
 
 NOISES = tuple(2.0**-j for j in range(12))  # 1 - rho
@@ -23,20 +22,13 @@ SMALL_NOISE = 2.0**-7  # below it the slope is that of the limit
 INPUTS = {Scale.SMOKE: (6,), Scale.QUICK: (10,), Scale.FULL: (12, 14, 16)}
 UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
-SPARSITIES = (1, 2, 4)
-SEARCHES = {Scale.SMOKE: (5, (1,)), Scale.QUICK: (8, SPARSITIES), Scale.FULL: (10, SPARSITIES)}  # inputs, active units
+SEARCHED_INPUTS = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
 ROUNDING = 1e-9
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
-    """Sparse networks of every k, and the copies that attain the average sensitivity."""
-    for n, k in product(INPUTS[scale], SPARSITIES):
-        for seed in range(SEEDS[scale]):
-            yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
-        yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
-    n, sparsities = SEARCHES[scale]
-    for k, seed in product(sparsities, range(N_SEARCHES[scale])):
-        yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
+    """Sparse networks of every k, the copies that attain the average sensitivity, and the searched ones."""
+    return tasks(scale, INPUTS[scale], UNITS[scale], SEEDS[scale], SEARCHED_INPUTS[scale])
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
@@ -121,7 +113,8 @@ COLUMNS = ("sensitivity", "lemma_10", "sharper")
 def frame(rows: Rows) -> Frame:
     """Median over seeds of the noise sensitivity at every noise, at the largest n, and both bounds for k = 1."""
     largest = rows.where(n=max(rows.distinct("n")))
-    points = Rows([*_points(largest.where(model="sparse")), *_points(largest.where(model="copies", k=1))])
+    shown = Rows([*largest.where(model="sparse"), *largest.where(model="copies", k=1)])
+    points = shown.unfolded(**{NOISE: "noise"}, **{f"at_{name}": name for name in COLUMNS})
     one = Rows(row for row in points if row["k"] == 1 and row["model"] == "sparse")
     parts = [
         curves(
@@ -135,12 +128,6 @@ def frame(rows: Rows) -> Frame:
         curves(one, LEMMA, NOISE, "at_lemma_10", "NS"),
     ]
     return joined(*parts)
-
-
-def _points(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        for i, noise in enumerate(row["noise"]):
-            yield row.with_values(**{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
 
 
 EXPERIMENT = Experiment(

@@ -107,12 +107,6 @@ def _above(rows: Rows) -> Iterator[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-def _learned(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        curve = zip(row["n_points"], row["error_share"], strict=True)
-        yield from (row.with_values(points=m, share=share) for m, share in curve)
-
-
 EXPERIMENT = Experiment(
     name="stacks",
     paper="A",
@@ -203,7 +197,9 @@ EXPERIMENT = Experiment(
             "learning",
             "Learning curves by depth",
             "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
-            lambda rows: curves(Rows(_learned(_at_largest_k(rows))), _layers, "points", "share"),
+            lambda rows: curves(
+                _at_largest_k(rows).unfolded(points="n_points", share="error_share"), _layers, "points", "share"
+            ),
             curve_plot(
                 "training points",
                 "error of degree 2 / variance",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,15 @@ from sparsact.bounds import sufficient_degree, uniform_degree
 from sparsact.network import SparselyActivatedNetwork
 from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
-from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
+from sparsact_papers.common.networks import (
+    SEARCHED,
+    SPARSITIES,
+    judge_bound,
+    network_of,
+    spectrum_of,
+    tasks,
+    worst_network,
+)
 from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 
@@ -20,20 +27,13 @@ SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
 INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}
 UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
-SPARSITIES = (1, 2, 4)
-SEARCHES = {Scale.SMOKE: (5, (1,)), Scale.QUICK: (8, SPARSITIES), Scale.FULL: (10, SPARSITIES)}  # inputs, active units
+SEARCHED_INPUTS = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
 TENTH = SHARES.index(0.1)
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
-    """Sparse networks of every k, and copies of the pair, a linear function for which the degree is 1."""
-    for n, k in product(INPUTS[scale], SPARSITIES):
-        for seed in range(SEEDS[scale]):
-            yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
-        yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
-    n, sparsities = SEARCHES[scale]
-    for k, seed in product(sparsities, range(N_SEARCHES[scale])):
-        yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
+    """Sparse networks of every k, the copies that attain the average sensitivity, and the searched ones."""
+    return tasks(scale, INPUTS[scale], UNITS[scale], SEEDS[scale], SEARCHED_INPUTS[scale])
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
@@ -102,7 +102,9 @@ OURS, THEOREM, MOST = "4k²W²/ε, k = 1", "Theorem 8, k = 1, constant 1", "n"
 def frame_of_bounds(rows: Rows) -> Frame:
     """Median over seeds of the degree at every epsilon, at the largest n, and both bounds for k = 1."""
     largest = rows.where(model="sparse", n=max(rows.distinct("n")))
-    points = Rows(_points(largest))
+    points = largest.unfolded(
+        **{SHARE: "share"}, **{f"at_{name}": name for name in ("measured", "sharper", "theorem_8")}
+    )
     one = points.where(k=1)
     return joined(
         curves(points, "measured, k = {k}", SHARE, "at_measured", "degree"),
@@ -110,13 +112,6 @@ def frame_of_bounds(rows: Rows) -> Frame:
         curves(one, THEOREM, SHARE, "at_theorem_8", "degree"),
         curves(one, MOST, SHARE, "n", "degree"),
     )
-
-
-def _points(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        for i, share in enumerate(row["share"]):
-            found = {f"at_{name}": row[name][i] for name in ("measured", "sharper", "theorem_8")}
-            yield row.with_values(**{SHARE: share}, **found)
 
 
 def frame_of_inputs(rows: Rows) -> Frame:

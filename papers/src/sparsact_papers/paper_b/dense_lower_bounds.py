@@ -160,12 +160,8 @@ def error_frame(rows: Rows) -> Frame:
     hard = Rows(
         row for group in found.groups("k").values() for row in group.where(epsilon=min(group.column("epsilon")))
     )
-    unfolded = Rows(
-        row.with_values(width=width, share=error / row["epsilon"])
-        for row in hard
-        for width, error in zip(row["widths"], row["sup_errors"], strict=True)
-    )
-    frame = curves(unfolded, "k = {k}, eps = {epsilon}", "width", "share")
+    unfolded = hard.unfolded(width="widths", error="sup_errors")
+    frame = curves(unfolded, "k = {k}, eps = {epsilon}", "width", "error / epsilon", "share")
     heights = {DEVIATION: "deviation / epsilon", LINEAR: "linear_rmse / epsilon"}
     return joined(frame, *(level(name, median_of(hard.array(column)), frame) for name, column in heights.items()))
 

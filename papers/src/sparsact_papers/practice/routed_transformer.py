@@ -215,13 +215,7 @@ EXPERIMENT = Experiment(
             "Validation loss while training",
             f"Mean cross-entropy of the next character. {SEEDS}",
             lambda found: curves(
-                Rows(
-                    (
-                        row.with_values(step=step, loss=loss)
-                        for row in found
-                        for step, loss in zip(row["at"], row["losses"], strict=True)
-                    )
-                ),
+                found.unfolded(step="at", loss="losses"),
                 "{model}",
                 "step",
                 "loss",

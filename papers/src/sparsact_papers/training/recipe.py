@@ -10,24 +10,12 @@ LAST_RATE = 0.1  # the cosine ends at this share of the learning rate
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained: everything but the model, the text and what is done to activations.
+    """How a model is trained by AdamW: everything but the model, the text and what is done to activations.
 
-    Attributes
-    ----------
-    steps : int
-        Updates.
-    batch, context : int
-        Passages an update, and characters a passage.
-    learning_rate, weight_decay, clip : float
-        Of AdamW, the decay on matrices alone; the largest norm of a gradient.
-    warmup : int
-        Steps over which the learning rate rises; then it falls by a cosine to a tenth.
-    evaluate_every : int
-        Steps between evaluations, and between checkpoints; the last step has both.
-    windows : int
-        Passages of an evaluation.
-    seed : int
-        Of batches and dropout.
+    An update sees ``batch`` passages of ``context`` characters. The rate rises over ``warmup`` steps to
+    ``learning_rate``, then falls by a cosine to a tenth; ``weight_decay`` is on matrices alone, and ``clip`` is the
+    largest norm of a gradient. Evaluations, of ``windows`` passages, and checkpoints are ``evaluate_every`` steps
+    apart; the last step has both. ``seed`` is that of batches and dropout.
     """
 
     steps: int

@@ -81,20 +81,11 @@ def _passages(tokens: Tensor, starts: Tensor, context: int) -> tuple[Tensor, Ten
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a model does on passages of the validation text.
+    """What a model does on passages of the validation text, after ``step`` updates.
 
-    Attributes
-    ----------
-    step : int
-        Updates before it.
-    loss : float
-        Mean cross-entropy of the next character, in nats, without any penalty.
-    density : list of float
-        Share of units that are on, a block each.
-    dead, rare : list of int
-        Units of each block that are on for none of the inputs; for some, but less than one in a thousand.
-    n_inputs : int
-        Characters of the evaluation.
+    ``loss`` is the mean cross-entropy of the next character, in nats, without any penalty; ``density`` the share of
+    units that are on, a block each; ``dead`` and ``rare`` are the units of each block that are on for none of the
+    ``n_inputs`` characters, and for some, but less than one in a thousand.
     """
 
     step: int
@@ -115,9 +106,7 @@ def evaluation(
     model : nn.Module
         From tokens (m, length) to logits (m, length, vocabulary).
     text : CharacterText
-        Of which the validation part is read.
     recipe : Recipe
-        Says how many windows of what length.
     blocks : sequence of Block
         Whose units are counted.
     step : int
@@ -126,7 +115,6 @@ def evaluation(
     Returns
     -------
     evaluation : Evaluation
-        Mean loss a character, in nats, and the activity of the blocks.
     """
     device = next(model.parameters()).device
     x, y = text.windows(recipe.windows, recipe.context)

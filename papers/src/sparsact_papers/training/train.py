@@ -26,14 +26,12 @@ def training_progress(steps: int, what: str = "training") -> Iterator[Callable[[
     Parameters
     ----------
     steps : int
-        Steps of the whole bar.
     what : str
-        Its label.
+        Label of the bar.
 
     Yields
     ------
     done : callable
-        Takes the number of steps that were done.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
