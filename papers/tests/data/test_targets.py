@@ -211,7 +211,7 @@ def test_cones_of_different_heights_are_their_literal_sum():
     rng = np.random.default_rng(0)
     centres = np.stack(np.meshgrid(*[np.linspace(-1, 1, 6)] * 3), axis=-1).reshape(-1, 3)  # 0.4 apart
     heights = rng.uniform(-0.5, 0.5, len(centres))
-    f, X = Cones(centres, heights, lipschitz=2.5), rng.uniform(-1.2, 1.2, size=(1001, 3))
+    f, X = Cones(centres, heights, slope=2.5), rng.uniform(-1.2, 1.2, size=(1001, 3))
     np.testing.assert_allclose(f(X), literal_cones(X, centres, heights, 2.5), rtol=0, atol=1e-14)
     np.testing.assert_array_equal(f(centres), heights)
     assert (f(X) < 0).any()  # the sum as printed loses every cone below 0

@@ -93,8 +93,7 @@ def power(rows: Rows, size: str, most: float) -> Verdict:
     return every(*verdicts)
 
 
-def frame(rows: Rows, distribution: str) -> Frame:
-    """Median over seeds of error / variance, a row for each n and number of samples."""
+def _frame(rows: Rows, distribution: str) -> Frame:
     found = rows.where(distribution=distribution)
     return curves(found, "n = {n}", "m", "share", "error / variance")
 
@@ -154,7 +153,7 @@ EXPERIMENT = Experiment(
             f"Error on points not seen: {name}",
             "Median over seeds and its interval; labels have noise of a quarter of the variance, errors are against "
             "the function.",
-            partial(frame, distribution=name),
+            partial(_frame, distribution=name),
             curve_plot(
                 "samples m", "squared error / variance", log_x=2, log_y=10, levels={"a tenth of the variance": ENOUGH}
             ),

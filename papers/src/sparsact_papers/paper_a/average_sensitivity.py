@@ -64,8 +64,7 @@ def measure(*, model: str, n: int, s: int, k: int, varied: str, seed: int) -> Ma
     return found(network_of(model, n, s, k, seed))
 
 
-def judge_attained(rows: Rows) -> Verdict:
-    """Sensitivity of the copies as a share of the sharper bound, and of the single pair."""
+def _judge_attained(rows: Rows) -> Verdict:
     copies = needed(rows.where(model="copies"), "copies of the pair")
     shares = copies.array("sensitivity") / copies.array("sharper")
     pair = needed(copies.where(k=1), "the single pair").array("sensitivity")
@@ -137,7 +136,7 @@ EXPERIMENT = Experiment(
             statement="4 k^2 W^2 is attained for every k; relu(x1 + 1) - relu(1 - x1) has average sensitivity 4.",
             rule=f"holds if the ratio is 1, and the pair's sensitivity 4, within {ROUNDING} on every row of copies",
             refuted_if="some copies stay below the bound, or the pair's sensitivity is not 4",
-            judge=judge_attained,
+            judge=_judge_attained,
         ),
         Claim(
             name="growth",

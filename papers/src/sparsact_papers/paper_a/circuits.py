@@ -100,8 +100,7 @@ def most_rows(rows: Rows) -> dict[str, Rows]:
     return {function: group for (function,), group in rows.where(n_train=largest).groups("function").items()}
 
 
-def judge_low_degree(rows: Rows) -> Verdict:
-    """The estimated weight at degree 1 and 2 beside one half, of each function."""
+def _judge_low_degree(rows: Rows) -> Verdict:
     judged = {}
     for function, group in most_rows(rows).items():
         share, error = group[0]["up_to_2"], group[0]["up_to_2_error"]
@@ -111,16 +110,14 @@ def judge_low_degree(rows: Rows) -> Verdict:
     return Verdict(every(*(verdict for _, verdict in judged.values())).outcome, f"weight at degree 1 and 2: {told}")
 
 
-def judge_parity(rows: Rows) -> Verdict:
-    """The least error of any degree above 0 on parity, a mean over the draws of the training rows."""
+def _judge_parity(rows: Rows) -> Verdict:
     draws = rows.where(example=PARITY).groups("n_train", "seed")
     best = [min(row["mse"] for row in draw if row["degree"] > 0) for draw in draws.values()]
     noise = max(row["mse_error"] for row in rows.where(example=PARITY))
     return within(mean_of(best), least=1 - ERRORS * noise, what="least error / variance")
 
 
-def judge_choice(rows: Rows) -> Verdict:
-    """The error at the degree of least predicted error over the least error of any degree measured."""
+def _judge_choice(rows: Rows) -> Verdict:
     regrets: dict[str, list[float]] = {}
     for (function, _, _), draw in rows.groups("function", "n_train", "seed").items():
         chosen = min(draw, key=lambda row: row["predicted"])
@@ -137,8 +134,7 @@ COLUMNS = 4  # panels side by side
 WIDEST = 0.25  # standard error of a weight that is not worth drawing
 
 
-def weight_frame(rows: Rows) -> Frame:
-    """Estimated weight of each function at each degree, with its standard error."""
+def _weight_frame(rows: Rows) -> Frame:
     frame: dict[str, list[Any]] = {"function": [], "coordinates": [], "degree": [], "weight": [], "standard_error": []}
     for function, group in (most_rows(rows) if len(rows) else {}).items():
         first = group[0]
@@ -177,8 +173,7 @@ def plot_weights(frame: Frame) -> Figure:
     return drawing
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Achieved and predicted error of each function and degree: means over seeds, at the size drawn most often."""
+def _error_frame(rows: Rows) -> Frame:
     frames = [
         {"function": [function] * len(found["error"])} | found
         for (function,), group in rows.groups("function").items()
@@ -242,7 +237,7 @@ EXPERIMENT = Experiment(
             statement="Functions of real circuits have more than half of their variance at degree 1 and 2.",
             rule=f"holds if for every function the estimated share less {ERRORS} standard errors exceeds one half",
             refuted_if="the share of some function is significantly below one half",
-            judge=judge_low_degree,
+            judge=_judge_low_degree,
         ),
         Claim(
             name="parity",
@@ -252,7 +247,7 @@ EXPERIMENT = Experiment(
             rule=f"holds if the 95 % interval of the least error of degree 1 to {MOST_DEGREE}, a mean over training "
             f"sets, lies above the variance less {ERRORS} standard errors of an error on the validation rows",
             refuted_if="the least error is significantly below that",
-            judge=judge_parity,
+            judge=_judge_parity,
         ),
         Claim(
             name="prediction",
@@ -270,7 +265,7 @@ EXPERIMENT = Experiment(
             rule=f"holds if for every function the mean of its error over the best degree's is below {REGRET}",
             refuted_if="for some function the chosen degree significantly errs by more than the limit over the best "
             "degree",
-            judge=judge_choice,
+            judge=_judge_choice,
         ),
     ),
     charts=(
@@ -278,7 +273,7 @@ EXPERIMENT = Experiment(
             "weights",
             "Weight by degree of circuits' functions",
             f"Estimated without bias from training rows; bars: {ERRORS} standard errors. Wider than ±0.5: left out.",
-            weight_frame,
+            _weight_frame,
             plot_weights,
         ),
         Chart(
@@ -286,7 +281,7 @@ EXPERIMENT = Experiment(
             "Error by degree, predicted and achieved",
             "Marks: mean over training sets on the validation rows; bars: its 95 % interval. Errors above 2 are cut "
             "off.",
-            error_frame,
+            _error_frame,
             plot_errors,
         ),
     ),

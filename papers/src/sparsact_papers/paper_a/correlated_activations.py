@@ -100,8 +100,7 @@ def _growth(rows: Rows, kind: str, of: str, over: str) -> list[float]:
     return growth
 
 
-def judge_sensitivity(rows: Rows) -> Verdict:
-    """Growth of AS / 4 k^2 W^2 with the correlation."""
+def _judge_sensitivity(rows: Rows) -> Verdict:
     under, otherwise = (
         within(mean_of(_growth(rows, kind, "sensitivity", "bound")), least=0, what=f"log2 of its growth, {kind}:")
         for kind in (SAME, OPPOSED)
@@ -109,8 +108,7 @@ def judge_sensitivity(rows: Rows) -> Verdict:
     return only_if("the outputs of units that fire together have the same sign", under, otherwise)
 
 
-def judge_low_degree(rows: Rows) -> Verdict:
-    """Growth of error / variance of degree 3 with the correlation: at most twofold."""
+def _judge_low_degree(rows: Rows) -> Verdict:
     under, otherwise = (
         within(mean_of(_growth(rows, kind, "error", "variance")), most=1, what=f"log2 of its growth, {kind}:")
         for kind in (SAME, OPPOSED)
@@ -118,8 +116,7 @@ def judge_low_degree(rows: Rows) -> Verdict:
     return only_if("the outputs of units that fire together have the same sign", under, otherwise)
 
 
-def judge_apart(rows: Rows) -> Verdict:
-    """Overlap at the largest correlation less that at none, a mean over seeds of pairs of the same sign."""
+def _judge_apart(rows: Rows) -> Verdict:
     found, change = needed(rows.where(kind=SAME), SAME, 2), []
     for group in found.groups("seed").values():
         first, last = (group.where(rho=end(group.column("rho")))[0] for end in (min, max))
@@ -127,8 +124,7 @@ def judge_apart(rows: Rows) -> Verdict:
     return within(mean_of(change), most=0, what="change of the overlap")
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """At the largest correlation: a small error of ERM, though the units are not the planted ones."""
+def _judge_prediction(rows: Rows) -> Verdict:
     pairs = needed(rows.where(kind=SAME), SAME, 2)
     last = pairs.where(rho=max(pairs.column("rho")))
     return every(
@@ -150,8 +146,7 @@ def _level(rows: Rows, of: str, name: str, y_name: str) -> Frame:
     return {column: list(values) * len(wide) for column, values in one.items()} | {"rho": wide} if one["rho"] else one
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Median over seeds of error / variance of least squares and of ERM."""
+def _error_frame(rows: Rows) -> Frame:
     shown = Rows(
         row.with_values(**{column: max(row[f"{column} / variance"], LEAST) for column in LEARNERS.values()})
         for row in rows
@@ -202,21 +197,21 @@ EXPERIMENT = Experiment(
             rule="AS / bound at the largest correlation over that at none, paired by seed: holds if the 95 % interval "
             "of the mean log2 lies above 0; judged apart for pairs of the same sign and of opposed signs",
             refuted_if="AS / bound significantly falls with the correlation of units of the same sign, too",
-            judge=judge_sensitivity,
+            judge=_judge_sensitivity,
         ),
         Claim(
             name="low-degree",
             statement="Correlation does not hurt the low-degree algorithm: error / variance at most doubles.",
             rule="holds if the 95 % interval of the mean log2 of its growth lies below 1; judged apart as above",
             refuted_if="error / variance significantly more than doubles for either kind of pairs",
-            judge=judge_low_degree,
+            judge=_judge_low_degree,
         ),
         Claim(
             name="apart",
             statement="Units that fire together are harder to tell apart: the overlap with learned units falls.",
             rule="holds if the 95 % interval of the change of the overlap lies below 0 (pairs of the same sign)",
             refuted_if="the overlap significantly rises with the correlation",
-            judge=judge_apart,
+            judge=_judge_apart,
         ),
         Claim(
             name="prediction",
@@ -224,7 +219,7 @@ EXPERIMENT = Experiment(
             rule="holds if at the largest correlation error / variance is below 0.01 and the overlap below 0.9",
             refuted_if="at the largest correlation the error is significantly above 0.01 of the variance or the "
             "overlap above 0.9",
-            judge=judge_prediction,
+            judge=_judge_prediction,
         ),
     ),
     charts=(
@@ -251,7 +246,7 @@ EXPERIMENT = Experiment(
             "Errors against correlation",
             "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are "
             "drawn there.",
-            error_frame,
+            _error_frame,
             curve_plot(
                 CORRELATION,
                 "squared error / variance",

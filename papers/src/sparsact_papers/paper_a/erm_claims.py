@@ -41,14 +41,12 @@ def _below(rows: Rows, column: str, other: str, k: int) -> Verdict:
     return within(mean_of(ratios), most=0, what=f"k = {k}: log2 of the {column} over that of {other!r}")
 
 
-def judge_less(rows: Rows, *, other: str, column: str = "share", **cell: Any) -> Verdict:
-    """The sparse learner's error (or gap) below another's: for k = 1 and for k = 2."""
+def _judge_less(rows: Rows, *, other: str, column: str = "share", **cell: Any) -> Verdict:
     asked = needed(rows.where(**cell), str(cell))
     return only_if("k = 1", _below(asked, column, other, 1), _below(asked, column, other, 2))
 
 
-def judge_minimum(rows: Rows, *, learner: str) -> Verdict:
-    """Share of a learner's runs without noise that fit the labels, as the planted network does."""
+def _judge_minimum(rows: Rows, *, learner: str) -> Verdict:
 
     def share(k: int) -> Verdict:
         runs = needed(rows.where(learner=learner, k=k, **CLEAN), f"k = {k}")
@@ -76,8 +74,7 @@ def growth(rows: Rows, learner: str) -> tuple[list[tuple[list[float], list[float
     return [(units, curve.tolist()) for curve in table.T], int(np.sum(table > max(found.column("m"))))
 
 
-def judge_growth(rows: Rows) -> Verdict:
-    """Power of s with which the sparse learner's samples grow, k = 1."""
+def _judge_growth(rows: Rows) -> Verdict:
     curves, n_unknown = growth(rows, SPARSE)
     verdict = within(slope_of(curves), most=2 - 1e-9, what="power of s:")
     if not n_unknown:
@@ -87,8 +84,7 @@ def judge_growth(rows: Rows) -> Verdict:
     return replace(verdict, outcome=outcome, measured=told)
 
 
-def judge_rate(rows: Rows) -> Verdict:
-    """Power of m with which the gap falls, from noisy labels, k = 1: a mean over targets of each seed."""
+def _judge_rate(rows: Rows) -> Verdict:
     noisy = needed(rows.where(learner=SPARSE, noise=NOISE, k=1), "noisy labels")
     by_seed = [
         (group.distinct("m"), [float(np.mean(one.array("gap"))) for one in group.groups("m").values()])
@@ -112,7 +108,7 @@ def _against(name: str, place: str, statement: str, *, what: str = "errors", pri
         statement=statement,
         printed=printed,
         rule=BELOW_RULE.format(what=what),
-        judge=partial(judge_less, **asked),
+        judge=partial(_judge_less, **asked),
         refuted_if="the sparse class significantly errs more (or has the larger gap)",
     )
 
@@ -127,7 +123,7 @@ def _minimum(name: str, statement: str, learner: str) -> Claim:
         name,
         statement=statement,
         rule=rule,
-        judge=partial(judge_minimum, learner=learner),
+        judge=partial(_judge_minimum, learner=learner),
         refuted_if="the share of such runs is significantly below 0.9",
     )
 
@@ -178,7 +174,7 @@ CLAIMS = (
         "of each seed; holds if the 95 % interval of its mean lies below 2; a network not learned from the most "
         "samples counts as twice these, and then the claim may fail but not hold",
         refuted_if="the mean slope is significantly 2 or more",
-        judge=judge_growth,
+        judge=_judge_growth,
     ),
     _against(
         "gap",
@@ -198,6 +194,6 @@ CLAIMS = (
         rule="noisy labels, k = 1: slope of log gap (a mean over targets) in log m of each seed; holds if the 95 % "
         "interval of its mean lies below -0.5",
         refuted_if="the mean slope of log gap in log m is significantly above -0.5",
-        judge=judge_rate,
+        judge=_judge_rate,
     ),
 )

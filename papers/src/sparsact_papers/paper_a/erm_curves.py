@@ -1,6 +1,6 @@
 """Learning curves of risk minimisation in H_{n,s,k} against dense networks and polynomials: Theorems 5, 16 and 17.
 
-By the theorems the sparse class needs of order k s n samples where the dense class of s units needs of order s^2: but
+By the theorems the sparse class _needs of order k s n samples where the dense class of s units _needs of order s^2: but
 these are bounds, and of the best network in the class, which no algorithm is known to find. Here learners that run are
 compared, on networks of the sparse class, with the same points and the same labels for each of them.
 """
@@ -100,8 +100,7 @@ def _share(column: str, row: Row) -> float:
     return float(min(max(row[column], FLOOR), MOST))
 
 
-def ratios(rows: Rows) -> Frame:
-    """Sparse over dense error from the same points, a geometric mean over seeds: a row a network and m."""
+def _ratios(rows: Rows) -> Frame:
     found: list[Frame] = []
     for name in PLAIN:
         own = _of(rows, PANELS[name])
@@ -116,8 +115,7 @@ def ratios(rows: Rows) -> Frame:
     return joined(*found)
 
 
-def needs(rows: Rows) -> Frame:
-    """Samples from which on the error is at most a tenth of the variance, against s, k = 1; from the same samples."""
+def _needs(rows: Rows) -> Frame:
     found = [
         (learner, s, median_of(samples_needed(own)))
         for learner in (SPARSE, DENSE)
@@ -127,8 +125,7 @@ def needs(rows: Rows) -> Frame:
     return curve_frame(found, "s", "samples")
 
 
-def gaps(rows: Rows) -> Frame:
-    """The gap from noisy labels, 8 units, k = 1; beside it the shape of its bound, through the first sparse mean."""
+def _gaps(rows: Rows) -> Frame:
     noisy = _of(rows, PANELS["8 units, k = 1, noise"])
     frame = curves(noisy, "{learner}", "m", partial(_share, "gap"), "gap / variance")
     if not noisy:
@@ -185,7 +182,7 @@ EXPERIMENT = Experiment(
             "Error of the sparse learner over that of the dense one of as many units",
             "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
             "thousandth of the variance count as this.",
-            ratios,
+            _ratios,
             curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
         ),
         Chart(
@@ -193,7 +190,7 @@ EXPERIMENT = Experiment(
             "Samples needed against the number of units, one of them active",
             f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned "
             "from the most samples counts as twice these.",
-            needs,
+            _needs,
             curve_plot("units s", "samples needed", log_x=2, log_y=2),
         ),
         Chart(
@@ -202,7 +199,7 @@ EXPERIMENT = Experiment(
             f"{MEDIANS} Random networks of 8 units, k = 1, noise of a quarter of the variance. The line has the shape "
             "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
             "variance are drawn at this limit.",
-            gaps,
+            _gaps,
             curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
         ),
     ),

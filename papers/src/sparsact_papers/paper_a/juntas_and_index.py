@@ -93,8 +93,7 @@ def measure(*, kind: str, size: int, n: int, share: float, learner: str, seed: i
     }
 
 
-def judge_represented(rows: Rows) -> Verdict:
-    """Difference from the function, certified activity and scale against sqrt(log2 s) and log2 s."""
+def _judge_represented(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=JUNTA), "juntas")
     logarithm = np.log2(found.array("n_units"))
     return every(
@@ -105,8 +104,7 @@ def judge_represented(rows: Rows) -> Verdict:
     )
 
 
-def judge_index(rows: Rows) -> Verdict:
-    """Difference from the function, certified activity, number of units."""
+def _judge_index(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=INDEX), "Index_b")
     return every(
         within(range_of(found.array("difference")), most=0, what="largest difference"),
@@ -120,8 +118,7 @@ def share_true(exact: Sequence[bool]) -> Interval:
     return share_of(int(np.sum(exact)), len(exact))
 
 
-def judge_least_squares(rows: Rows) -> Verdict:
-    """Share of exact recoveries by least squares from twice as many samples as monomials."""
+def _judge_least_squares(rows: Rows) -> Verdict:
     found = [row for row in rows.where(learner=LEAST_SQUARES) if row["m"] >= 2 * row["n_monomials"]]
     exact = [row["exact"] for row in needed(Rows(found), "least squares with m >= 2 N")]
     return within(share_true(exact), least=1 - FAILURE, what="recovered")
@@ -190,7 +187,7 @@ EXPERIMENT = Experiment(
             printed="W = sqrt(log2 s), B = log2 s",
             rule="holds if on every row values are equal, one unit at most is active by proof, and W, B are not larger",
             refuted_if="some row computes another function, has two active units, or needs a larger W or B",
-            judge=judge_represented,
+            judge=_judge_represented,
         ),
         Claim(
             name="index",
@@ -199,7 +196,7 @@ EXPERIMENT = Experiment(
             printed="2^b units, k = 1",
             rule="holds if on every row values are equal, one unit at most is active by proof, and 2^b units are used",
             refuted_if="some row computes another function, has two active units, or other than 2^b units",
-            judge=judge_index,
+            judge=_judge_index,
         ),
         Claim(
             name="index-activated",
@@ -238,7 +235,7 @@ EXPERIMENT = Experiment(
             printed="O(n^d C^2 log(1 / delta) / epsilon) samples",
             rule="holds if the 95 % interval of the share of recoveries with m >= 2 N lies above 0.95",
             refuted_if="the share of exact recoveries with m >= 2 N is significantly below 0.95",
-            judge=judge_least_squares,
+            judge=_judge_least_squares,
         ),
     ),
     charts=(

@@ -107,8 +107,7 @@ def few_coefficients(table: str, degree: int) -> bool:
     return bool(n_subsets(BITS[table], degree) <= FEW * 2 ** BITS[table])
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """The prediction for rows drawn from an infinite population, where few rows of the table count and elsewhere."""
+def _judge_prediction(rows: Rows) -> Verdict:
     found = ratios(rows, "table")
     few = {key: ratio for key, ratio in found.items() if few_coefficients(key[0], key[1])}
     many = {key: ratio for key, ratio in found.items() if key not in few}
@@ -122,8 +121,7 @@ def one_row_each(rows: Rows) -> dict[str, Row]:
     return {table: group[0] for (table,), group in rows.groups("table").items()}
 
 
-def judge_low_degree(rows: Rows) -> Verdict:
-    """The share of the variance up to degree 3; exact, so that only the tables vary."""
+def _judge_low_degree(rows: Rows) -> Verdict:
     share = {table: sum(row["weights"][1 : LOW + 1]) for table, row in one_row_each(rows).items()}
     told = ", ".join(f"{table} {value:.3f}" for table, value in share.items())
     return within(
@@ -131,8 +129,7 @@ def judge_low_degree(rows: Rows) -> Verdict:
     )
 
 
-def judge_sensitivity(rows: Rows) -> Verdict:
-    """The tail beside AS / (d + 1), for every degree of the exact spectrum, and the k W that allows such an AS."""
+def _judge_sensitivity(rows: Rows) -> Verdict:
     looseness, scale = [], {}
     for table, row in one_row_each(rows).items():
         weights, sensitivity = np.asarray(row["weights"]), row["average_sensitivity"]
@@ -147,8 +144,7 @@ LEAST_WEIGHT = 1e-6  # below, rounding and noise of the measurement
 PRINTED, MENDED = "tail (1 + N / (m − N))", "the same times M / (M − N)"
 
 
-def weight_frame(rows: Rows) -> Frame:
-    """Share of the variance at each degree, of each table."""
+def _weight_frame(rows: Rows) -> Frame:
     if not len(rows):
         return {"series": [], "degree": [], "share": [], "low": [], "high": [], "repetitions": []}
     found = [
@@ -168,8 +164,7 @@ def weight_frame(rows: Rows) -> Frame:
     }
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error of each table, degree and size: the mean over seeds with its interval, next to the prediction."""
+def _error_frame(rows: Rows) -> Frame:
     frames = []
     for (table,), group in rows.groups("table").items():
         achieved = curves(group, "degree {degree}", "n_train", "mse", interval=mean_of)
@@ -213,8 +208,7 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-def ratio_frame(rows: Rows) -> Frame:
-    """Achieved over predicted error, by either prediction, against the coefficients' share of the table."""
+def _ratio_frame(rows: Rows) -> Frame:
     ample = Rows(row for row in rows if row["n_train"] >= AMPLE * row["n_coefficients"])
 
     def ratios(prediction: str, says: str) -> Frame:
@@ -239,7 +233,7 @@ EXPERIMENT = Experiment(
             statement="Measured functions of bits have nearly all of their variance at low degree.",
             rule=f"holds if degree 1 to {LOW} holds at least {MOST:.0%} of the variance of every table",
             refuted_if="degree 1 to 3 holds less than the limit in some table",
-            judge=judge_low_degree,
+            judge=_judge_low_degree,
         ),
         Claim(
             name="sensitivity",
@@ -249,7 +243,7 @@ EXPERIMENT = Experiment(
             printed="AS = O(k^4 W^2 ...) up to logarithms",
             rule="holds if tail (d + 1) / AS is at most 1 at every degree of every table",
             refuted_if="tail (d + 1) / AS exceeds 1 at some degree of some table",
-            judge=judge_sensitivity,
+            judge=_judge_sensitivity,
         ),
         Claim(
             name="prediction",
@@ -260,7 +254,7 @@ EXPERIMENT = Experiment(
             "every table, degree and m >= 2 N; judged apart where N is at most 5 % of the table and elsewhere",
             refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m, for "
             "few coefficients too",
-            judge=judge_prediction,
+            judge=_judge_prediction,
         ),
         Claim(
             name="finite-table",
@@ -275,21 +269,21 @@ EXPERIMENT = Experiment(
             "weights",
             "Weight by degree of complete tables",
             "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
-            weight_frame,
+            _weight_frame,
             curve_plot("degree", "share of the variance", log_y=10),
         ),
         Chart(
             "errors",
             "Error of least squares on rows left out",
             "Marks: mean over seeds; bars: its 95 % interval; dashed: tail (1 + N / (m - N)) M / (M - N).",
-            error_frame,
+            _error_frame,
             plot_errors,
         ),
         Chart(
             "ratios",
             "Achieved beside predicted error",
             f"Sizes of {AMPLE} rows or more a coefficient; a mark is a table and a degree. Bars: 95 % interval.",
-            ratio_frame,
+            _ratio_frame,
             curve_plot(
                 "coefficients / points of the table, N / M",
                 "achieved / predicted error",

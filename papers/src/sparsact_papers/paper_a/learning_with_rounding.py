@@ -145,8 +145,7 @@ def estimators(seed: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def judge_planted(rows: Rows) -> Verdict:
-    """Error and activity of the planted network in every row."""
+def _judge_planted(rows: Rows) -> Verdict:
     planted = needed(rows.where(learner=PLANTED), "the planted network")
     return every(
         within(range_of(planted.column("mse")), most=1e-9, what="error"),
@@ -154,8 +153,7 @@ def judge_planted(rows: Rows) -> Verdict:
     )
 
 
-def judge_learners(rows: Rows) -> Verdict:
-    """Skill of each learner and attack on its longest vectors; which attack solved which lengths, at what cost."""
+def _judge_learners(rows: Rows) -> Verdict:
     prime = rows.where(rule="round", p=P)
     verdict = every(*(_skill(prime.where(learner=name), name) for name in LEARNERS + ATTACKS))
     outcome = Outcome.CONSISTENT if verdict.outcome is Outcome.HOLDS else verdict.outcome
@@ -211,7 +209,7 @@ EXPERIMENT = Experiment(
             statement="The labels are those of a network with one active unit on the support.",
             printed="one-sparse",
             rule="holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
-            judge=judge_planted,
+            judge=_judge_planted,
             refuted_if="some row has an error above 1e-9, or two active units at a fresh point",
         ),
         Claim(
@@ -222,7 +220,7 @@ EXPERIMENT = Experiment(
             rule=f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 "
             "samples for the learner of sparsely activated networks, m = 10 and 2,000 for the others); an attack "
             "beyond its budget predicts the mean",
-            judge=judge_learners,
+            judge=_judge_learners,
             refuted_if="some learner or attack significantly beats the trivial predictor on its longest vectors",
         ),
         Claim(

@@ -45,8 +45,7 @@ def _farthest(rows: Rows, what: str) -> Verdict:
     return within(worst, least=0.9, most=1.1, what=f"measured / predicted farthest from 1 of {len(means)}, {what},")
 
 
-def judge_formula(rows: Rows) -> Verdict:
-    """The worst mean over seeds, gated, degree 3 and more, m >= 2 N; apart where the cube is not much larger."""
+def _judge_formula(rows: Rows) -> Verdict:
     asked = [row for row in rows.where(target=GATED, labels=CLEAN) if row["degree"] >= 3 and row["ratio"] >= 2]
     small = Rows(row for row in asked if _is_small(row))
     large = Rows(row for row in asked if not _is_small(row))
@@ -64,15 +63,13 @@ def _excess(rows: Rows, labels: str) -> Verdict:
     return within(mean_of(largest), most=1.0, what=f"largest (least risk - noise) / tail, {labels},")
 
 
-def judge_triangle(rows: Rows) -> Verdict:
-    """The least risk against (sqrt(noise) + sqrt(tail))^2, on every corrupted row."""
+def _judge_triangle(rows: Rows) -> Verdict:
     found = needed(Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED)), "corrupted labels")
     limit = (np.sqrt(found.array("noise")) + np.sqrt(found.array("tail"))) ** 2
     return bounded(range_of(found.array("least_risk") / limit), "least risk / bound")
 
 
-def judge_constant(rows: Rows) -> Verdict:
-    """Error against the tail, on every clean row with m >= 4 N."""
+def _judge_constant(rows: Rows) -> Verdict:
     found = [row for row in needed(rows.where(labels=CLEAN), "clean labels") if row["ratio"] >= 4]
     return within(range_of([row["error"] / row["tail"] for row in found]), most=2.0, what="error / tail")
 
@@ -86,7 +83,7 @@ CLAIMS = (
         rule="holds if on every row without noise and with m >= 4 N the error is at most 2 tail: the tail itself, "
         "which no polynomial avoids, and as much again for the estimate",
         refuted_if="some row without noise and with m >= 4 N errs by more than twice the tail",
-        judge=judge_constant,
+        judge=_judge_constant,
     ),
     Claim(
         name="formula",
@@ -95,7 +92,7 @@ CLAIMS = (
         "1: holds if its 95 % interval lies within [0.9, 1.1]; judged apart for samples of at most an eighth of the "
         "cube's points, and for larger ones",
         refuted_if="measured / predicted is significantly outside the limits for small samples, too",
-        judge=judge_formula,
+        judge=_judge_formula,
     ),
     Claim(
         name="noise",
@@ -134,7 +131,7 @@ CLAIMS = (
         statement="By the triangle inequality that risk is at most (sqrt(noise) + sqrt(tail))^2, always.",
         rule="holds if no corrupted row exceeds it by more than rounding",
         refuted_if="some corrupted row exceeds the bound by more than rounding",
-        judge=judge_triangle,
+        judge=_judge_triangle,
     ),
 )
 
@@ -225,8 +222,7 @@ def of_the_largest(rows: Rows) -> Rows:
     return kept.where(n=max(kept.distinct("n"))) if len(kept) else kept
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Median over seeds of error / variance and mean of the formula, a row a target, degree, labels and m / N."""
+def _error_frame(rows: Rows) -> Frame:
     found = of_the_largest(rows)
     table: dict[str, list[Any]] = {
         name: [] for name in ("target", "degree", "labels", "m / N", "error", "low", "high", "formula")
@@ -269,8 +265,7 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-def corrupted_frame(rows: Rows) -> Frame:
-    """Median over seeds of the risk beyond the noise, in units of the tail, a row a corruption and degree."""
+def _corrupted_frame(rows: Rows) -> Frame:
     kept = Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED))
     least = curves(kept, "{labels}", "degree", lambda row: (row["least_risk"] - row["noise"]) / row["tail"], "excess")
     bound = curves(
@@ -301,7 +296,7 @@ EXPERIMENT = Experiment(
             "Error against samples",
             "Largest n. Points: median over seeds and its interval, exact over the cube; hollow where labels are "
             "noisy. Lines: tail + (tail + v) N / (m - N), v the noise.",
-            error_frame,
+            _error_frame,
             plot_error,
         ),
         Chart(
@@ -332,7 +327,7 @@ EXPERIMENT = Experiment(
             "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one "
             "standard deviation: at random, or to enlarge what lies above the degree. Median over seeds and its "
             "interval.",
-            corrupted_frame,
+            _corrupted_frame,
             curve_plot(
                 "degree of the polynomial",
                 "(least risk - noise) / tail",

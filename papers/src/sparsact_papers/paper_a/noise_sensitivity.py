@@ -82,8 +82,7 @@ def _largest_share(rows: Rows, bound: str) -> list[float]:
     ]
 
 
-def judge_power(rows: Rows) -> Verdict:
-    """Slope of log NS in log(1 - rho) at small noise; the paper's bound has 1/2."""
+def _judge_power(rows: Rows) -> Verdict:
     found = needed(rows.where(model="sparse"), "sparse networks", 2)
     curves = []
     for row in found:
@@ -92,8 +91,7 @@ def judge_power(rows: Rows) -> Verdict:
     return within(slope_of(curves), least=0.9, most=1.1, what="power of 1 − ρ")
 
 
-def judge_definition(rows: Rows) -> Verdict:
-    """E (f(x) - f(y))^2, with and without the 1/4, over the sum of Claim 2.1."""
+def _judge_definition(rows: Rows) -> Verdict:
     found = needed(rows, "noise sensitivities")
     ratios = np.concatenate([np.divide(row["mean_square_change"], row["sensitivity"]) for row in found])
     near = {"least": 1 - 1e-6, "most": 1 + 1e-6}
@@ -110,8 +108,7 @@ NOISE = "1 - rho"
 COLUMNS = ("sensitivity", "lemma_10", "sharper")
 
 
-def frame(rows: Rows) -> Frame:
-    """Median over seeds of the noise sensitivity at every noise, at the largest n, and both bounds for k = 1."""
+def _frame(rows: Rows) -> Frame:
     largest = rows.where(n=max(rows.distinct("n")))
     shown = Rows([*largest.where(model="sparse"), *largest.where(model="copies", k=1)])
     points = shown.unfolded(**{NOISE: "noise"}, **{f"at_{name}": name for name in COLUMNS})
@@ -164,7 +161,7 @@ EXPERIMENT = Experiment(
             rule="holds if the 95 % interval of the power of 1 - rho, fitted for each network where 1 - rho <= 1/128, "
             "lies within [0.9, 1.1]",
             refuted_if="the fitted power of 1 - rho is significantly outside the limits, as a square root would be",
-            judge=judge_power,
+            judge=_judge_power,
         ),
         Claim(
             name="quarter",
@@ -173,7 +170,7 @@ EXPERIMENT = Experiment(
             printed="the definition with a factor 1/4 in Section 2.1, without it in Appendix B",
             rule="holds with a definition if its ratio to the sum lies within 1e-6 of 1 on every row, at every noise",
             refuted_if="neither definition equals the sum on every row",
-            judge=judge_definition,
+            judge=_judge_definition,
         ),
         Claim(
             name="tail",
@@ -193,7 +190,7 @@ EXPERIMENT = Experiment(
             "against-noise",
             "Noise sensitivity against the noise",
             "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
-            frame,
+            _frame,
             curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log_x=10, log_y=10, lines=(OURS, LEMMA)),
         ),
     ),

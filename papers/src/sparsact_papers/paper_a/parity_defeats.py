@@ -121,8 +121,7 @@ def _below(rows: Rows, kind: str, limit: Any) -> Rows:
     return needed(kept, f"{kind}, low degrees")
 
 
-def judge_defeats(rows: Rows) -> Verdict:
-    """Dense parity: the error is the variance or more below degree |S|, and none from there."""
+def _judge_defeats(rows: Rows) -> Verdict:
     low = _below(rows, DENSE, lambda row: row["size"])
     high = needed(Rows(row for row in rows.where(kind=DENSE) if row["degree"] >= row["size"]), "degrees from |S|")
     return every(
@@ -132,8 +131,7 @@ def judge_defeats(rows: Rows) -> Verdict:
     )
 
 
-def judge_logarithm(rows: Rows) -> Verdict:
-    """Sparse parity of log2 s signs: defeats degrees below log2 s, and none from there."""
+def _judge_logarithm(rows: Rows) -> Verdict:
     reach = [int(np.log2(row["n_units"])) for row in needed(rows.where(kind=JUNTA), "sparse parities")]
     degrees = np.array(rows.where(kind=JUNTA).column("degree"))
     share, low = _share(rows.where(kind=JUNTA)), degrees < np.array(reach)
@@ -143,8 +141,7 @@ def judge_logarithm(rows: Rows) -> Verdict:
     )
 
 
-def judge_lifted(rows: Rows) -> Verdict:
-    """On the lift: parity, one active unit, floor(|S| / 2) + 1 units; error / variance where 2 d < |S|."""
+def _judge_lifted(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=LIFTED), "parity on the lift")
     return every(
         within(range_of(found.array("wrong")), most=0, what="difference from parity"),
@@ -154,8 +151,7 @@ def judge_lifted(rows: Rows) -> Verdict:
     )
 
 
-def judge_activity(rows: Rows) -> Verdict:
-    """Active units of the dense layer against its units."""
+def _judge_activity(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=DENSE), "dense parity")
     return within(range_of(found.array("active") / found.array("n_units")), least=1, what="active / units")
 
@@ -196,14 +192,14 @@ EXPERIMENT = Experiment(
             statement="A dense layer of |S| + 1 units is parity of S, which degrees below |S| cannot learn.",
             rule="holds if on every row the error is the variance or more below degree |S|, and rounding from there",
             refuted_if="a degree below |S| errs by less than the variance, or degree |S| by more than rounding",
-            judge=judge_defeats,
+            judge=_judge_defeats,
         ),
         Claim(
             name="dense-activity",
             statement="That layer is not sparsely activated: some input switches all its units on.",
             rule="holds if on every row the largest number of active units is the number of units",
             refuted_if="some row leaves a unit off at every input",
-            judge=judge_activity,
+            judge=_judge_activity,
         ),
         Claim(
             name="sparse-learned",
@@ -232,7 +228,7 @@ EXPERIMENT = Experiment(
             printed="no algorithm in time n^o(log s), under Conjecture 12",
             rule="holds if on every row the error is the variance or more below log2 s, and rounding from there",
             refuted_if="a degree below log2 s errs by less than the variance, or degree log2 s by more than rounding",
-            judge=judge_logarithm,
+            judge=_judge_logarithm,
         ),
         Claim(
             name="lifted",
@@ -242,7 +238,7 @@ EXPERIMENT = Experiment(
             rule="holds if on every row values and units are right, one unit at most is active, error >= variance",
             refuted_if="some row has a wrong value, another number of units, two active units or an error below the "
             "variance",
-            judge=judge_lifted,
+            judge=_judge_lifted,
         ),
     ),
     charts=(

@@ -120,8 +120,7 @@ def _line(name: str, values: list[float]) -> list[Point]:
     return [(name, s, range_of([value])) for s, value in enumerate(values, start=1)]
 
 
-def frame(rows: Rows, n: int) -> Frame:
-    """Complexity on the n-cube with B = WR for each number of units, and the bounds for k = 1."""
+def _frame(rows: Rows, n: int) -> Frame:
     on_cube = rows.where(n=n, bias=USUAL)
     found = cases(on_cube) if on_cube.where(sample=CUBE) else {}
     points: list[Point] = []
@@ -139,8 +138,7 @@ def frame(rows: Rows, n: int) -> Frame:
     return curve_frame(points, "units s", "Rademacher complexity")
 
 
-def orthogonal_frame(rows: Rows) -> Frame:
-    """What networks reach on orthogonal points over the conjecture."""
+def _orthogonal_frame(rows: Rows) -> Frame:
     found = sorted(rows.where(sample=ORTHOGONAL), key=lambda row: row["n"])
     points = [(REACHED, row["n"], range_of(np.array(row["reached"]) / row["conjecture"])) for row in found]
     exact = [row for row in found if row["exact"]]
@@ -241,7 +239,7 @@ EXPERIMENT = Experiment(
                 f"units-{n}",
                 f"Complexity against units, all points of the {n}-cube",
                 CAPTION,
-                partial(frame, n=n),
+                partial(_frame, n=n),
                 curve_plot("units s", "Rademacher complexity, W = 1", log_y=10, lines=(UNITS_ALONE, CONJECTURE, BOUND)),
             )
             for n in (2, 3, 4)
@@ -268,7 +266,7 @@ EXPERIMENT = Experiment(
             "Two units on orthogonal points, as a multiple of Conjecture 20",
             "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest "
             "over drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
-            orthogonal_frame,
+            _orthogonal_frame,
             curve_plot(
                 "orthogonal points m",
                 "complexity / Conjecture 20, s = 2",

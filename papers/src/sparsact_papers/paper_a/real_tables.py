@@ -150,8 +150,7 @@ def log_ratios(rows: Rows, model: str, other: str, share: float) -> list[float]:
     return [float(np.log2(error[fold] / others[fold])) for fold in sorted(error.keys() & others.keys())]
 
 
-def judge_errors(rows: Rows, *, table: str, model: str, other: str, pick: Callable[[list[float]], float]) -> Verdict:
-    """Whether one model errs no more than another, at the share of the training rows that is picked."""
+def _judge_errors(rows: Rows, *, table: str, model: str, other: str, pick: Callable[[list[float]], float]) -> Verdict:
     share = pick(needed(rows.where(table=table), table).column("share"))
     ratios = log_ratios(rows.where(table=table), model, other, share)
     return within(over_folds(ratios, share), most=0, what=f"log2 of the error of {model} / {other}:")
@@ -164,8 +163,7 @@ def firing_of(rows: Rows, table: str, name: str, models: Collection[str]) -> Int
     return over_folds([float(fold.array(name).mean()) for fold in folds], max(found.column("share")))
 
 
-def judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
-    """The share of points at which more than k units are on: fresh rows of the table, and uniform points."""
+def _judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
     fresh, uniform = (
         within(firing_of(rows, table, f"above_k_{where}", SPARSE), most=LEAK, what=f"{called}: more than k on at")
         for where, called in (("test", "fresh rows"), ("uniform", "uniform points"))
@@ -176,7 +174,7 @@ def judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
 def claims_of(table: str) -> tuple[Claim, ...]:
     """What is claimed of one table."""
     name = table.lower()
-    errs_less = partial(judge_errors, table=table)
+    errs_less = partial(_judge_errors, table=table)
     return (
         Claim(
             name=f"few-rows-{name}",
@@ -210,7 +208,7 @@ def claims_of(table: str) -> tuple[Claim, ...]:
             statement=f"{table}: a network that is k-sparse on the rows fitted is k-sparse on nearly all others.",
             rule="holds if the 95 % interval over folds of the mean share of points with more than k active units is "
             f"below {LEAK:.0%}; judged apart on test folds and on uniform points",
-            judge=partial(judge_fresh_rows, table=table),
+            judge=partial(_judge_fresh_rows, table=table),
             refuted_if="the mean share is significantly above the limit on test folds",
         ),
         Claim(
@@ -229,8 +227,7 @@ PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform poin
 ACROSS = 3  # panels side by side; the last is left to the legend
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error of each model on each table against the size of its training set: the mean over folds."""
+def _error_frame(rows: Rows) -> Frame:
     frames = []
     for (table,), group in rows.groups("table").items():
         found = curves(group, "{model}", "n_train", lambda row: max(row["mse"], LEAST_ERROR), "error")
@@ -268,8 +265,7 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-def firing_frame(rows: Rows) -> Frame:
-    """The most units on at any point and the mean number, of each sparse network, table and kind of points."""
+def _firing_frame(rows: Rows) -> Frame:
     names = ("network", "points", "most", "mean", "share_above_k", "units")
     frame: dict[str, list[Any]] = {name: [] for name in names}
     sparse = Rows(row for row in rows if row["model"] in SPARSE)
@@ -320,14 +316,14 @@ EXPERIMENT = Experiment(
             "errors",
             "Error against training rows",
             "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
-            error_frame,
+            _error_frame,
             plot_errors,
         ),
         Chart(
             "firing",
             "How many units of the sparse networks fire",
             "Means over folds and sizes. The class bounds the number on the rows fitted only.",
-            firing_frame,
+            _firing_frame,
             plot_firing,
         ),
     ),

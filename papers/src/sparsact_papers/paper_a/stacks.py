@@ -78,8 +78,7 @@ def change(rows: Rows, value: Callable[[Row], float]) -> Interval:
     return mean_of(changes)
 
 
-def judge_learning(rows: Rows) -> Verdict:
-    """Growth of tail and of the learner's error at its most points, from one layer to three."""
+def _judge_learning(rows: Rows) -> Verdict:
     above = change(rows, lambda row: row["tail_share"][DEGREE])
     error = change(rows, lambda row: row["error_share"][-1])
     positive = np.nextafter(0, 1)
@@ -170,7 +169,7 @@ EXPERIMENT = Experiment(
             statement="Deeper stacks have more weight above degree 2, and are harder for the learner of degree 2.",
             rule="holds if the 95 % intervals of both changes from one layer to three lie above 0",
             refuted_if="the tail or the error share significantly falls from one layer to three",
-            judge=judge_learning,
+            judge=_judge_learning,
         ),
     ),
     charts=(

@@ -105,15 +105,13 @@ def _of(rows: Rows, learners: tuple[str, ...]) -> Rows:
     return Rows(row for one in learners for row in rows.where(learner=one))
 
 
-def any_frame(rows: Rows) -> Frame:
-    """Queries for any parity, a row a learner and number of bits, with the bound."""
+def _any_frame(rows: Rows) -> Frame:
     found = _of(rows, ANY)
     bound = curves(found, BOUND, "m", "bound", "used")
     return joined(curves(found, "{learner}", "m", "queries", "used"), bound)
 
 
-def known_frame(rows: Rows) -> Frame:
-    """Examples, or queries where no example is seen, for parities of the greatest known size."""
+def _known_frame(rows: Rows) -> Frame:
     found = Rows(row for row in _largest(rows) if not row["noise"] and row["learner"] not in (LOWER, LIFTED))
     above = Rows(row for row in found.where(learner=LOW) if row["bound"] > 0)
     bound = curves(above, BOUND, "m", "bound", "used")
@@ -129,8 +127,7 @@ def known_frame(rows: Rows) -> Frame:
     )
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error for parities of the greatest known size, with and without noise, mean over seeds; a panel a learner."""
+def _error_frame(rows: Rows) -> Frame:
     found = Rows(
         row.with_values(labels=f"{row['noise']:.0%} of the labels turned" if row["noise"] else "no noise")
         for row in _largest(rows)
@@ -164,7 +161,7 @@ EXPERIMENT = Experiment(
             "Statistical queries for any parity, against bits",
             "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. The "
             "bound is tau^2 (2^m - 9) with tau = 0.124.",
-            any_frame,
+            _any_frame,
             curve_plot("bits m", "statistical queries", log_y=10, lines=(BOUND,), size=(5.4, 4.2)),
         ),
         Chart(
@@ -173,7 +170,7 @@ EXPERIMENT = Experiment(
             "The greatest size of S that was run. Correlations of one sample are as many as the queries of low "
             "degree; elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, "
             "|S|) - 9), is on statistical queries alone. Points: median over seeds; bars: its interval.",
-            known_frame,
+            _known_frame,
             curve_plot("bits m", "queries, or examples, as the legend says", log_y=10, lines=(BOUND,), size=(5.8, 4.8)),
         ),
         Chart(
@@ -181,7 +178,7 @@ EXPERIMENT = Experiment(
             "Error against bits",
             "Share of wrong signs at 4000 fresh points without noise, mean over seeds with its 95 % interval; 1/2 "
             "where a learner has no hypothesis. The greatest size of S that was run.",
-            error_frame,
+            _error_frame,
             panel_plot(
                 "bits m",
                 "share of wrong signs",

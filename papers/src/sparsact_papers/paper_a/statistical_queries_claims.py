@@ -33,15 +33,13 @@ def _steps(rows: Rows) -> tuple[float, float, float]:
     return float(slopes[0]), float(slopes[-1]), float(np.log2(queries[-1] / queries[-2]) / (m[-1] - m[-2]))
 
 
-def judge_bound(rows: Rows) -> Verdict:
-    """Queries over the lower bound, for learners that found the parity."""
+def _judge_bound(rows: Rows) -> Verdict:
     found = Rows(row for row in _of(rows, (*ANY, LOW)) if row["error"] < 1 / 3 and row["bound"] > 0)
     ratio = needed(found, "learners that succeed").array("queries") / found.array("bound")
     return within(range_of(ratio), least=1, what="queries / lower bound")
 
 
-def judge_powers(rows: Rows) -> Verdict:
-    """Growth of the slope of log queries in log m; factor by which the last bit multiplies queries."""
+def _judge_powers(rows: Rows) -> Verdict:
     found = _of(rows, ANY)
     steps = [_steps(needed(group, "numbers of bits", 3)) for group in found.groups("learner", "seed").values()]
     return every(
@@ -51,8 +49,7 @@ def judge_powers(rows: Rows) -> Verdict:
     )
 
 
-def judge_sizes(rows: Rows) -> Verdict:
-    """Slope of log queries in log m at each size of S, and its steps from size to size."""
+def _judge_sizes(rows: Rows) -> Verdict:
     found = _of(rows, (LOW,))
     slopes = {size: _slope(found.where(size=size)) for size in found.distinct("size")}
     needed(found[: len(slopes)], "sizes of S", 2)
@@ -67,15 +64,13 @@ def _slope(rows: Rows) -> Interval:
     return slope_of((needed(group, "numbers of bits", 2).column("m"), group.column("queries")) for group in groups)
 
 
-def judge_tight(rows: Rows) -> Verdict:
-    """Queries of bent functions over the bound, at the greatest number of bits."""
+def _judge_tight(rows: Rows) -> Verdict:
     found = _of(rows, (BENT,))
     largest = found.where(m=max(found.column("m")))
     return within(range_of(largest.array("queries") / largest.array("bound")), most=2, what="queries / lower bound")
 
 
-def judge_elimination(rows: Rows) -> Verdict:
-    """Error and examples beyond m, without noise; error with noise."""
+def _judge_elimination(rows: Rows) -> Verdict:
     clean = _of(rows, (ELIMINATION, LIFTED))
     spoiled = Rows(row for row in rows.where(learner=ELIMINATION) if row["noise"] > 0)
     error = needed(spoiled, "elimination with noise").array("error")
@@ -86,8 +81,7 @@ def judge_elimination(rows: Rows) -> Verdict:
     return only_if("the labels have no noise", under, within(mean_of(error), most=1 / 3, what="mean error with noise"))
 
 
-def judge_membership(rows: Rows) -> Verdict:
-    """Error and slope of log queries in log m."""
+def _judge_membership(rows: Rows) -> Verdict:
     found = _of(rows, (MEMBERSHIP,))
     slopes = [_slope(found.where(size=size)) for size in found.distinct("size")]
     return every(
@@ -96,8 +90,7 @@ def judge_membership(rows: Rows) -> Verdict:
     )
 
 
-def judge_network(rows: Rows) -> Verdict:
-    """Certified active units, on lifted points and on the whole cube."""
+def _judge_network(rows: Rows) -> Verdict:
     found = _of(rows, (NETWORK,))
     cube = needed(Rows(row for row in found if row["on_cube"] is not None), "certificates on the cube")
     return only_if(
@@ -118,7 +111,7 @@ CLAIMS = (
         printed="Omega(2^m tau^2), without a constant",
         rule="holds if on every row with error below 1/3 queries / (tau^2 (N - 9)) >= 1, N the parities that were "
         "possible",
-        judge=judge_bound,
+        judge=_judge_bound,
         refuted_if="some learner finds a parity with fewer queries than the bound asks for",
     ),
     Claim(
@@ -129,7 +122,7 @@ CLAIMS = (
         rule="holds if for every learner and seed log queries against log m is steeper at the greatest m than at the "
         "least, and there each bit multiplies queries by sqrt 2 at least (a power of m plus a constant steepens as "
         "well)",
-        judge=judge_powers,
+        judge=_judge_powers,
         refuted_if="for some learner and seed log queries does not steepen in log m, or a bit multiplies queries by "
         "less than sqrt 2",
     ),
@@ -137,14 +130,14 @@ CLAIMS = (
         "sizes",
         statement="For parities of fixed size the power of m grows with |S|.",
         rule="holds if the 95 % intervals of the slope of log queries in log m lie apart, in ascending order of |S|",
-        judge=judge_sizes,
+        judge=_judge_sizes,
         refuted_if="a larger |S| has significantly no larger slope",
     ),
     Claim(
         "tight",
         statement="The bound is tight up to a factor 2: bent functions test 1 / tau^2 parities with each query.",
         rule="holds if at the greatest m on every row queries / (tau^2 (2^m - 9)) <= 2",
-        judge=judge_tight,
+        judge=_judge_tight,
         refuted_if="some row needs more than twice the bound at the greatest m",
     ),
     Claim(
@@ -162,7 +155,7 @@ CLAIMS = (
         statement="Elimination, which is not statistical, finds the parity from m + O(1) examples, also on the lift.",
         rule=f"holds if on every row the error is 0 and examples - m <= {SPARE_EXAMPLES}, and with noise the 95 % "
         "interval of the mean error lies below 1/3 (few examples may have no wrong label by chance)",
-        judge=judge_elimination,
+        judge=_judge_elimination,
         refuted_if="some row errs or needs more examples than the rule allows, or noise significantly defeats it",
     ),
     Claim(
@@ -185,7 +178,7 @@ CLAIMS = (
         statement="Membership queries find the parity in polynomial number.",
         rule="holds if on every row the error is 0 and the 95 % interval of the slope of log queries in log m is "
         "below 2",
-        judge=judge_membership,
+        judge=_judge_membership,
         refuted_if="some row errs, or the slope of log queries in log m is significantly 2 or more",
     ),
     Claim(
@@ -194,7 +187,7 @@ CLAIMS = (
         statement="Parity on the quadratic lift is a one-sparse network.",
         printed="H_{m^2, O(m), 1}",
         rule="holds if on every row one unit at most is active by proof: on lifted points; and on all of {-1, 1}^(m m)",
-        judge=judge_network,
+        judge=_judge_network,
         refuted_if="two units are active at some lifted point",
     ),
 )

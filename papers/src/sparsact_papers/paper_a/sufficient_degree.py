@@ -68,8 +68,7 @@ def _ratios(rows: Rows, part: str, whole: str) -> list[float]:
     return [_ratio(row, part, whole) for row in needed(rows, "degrees")]
 
 
-def judge_useful(rows: Rows) -> Verdict:
-    """Share of sparse rows and epsilons at which a bound is below n; every degree is at most n anyway."""
+def _judge_useful(rows: Rows) -> Verdict:
     sparse = needed(rows.where(model="sparse"), "sparse networks")
     verdicts = []
     for name, told in (("sharper", "4k²W²/ε"), ("theorem_8", "Theorem 8")):
@@ -78,8 +77,7 @@ def judge_useful(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def judge_constant(rows: Rows) -> Verdict:
-    """Growth of the measured degree at a tenth of the variance with n, a slope for each k and seed."""
+def _judge_constant(rows: Rows) -> Verdict:
     sparse = needed(rows.where(model="sparse"), "sparse networks")
     slopes = []
     for group in sparse.groups("seed").values():
@@ -99,8 +97,7 @@ SHARE = "epsilon / variance"
 OURS, THEOREM, MOST = "4k²W²/ε, k = 1", "Theorem 8, k = 1, constant 1", "n"
 
 
-def frame_of_bounds(rows: Rows) -> Frame:
-    """Median over seeds of the degree at every epsilon, at the largest n, and both bounds for k = 1."""
+def _frame_of_bounds(rows: Rows) -> Frame:
     largest = rows.where(model="sparse", n=max(rows.distinct("n")))
     points = largest.unfolded(
         **{SHARE: "share"}, **{f"at_{name}": name for name in ("measured", "sharper", "theorem_8")}
@@ -114,8 +111,7 @@ def frame_of_bounds(rows: Rows) -> Frame:
     )
 
 
-def frame_of_inputs(rows: Rows) -> Frame:
-    """Median over seeds of the measured degree at a tenth of the variance, against n."""
+def _frame_of_inputs(rows: Rows) -> Frame:
     sparse = Rows(row for k in SPARSITIES for row in rows.where(model="sparse", k=k))
     measured = curves(sparse, "k = {k}", "n", lambda row: row["measured"][TENTH], "degree")
     return joined(measured, curves(sparse.where(k=1), MOST, "n", "n", "degree"))
@@ -166,7 +162,7 @@ EXPERIMENT = Experiment(
             rule="for each random network the least degree that a bound asks for, at half of the variance, over n; "
             "holds if both bounds lie below 1 on every row, fails if one lies above on every row",
             refuted_if="every row of one of the bounds asks for degree n or more",
-            judge=judge_useful,
+            judge=_judge_useful,
         ),
         Claim(
             name="constant-in-n",
@@ -174,7 +170,7 @@ EXPERIMENT = Experiment(
             rule="holds if the 95 % interval of the slope of the measured degree in n, a mean over k for each seed, "
             "lies below 0",
             refuted_if="the slope of the measured degree in n is significantly above 0",
-            judge=judge_constant,
+            judge=_judge_constant,
         ),
     ),
     charts=(
@@ -182,7 +178,7 @@ EXPERIMENT = Experiment(
             "bounds",
             "Measured degree and bounds",
             "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
-            frame_of_bounds,
+            _frame_of_bounds,
             curve_plot(
                 "squared error ε / variance", "degree that is enough", log_x=10, log_y=10, lines=(OURS, THEOREM, MOST)
             ),
@@ -191,7 +187,7 @@ EXPERIMENT = Experiment(
             "against-n",
             "Measured degree against the inputs",
             "Points: median over seeds; bars: its interval.",
-            frame_of_inputs,
+            _frame_of_inputs,
             curve_plot("inputs n", "degree for ε = variance / 10", lines=(MOST,), ticks=True, bottom=0),
         ),
     ),

@@ -81,16 +81,14 @@ def _most(rows: Rows) -> Rows:
     return needed(rows, "samples", 2).where(m=max(rows.column("m")))
 
 
-def judge_noise(rows: Rows) -> Verdict:
-    """The same with the strongest noise."""
+def _judge_noise(rows: Rows) -> Verdict:
     noisy = rows.where(noise=max(needed(rows, "rows").column("noise")))
     if noisy[0]["noise"] == 0:
         needed(Rows([]), "noisy labels")
     return within(mean_of(_most(noisy).array("overlap")), least=RECOVERED, what="overlap")
 
 
-def judge_accurate(rows: Rows) -> Verdict:
-    """Mean overlap of accurate networks, and of the others; first averaged over each seed's rows."""
+def _judge_accurate(rows: Rows) -> Verdict:
     limit = "at most 1 % of the variance"
 
     def overlap(what: str, *, accurate: bool) -> Verdict:
@@ -113,8 +111,7 @@ def frame(rows: Rows) -> Frame:
     return joined(found, chance)
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error and overlap of every row."""
+def _error_frame(rows: Rows) -> Frame:
     return {
         "noise": rows.column("noise"),
         "m": rows.column("m"),
@@ -167,7 +164,7 @@ EXPERIMENT = Experiment(
             statement="So it is with the strongest noise.",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
             refuted_if="the mean overlap from the most samples is significantly below 0.9 with the strongest noise",
-            judge=judge_noise,
+            judge=_judge_noise,
         ),
         Claim(
             name="chance",
@@ -191,7 +188,7 @@ EXPERIMENT = Experiment(
             rule="holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an "
             "error of at most 1 % of the variance, and for the others",
             refuted_if="the mean overlap is significantly below 0.9 for accurate networks, too",
-            judge=judge_accurate,
+            judge=_judge_accurate,
         ),
     ),
     charts=(
@@ -208,7 +205,7 @@ EXPERIMENT = Experiment(
             "Overlap against error",
             "A point a fit. The error is exact over the cube, against the network without noise; errors below a "
             "millionth of the variance are drawn there.",
-            error_frame,
+            _error_frame,
             plot_error,
         ),
     ),

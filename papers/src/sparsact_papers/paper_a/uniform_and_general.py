@@ -109,8 +109,7 @@ def samples_needed(rows: Rows) -> list[float]:
     return found
 
 
-def judge_fewer(rows: Rows) -> Verdict:
-    """Uniform: samples of ERM over those of the best degree of least squares, a geometric mean over seeds."""
+def _judge_fewer(rows: Rows) -> Verdict:
     uniform = rows.where(distribution=UNIFORM)
     needed(uniform.where(learner=ERM), "ERM", 2)
     best = np.min([samples_needed(uniform.where(learner=name)) for name in SQUARES], axis=0)
@@ -159,7 +158,7 @@ EXPERIMENT = Experiment(
             rule="samples from which on the error is at most 0.1 variance (twice the most where there are none), of "
             "ERM over the best degree (2 to 4): holds if the 95 % interval of the mean log2 lies below 0",
             refuted_if="ERM significantly needs more samples than the best degree",
-            judge=judge_fewer,
+            judge=_judge_fewer,
         ),
         Claim(
             name="averages",

@@ -68,8 +68,7 @@ def power(rows: Rows, varied: str, column: str) -> Interval:
     return slope_of((curve.column(varied), curve.column(column)) for curve in curves)
 
 
-def judge_tail(rows: Rows) -> Verdict:
-    """Error over tail times the known cost of fitting, for every network."""
+def _judge_tail(rows: Rows) -> Verdict:
     found = needed(rows, "errors")
     ratios = found.array("error_share") / found.array("tail_share") / found.array("fit_factor")
     half = float(np.mean(found.array("fit_factor")) - 1) / 2
@@ -85,8 +84,7 @@ COLUMNS = {
 }
 
 
-def frame(rows: Rows, varied: str) -> Frame:
-    """Median over seeds of sensitivity, tail and error along one sweep."""
+def _frame(rows: Rows, varied: str) -> Frame:
     sweep = rows.where(varied=varied)
     return joined(*(curves(sweep, name, varied, column, "value") for name, column in COLUMNS.items()))
 
@@ -137,7 +135,7 @@ EXPERIMENT = Experiment(
             rule="holds if the 95 % interval of the mean ratio over seeds is nearer to 1 than to (m - N) / m, its "
             "value if the error were the tail alone: within half of N / (m - N)",
             refuted_if="the mean ratio is significantly farther from 1 than that",
-            judge=judge_tail,
+            judge=_judge_tail,
         ),
     ),
     charts=tuple(
@@ -145,7 +143,7 @@ EXPERIMENT = Experiment(
             f"against-{varied}",
             f"Sensitivity, tail and error against {label}",
             "Points: median over seeds; bars: its interval.",
-            partial(frame, varied=varied),
+            partial(_frame, varied=varied),
             curve_plot(LABELS[varied], "sensitivity, or share of the variance", log_x=2, log_y=10, ticks=True),
         )
         for varied, label in LABELS.items()

@@ -50,8 +50,7 @@ def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, An
     }
 
 
-def judge_against_dense(rows: Rows) -> Verdict:
-    """How much more of its variance a dense network has above degree 2."""
+def _judge_against_dense(rows: Rows) -> Verdict:
     verdicts = {
         name: within(mean_of(_more(rows, name)), least=np.nextafter(0, 1), what=f"{name}: tail share less sparse's")
         for name in ("parity", "dense")
@@ -141,7 +140,7 @@ EXPERIMENT = Experiment(
             "sparse, in pairs, lies above 0: against random dense networks and against parity",
             refuted_if="the share of a sparse network is significantly no smaller than that of either kind of dense "
             "network",
-            judge=judge_against_dense,
+            judge=_judge_against_dense,
         ),
     ),
     charts=(

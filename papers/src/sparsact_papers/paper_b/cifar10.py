@@ -116,13 +116,11 @@ PERCENT = "test accuracy in %"
 MEDIANS = "Median over seeds; bars: least and greatest."
 
 
-def accuracy_frame(found: Rows, x: str) -> Frame:
-    """Accuracy of each model after the last epoch, against a column."""
+def _accuracy_frame(found: Rows, x: str) -> Frame:
     return curves(found, "{model}", x, "last", ACCURACY, interval=range_of)
 
 
-def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
-    """A history of the models of Table 2: a row a model, number of active units and epoch."""
+def _epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
     epochs = Rows(
         row.with_values(**{"epoch": i, y_name: value}) for row in found for i, value in enumerate(row[history], start=1)
     )
@@ -135,8 +133,7 @@ def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
     )
 
 
-def table_frame(found: Rows) -> Frame:
-    """Table 2, a row a cell: here after the last epoch and at the best one, and printed."""
+def _table_frame(found: Rows) -> Frame:
     frame: dict[str, list[object]] = {
         name: [] for name in ("model", "n_active", "last", "low", "high", "best", "printed")
     }
@@ -253,35 +250,35 @@ EXPERIMENT = Experiment(
             "active-units",
             "Figure 5: accuracy against active units",
             f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
-            partial(accuracy_frame, x="n_active"),
+            partial(_accuracy_frame, x="n_active"),
             curve_plot("active units", f"{PERCENT}, last epoch", log_x=2),
         ),
         Chart(
             "width",
             "Accuracy against the width of the layer",
             f"{MEDIANS} The same networks by all their units: the parameters that they have.",
-            partial(accuracy_frame, x="width"),
+            partial(_accuracy_frame, x="width"),
             curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log_x=2),
         ),
         Chart(
             "table-2",
             "Table 2: measured and printed",
             f"{MEDIANS} The best epoch is the best on the test images, and so optimistic.",
-            table_frame,
+            _table_frame,
             plot_table,
         ),
         Chart(
             "epochs",
             "Accuracy while training",
             MEDIANS,
-            partial(epochs_frame, history="accuracies", y_name=ACCURACY),
+            partial(_epochs_frame, history="accuracies", y_name=ACCURACY),
             panel_plot("epoch", PERCENT, panel=(3.8, 3.4), title="{} active units"),
         ),
         Chart(
             "loss",
             "Training loss",
             f"{MEDIANS} Mean cross-entropy of the images as they are met in the epoch.",
-            partial(epochs_frame, history="losses", y_name="loss"),
+            partial(_epochs_frame, history="losses", y_name="loss"),
             panel_plot("epoch", "cross-entropy in nats", panel=(3.8, 3.4), title="{} active units"),
         ),
     ),

@@ -63,8 +63,7 @@ def measure(
     raise ValueError(f"part {part!r} wants `epsilon` and `ambient`, or `n_waves`; got neither.")
 
 
-def judge_width(rows: Rows) -> Verdict:
-    """Slope of log needed width in log 1 / eps, for each k."""
+def _judge_width(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
         whole = [g for g in group.groups("seed").values() if all(row["needed"] for row in g) and len(g) > 1]
@@ -75,14 +74,12 @@ def judge_width(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def judge_counting(rows: Rows) -> Verdict:
-    """Cones, a bit each, over the bits of the least model that serves."""
+def _judge_counting(rows: Rows) -> Verdict:
     found = needed(rows.where(part="bits"), "models of few bits")
     return bounded(range_of(found.array("n_cones") / found.array("bits")), "k = 1, cones / bits:")
 
 
-def judge_hashing(rows: Rows) -> Verdict:
-    """Operations of the least dense model over those of hashing, at the least eps against the greatest."""
+def _judge_hashing(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
         served = Rows(row for row in group if row["needed"] and row["buckets"])
@@ -97,8 +94,7 @@ def judge_hashing(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def judge_pairs(rows: Rows) -> Verdict:
-    """Of the pairs the one with the least difference, over what (10) says it is at least."""
+def _judge_pairs(rows: Rows) -> Verdict:
     pairs = needed(rows.where(part="pair"), "pairs")
     few = [row["sup / printed"] for row in pairs if row["differing"] and row["k"] <= SMALL]
     many = [row["sup_at_most / printed"] for row in pairs if row["differing"] and row["k"] > SMALL]
@@ -111,15 +107,13 @@ def judge_pairs(rows: Rows) -> Verdict:
     )
 
 
-def judge_parseval(rows: Rows) -> Verdict:
-    """Root mean square of the difference over the printed bound without its 2^(k/2), which Parseval gives."""
+def _judge_parseval(rows: Rows) -> Verdict:
     pairs = Rows(row for row in needed(rows.where(part="pair"), "pairs") if row["differing"])
     mended = pairs.array("printed") / 2 ** (pairs.array("k") / 2)
     return bounded(range_of(mended / pairs.array("rms")), "mended (10) / rms:")
 
 
-def judge_lipschitz(rows: Rows) -> Verdict:
-    """Share of the pairs whose members both have a proved Lipschitz constant of at most L."""
+def _judge_lipschitz(rows: Rows) -> Verdict:
     pairs = needed(rows.where(part="pair"), "pairs")
     share = share_of(int((pairs.array("lipschitz") <= 1).sum()), len(pairs))
     return within(share, least=0.81, what="share of pairs:")  # 0.9 for each of two members
@@ -133,8 +127,7 @@ def _inverse(rows: Rows) -> Rows:
     return Rows(row.with_values(inverse=1 / row["epsilon"]) for row in rows.where(part="width"))
 
 
-def needed_frame(rows: Rows) -> Frame:
-    """Least width, buckets and cones against 1 / eps."""
+def _needed_frame(rows: Rows) -> Frame:
     found = _inverse(rows)
     return joined(
         *(
@@ -146,16 +139,14 @@ def needed_frame(rows: Rows) -> Frame:
     )
 
 
-def operations_frame(rows: Rows) -> Frame:
-    """Products of a forward pass at equal error."""
+def _operations_frame(rows: Rows) -> Frame:
     found = Rows(row for row in _inverse(rows) if row["needed"])
     dense = curves(found, "dense, k = {k}", "inverse", lambda row: row["needed"] * row["ambient"], "products")
     hashed = curves(found, "hash, k = {k}", "inverse", "hash_operations", "products")
     return joined(dense, hashed)
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Largest error over eps against width, for the least eps of each dimension."""
+def _error_frame(rows: Rows) -> Frame:
     found = rows.where(part="width")
     hard = Rows(
         row for group in found.groups("k").values() for row in group.where(epsilon=min(group.column("epsilon")))
@@ -166,8 +157,7 @@ def error_frame(rows: Rows) -> Frame:
     return joined(frame, *(level(name, median_of(hard.array(column)), frame) for name, column in heights.items()))
 
 
-def pairs_frame(rows: Rows) -> Frame:
-    """Distances of pairs over what (10) prints, by dimension."""
+def _pairs_frame(rows: Rows) -> Frame:
     found = Rows(row for row in rows.where(part="pair") if row["differing"])
     largest = curves(found, "largest difference", "k", "sup / printed", "ratio")
     rms = curves(found, "root mean square", "k", "rms / printed", "ratio")
@@ -196,7 +186,7 @@ EXPERIMENT = Experiment(
             rule="slope of log width in log 1/eps, fitted for each seed; holds if its 95 % interval lies above k - "
             "1/2 for each k",
             refuted_if="for some k the slope is significantly below k - 1/2: the width grows as in fewer dimensions",
-            judge=judge_width,
+            judge=_judge_width,
         ),
         Claim(
             name="counting",
@@ -208,7 +198,7 @@ EXPERIMENT = Experiment(
             "fewest bits a weight that keep the largest error within eps/2; cones over bits, at most 1 for every "
             "member drawn",
             refuted_if="some model reaches eps/2 with fewer bits than cones",
-            judge=judge_counting,
+            judge=_judge_counting,
         ),
         Claim(
             name="forward-pass",
@@ -218,7 +208,7 @@ EXPERIMENT = Experiment(
             rule="d w over the d K products of the hash (K = 4k), at equal largest error eps/2: holds if at the least "
             "eps every seed's ratio exceeds all of those at the greatest eps",
             refuted_if="at the least eps some seed's ratio does not exceed all of those at the greatest eps",
-            judge=judge_hashing,
+            judge=_judge_hashing,
         ),
         Claim(
             name="separation",
@@ -230,7 +220,7 @@ EXPERIMENT = Experiment(
             "for k > 3 the same of the most that it can be between the grid's points: one pair below 1 suffices "
             "against (10)",
             refuted_if="some pair differs by less than the bound although k is small",
-            judge=judge_pairs,
+            judge=_judge_pairs,
         ),
         Claim(
             name="separation-mended",
@@ -238,7 +228,7 @@ EXPERIMENT = Experiment(
             rule="2 L sqrt(c) eps_1 / (C sqrt(k) pi) over the exact root mean square of the difference, at most 1 for "
             "every pair",
             refuted_if="the root mean square of some pair is below the mended bound",
-            judge=judge_parseval,
+            judge=_judge_parseval,
         ),
         Claim(
             name="lipschitz",
@@ -248,7 +238,7 @@ EXPERIMENT = Experiment(
             rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds "
             "if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
             refuted_if="the share of pairs with a proved constant is significantly below 0.9^2",
-            judge=judge_lipschitz,
+            judge=_judge_lipschitz,
         ),
     ),
     charts=(
@@ -256,7 +246,7 @@ EXPERIMENT = Experiment(
             "needed",
             "Width, buckets and cones for a largest error of eps / 2",
             "Median over seeds with its interval. Cones: members of the family differ in their signs.",
-            needed_frame,
+            _needed_frame,
             curve_plot(
                 "1 / eps",
                 "number",
@@ -270,14 +260,14 @@ EXPERIMENT = Experiment(
             "operations",
             "Products of a forward pass at equal error",
             "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
-            operations_frame,
+            _operations_frame,
             curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
         ),
         Chart(
             "error",
             "Largest error against width",
             "At the least eps of each dimension; the function 0 has error eps. Median over seeds with its interval.",
-            error_frame,
+            _error_frame,
             curve_plot(
                 "width of the dense model",
                 "largest error / eps",
@@ -292,7 +282,7 @@ EXPERIMENT = Experiment(
             "Distance of two analytic members over the printed bound",
             "Median over seeds and numbers of frequencies, with its interval. Below 1 a pair contradicts inequality "
             "(10).",
-            pairs_frame,
+            _pairs_frame,
             curve_plot(
                 "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
             ),

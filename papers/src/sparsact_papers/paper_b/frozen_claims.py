@@ -76,14 +76,12 @@ def against_dense(found: Rows, kinds: Sequence[str]) -> Verdict:
     return depending_on_dense({kind: every(*(beats(found, model, kind, widths) for model in SPARSE)) for kind in kinds})
 
 
-def judge_dense(rows: Rows, target: str) -> Verdict:
-    """DSM against the dense layers that were trained."""
+def _judge_dense(rows: Rows, target: str) -> Verdict:
     found = trained(rows, target)
     return against_dense(found, needed([kind for kind in DENSE if found.where(model=kind)], "a dense layer"))
 
 
-def judge_width(rows: Rows, target: str) -> Verdict:
-    """Whether the error falls with the active units and, at equal active units, with the total width."""
+def _judge_width(rows: Rows, target: str) -> Verdict:
     found = trained(rows, target)
     widths = needed(common(found, SPARSE), "widths", 2)
     grown = [
@@ -97,22 +95,19 @@ def judge_width(rows: Rows, target: str) -> Verdict:
     return every(*grown, beats(found, "dsm-25", "dsm-50", widths))
 
 
-def judge_hash(rows: Rows, target: str) -> Verdict:
-    """Random hash against dense and DSM against dense, both at equal active units."""
+def _judge_hash(rows: Rows, target: str) -> Verdict:
     found, hashed = trained(rows, target), ("random-hash-50", "random-hash-25")
     widths = common(found, ("dense-linear", *hashed, *SPARSE))
     worse = [beats(found, "dense-linear", model, widths) for model in hashed]
     return every(*worse, *(beats(found, model, "dense-linear", widths) for model in SPARSE))
 
 
-def judge_order(rows: Rows, target: str) -> Verdict:
-    """Table 1's rows: DSM 25 % below DSM 50 % below dense."""
+def _judge_order(rows: Rows, target: str) -> Verdict:
     found, widths = trained(rows, target), list(PRINTED["dsm-50"])
     return every(beats(found, "dsm-25", "dsm-50", widths), beats(found, "dsm-50", "dense-linear", widths))
 
 
-def judge_numbers(rows: Rows, target: str) -> Verdict:
-    """Table 1's nine errors over those measured."""
+def _judge_numbers(rows: Rows, target: str) -> Verdict:
     verdicts = []
     for model, column in PRINTED.items():
         for active, printed in column.items():
@@ -122,8 +117,7 @@ def judge_numbers(rows: Rows, target: str) -> Verdict:
     return every(*verdicts)
 
 
-def judge_less(rows: Rows, target: str) -> Verdict:
-    """DSM 25 % against a dense layer of four times as many active units, which is its own total width."""
+def _judge_less(rows: Rows, target: str) -> Verdict:
     found = trained(rows, target)
     return depending_on_dense(
         {
@@ -137,8 +131,7 @@ def judge_less(rows: Rows, target: str) -> Verdict:
     )
 
 
-def judge_flops(rows: Rows) -> Verdict:
-    """Operations of both counts over 18 times the active units."""
+def _judge_flops(rows: Rows) -> Verdict:
     sparse = [row for row in rows.where(optimiser="rmsprop") if row["model"] in SPARSE and row["target"] != "projected"]
     found = needed(sparse, "a DSM with n = 8")
     bare = [row["flops"] / (18 * row["active"]) for row in found]
@@ -161,7 +154,7 @@ def _figure(target: str, place: str) -> tuple[Claim, ...]:
             rule="for each kind of frozen dense layer: holds if, at every number of active units, the 95 % interval "
             "of the mean ratio of errors lies below 1 for DSM 50 % and DSM 25 %; all trained by RMSProp",
             refuted_if="for each kind of dense layer some ratio of errors is significantly above 1",
-            judge=partial(judge_dense, target=target),
+            judge=partial(_judge_dense, target=target),
         ),
         Claim(
             name=f"{target}-improves",
@@ -172,7 +165,7 @@ def _figure(target: str, place: str) -> tuple[Claim, ...]:
             "50 % and 25 %, and DSM 25 % beats DSM 50 % at every number of active units (95 % interval of the mean)",
             refuted_if="some seed errs more at the most active units, or DSM 25 % significantly errs more than DSM 50 "
             "%",
-            judge=partial(judge_width, target=target),
+            judge=partial(_judge_width, target=target),
         ),
     )
 
@@ -189,7 +182,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             "(RMSProp, linear features)",
             refuted_if="at some share and number of active units a random hash significantly errs less than dense, or "
             "a DSM more",
-            judge=partial(judge_hash, target=target),
+            judge=partial(_judge_hash, target=target),
         ),
         Claim(
             name=f"{target}-table-order",
@@ -198,7 +191,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             printed=TABLE,
             rule="holds if so at 1024, 2048 and 4096 active units, by the 95 % interval of the mean ratio over seeds",
             refuted_if="at some number of active units the order is significantly another",
-            judge=partial(judge_order, target=target),
+            judge=partial(_judge_order, target=target),
         ),
         Claim(
             name=f"{target}-table-numbers",
@@ -207,7 +200,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             printed=TABLE,
             rule="holds if for all nine the 95 % interval of the mean of measured / printed lies within [0.8, 1.25]",
             refuted_if="one of the nine ratios is significantly outside the limits",
-            judge=partial(judge_numbers, target=target),
+            judge=partial(_judge_numbers, target=target),
         ),
         Claim(
             name=f"{target}-table-less",
@@ -217,7 +210,7 @@ def _of_target(target: str) -> tuple[Claim, ...]:
             printed="0.009655 against 0.01046",
             rule="for each kind of dense layer: holds if DSM 25 % has the smaller error for every seed",
             refuted_if="for each kind of dense layer DSM 25 % has the larger error on some seed",
-            judge=partial(judge_less, target=target),
+            judge=partial(_judge_less, target=target),
         ),
     )
 
@@ -236,7 +229,7 @@ CLAIMS = (
         rule="holds if a DSM's count is within 5 % of the dense one's, without and with what choosing the units costs",
         refuted_if="a DSM's count differs from the dense one's by more than the limit, even without the choice of "
         "units",
-        judge=judge_flops,
+        judge=_judge_flops,
     ),
 )
 
@@ -250,21 +243,18 @@ def solved(rows: Rows, target: str) -> Rows:
     return rows.where(optimiser="ridge", target=target)
 
 
-def judge_line(rows: Rows, *, target: str, models: Sequence[str], limits: dict[str, float]) -> Verdict:
-    """Error over that of the best line, for every seed."""
+def _judge_line(rows: Rows, *, target: str, models: Sequence[str], limits: dict[str, float]) -> Verdict:
     found = trained(rows, target)
     over = {model: range_of(ratios(found, model, LINE, at=ACTIVE)) for model in models}
     return every(*(within(over[name], what=f"{name} / best line:", **limits) for name in over))
 
 
-def judge_equal_width(rows: Rows, *, target: str, model: str, limits: dict[str, float]) -> Verdict:
-    """Closed form at equal total width: a DSM over ReLU without biases, for every seed."""
+def _judge_equal_width(rows: Rows, *, target: str, model: str, limits: dict[str, float]) -> Verdict:
     interval = range_of(ratios(solved(rows, target), model, "dense-relu", at=WIDTH, by="width"))
     return within(interval, what=f"{model} / dense-relu:", **limits)
 
 
-def judge_hashed(rows: Rows, *, target: str, models: Sequence[str], dense: str) -> Verdict:
-    """Closed form: random hash over dense at equal active units, for every seed and width."""
+def _judge_hashed(rows: Rows, *, target: str, models: Sequence[str], dense: str) -> Verdict:
     found = solved(rows, target)
     verdicts = []
     for model in models:
@@ -283,14 +273,14 @@ def _solved_of(target: str) -> tuple[Claim, ...]:
             rule="error over the best linear function's; holds if within [{least:g}, {most:g}], the usual limits of "
             "equivalence, for every seed: RMSProp, 1024 active units".format(**EQUIVALENT),
             refuted_if="the ratio is outside the limits on some seed",
-            judge=partial(judge_line, target=target, models=("dense-linear",), limits=EQUIVALENT),
+            judge=partial(_judge_line, target=target, models=("dense-linear",), limits=EQUIVALENT),
         ),
         Claim(
             name=f"{target}-top-k",
             statement=f"Top-k alone makes a linear layer non-linear: both DSMs beat the best linear function ({kind}).",
             rule="error over the best linear function's; holds if below 1 for every seed: RMSProp, 1024 active units",
             refuted_if="on some seed a DSM errs more than the best linear function",
-            judge=partial(judge_line, target=target, models=SPARSE, limits={"most": 1.0}),
+            judge=partial(_judge_line, target=target, models=SPARSE, limits={"most": 1.0}),
         ),
         Claim(
             name=f"{target}-half-is-relu",
@@ -299,14 +289,14 @@ def _solved_of(target: str) -> tuple[Claim, ...]:
             rule="ratio of closed-form errors; holds if within [{least:g}, {most:g}], the usual limits of equivalence, "
             "for every seed, at total width 2048".format(**EQUIVALENT),
             refuted_if="the ratio is outside the limits on some seed",
-            judge=partial(judge_equal_width, target=target, model="dsm-50", limits=EQUIVALENT),
+            judge=partial(_judge_equal_width, target=target, model="dsm-50", limits=EQUIVALENT),
         ),
         Claim(
             name=f"{target}-quarter-beats-relu",
             statement=f"DSM 25 % beats ReLU without biases of the same total width ({kind}).",
             rule="ratio of closed-form errors; holds if below 1 for every seed, at total width 2048",
             refuted_if="on some seed DSM 25 % errs more",
-            judge=partial(judge_equal_width, target=target, model="dsm-25", limits={"most": 1.0}),
+            judge=partial(_judge_equal_width, target=target, model="dsm-25", limits={"most": 1.0}),
         ),
         Claim(
             name=f"{target}-solved",
@@ -322,7 +312,7 @@ def _solved_of(target: str) -> tuple[Claim, ...]:
             rule="ratio of closed-form errors at equal active units; holds if 1 at least for every seed and width",
             refuted_if="at some seed and width the random hash errs less",
             judge=partial(
-                judge_hashed, target=target, models=("random-hash-50", "random-hash-25"), dense="dense-linear"
+                _judge_hashed, target=target, models=("random-hash-50", "random-hash-25"), dense="dense-linear"
             ),
         ),
         Claim(
@@ -330,7 +320,7 @@ def _solved_of(target: str) -> tuple[Claim, ...]:
             statement=f"A random hash over ReLU features is worse than the dense ReLU layer ({kind}).",
             rule="ratio of closed-form errors at equal active units; holds if 1 at least for every seed and width",
             refuted_if="at some seed and width the random hash errs less",
-            judge=partial(judge_hashed, target=target, models=("random-hash-relu-50",), dense="dense-relu"),
+            judge=partial(_judge_hashed, target=target, models=("random-hash-relu-50",), dense="dense-relu"),
         ),
     )
 

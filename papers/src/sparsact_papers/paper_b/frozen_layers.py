@@ -146,8 +146,7 @@ def flops(rows: Rows) -> Frame:
     return joined(paper, whole)
 
 
-def routing(rows: Rows) -> Frame:
-    """Share of the choice of the units in the cost of a prediction."""
+def _routing(rows: Rows) -> Frame:
     models = ("dsm-50", "dsm-25", "random-hash-50", "random-hash-25")
     found = Rows(row for row in _of(rows, models, optimiser="rmsprop") if row["target"] != "hypercube")
     return curves(
@@ -249,7 +248,7 @@ EXPERIMENT = Experiment(
             "routing",
             "What choosing the units costs",
             "Operations that only the choice needs, as a share of all of a prediction.",
-            routing,
+            _routing,
             curve_plot("active units", "% of the operations", log_x=2),
         ),
     ),

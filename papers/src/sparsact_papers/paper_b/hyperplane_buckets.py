@@ -160,8 +160,7 @@ def _linear_share(row: Row) -> float:
     return float(row["linear_mse"] / row["variance"])
 
 
-def error_frame(rows: Rows, target: str) -> Frame:
-    """Median over draws of the error as a share of the variance, a row a number of buckets."""
+def _error_frame(rows: Rows, target: str) -> Frame:
     own = rows.where(target=target)
     found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", _share, "share")
     linear = curves(hashed(own), LINEAR, "n_units", _linear_share, "share")
@@ -177,8 +176,7 @@ def _level(rows: Rows, offset: str) -> Frame:
     return repeated | {"n_units": buckets}
 
 
-def training_frame(rows: Rows, target: str) -> Frame:
-    """The trained error compared with the closed form's, of those draws that were trained on."""
+def _training_frame(rows: Rows, target: str) -> Frame:
     trained = hashed(rows, target=target, trained=True)
     drawn = set(trained.column("seed"))
     closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)
@@ -189,8 +187,7 @@ def training_frame(rows: Rows, target: str) -> Frame:
     )
 
 
-def share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
-    """Median over draws of a share in percent."""
+def _share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
     return curves(
         solved(rows),
         lambda row: f"hyperplanes {THROUGH[row['offset']]}",
@@ -200,8 +197,7 @@ def share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
     )
 
 
-def flops_frame(rows: Rows) -> Frame:
-    """Median over draws of the error as a share of the variance, by operations of a forward pass."""
+def _flops_frame(rows: Rows) -> Frame:
     dense = Rows(row for offset in LAYERS for row in rows.where(model="dense ReLU", offset=offset))
     return joined(
         curves(hashed(rows), "LSH, {target}", "flops", _share, "share"),
@@ -212,8 +208,7 @@ def flops_frame(rows: Rows) -> Frame:
 plot_share = partial(plot_curves, x_label=BUCKETS, log_x=2, size=(5.2, 4.0))
 
 
-def choices_frame(rows: Rows) -> Frame:
-    """Ratios to bucket means with the mean of all rows where a bucket is empty."""
+def _choices_frame(rows: Rows) -> Frame:
 
     def ratios(what: str, column: str) -> Frame:
         ratio = Rows(row.with_values(ratio=row[column] / row["mse"]) for row in hashed(rows))
@@ -255,7 +250,7 @@ EXPERIMENT = Experiment(
                 f"Error against buckets ({name})",
                 f"{BARS} Scalars in closed form. Lines: medians, of dense layers over fewer draws. With offsets, each "
                 "hyperplane passes through a uniform point of the cube.",
-                partial(error_frame, target=target),
+                partial(_error_frame, target=target),
                 ERROR_PLOT,
             )
             for target, name in NAMES.items()
@@ -265,7 +260,7 @@ EXPERIMENT = Experiment(
                 f"training-{target}",
                 f"The paper's training against the closed form ({name})",
                 f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
-                partial(training_frame, target=target),
+                partial(_training_frame, target=target),
                 ERROR_PLOT,
             )
             for target, name in NAMES.items()
@@ -275,7 +270,7 @@ EXPERIMENT = Experiment(
             "Error against the cost of a forward pass",
             f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however "
             "many buckets; a dense layer pays for each unit.",
-            flops_frame,
+            _flops_frame,
             curve_plot(
                 "operations of a forward pass, hashing included / FLOPs",
                 "mean squared error / variance",
@@ -288,7 +283,7 @@ EXPERIMENT = Experiment(
             "missed",
             "Test points in empty buckets",
             f"{BARS} Both targets together. No training row fell into these buckets.",
-            partial(share_frame, share=lambda row: float(row["missed"])),
+            partial(_share_frame, share=lambda row: float(row["missed"])),
             partial(plot_share, y_label="test points in empty buckets / %"),
         ),
         Chart(
@@ -296,7 +291,7 @@ EXPERIMENT = Experiment(
             "Sign patterns of no point",
             f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie "
             "in most of the cells that there are.",
-            partial(share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
+            partial(_share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
             partial(plot_share, y_label="patterns of no point / %"),
         ),
         Chart(
@@ -304,7 +299,7 @@ EXPERIMENT = Experiment(
             "Choices that the paper leaves open",
             f"{BARS} Hyperplanes through the origin. Shrinkage towards the overall mean is chosen by leave-one-out "
             "error.",
-            choices_frame,
+            _choices_frame,
             curve_plot(
                 BUCKETS,
                 "error / error of bucket means",

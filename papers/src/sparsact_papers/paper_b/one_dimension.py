@@ -97,8 +97,7 @@ def of(rows: Rows, model: str, *, trained: bool = False) -> Rows:
     return Rows(row for row in rows.where(model=model) if (row["epochs"] > 0) == trained)
 
 
-def judge_falls(rows: Rows, model: str, power: int) -> Verdict:
-    """Power of 1 / buckets with which the squared error of each seed falls."""
+def _judge_falls(rows: Rows, model: str, power: int) -> Verdict:
     found = needed(of(rows, model), f"errors of {model}")
     curves = found.groups("seed").values()
     needed(found if min(len(curve) for curve in curves) > 1 else Rows([]), "two numbers of buckets")
@@ -107,8 +106,7 @@ def judge_falls(rows: Rows, model: str, power: int) -> Verdict:
     return Verdict(verdict.outcome, f"{verdict.measured}; {_steps(found)}")
 
 
-def judge_improves(rows: Rows, *, trained: bool) -> Verdict:
-    """Constants in each number of buckets against those in half as many."""
+def _judge_improves(rows: Rows, *, trained: bool) -> Verdict:
     found = needed(of(rows, CONSTANTS, trained=trained), "constants").groups("n_units")
     steps = [(few, many) for (few,), (many,) in pairwise(found)]
     return every(
@@ -124,15 +122,13 @@ def _steps(found: Rows) -> str:
     return f"falls of the median: {falls}"
 
 
-def judge_one_active(rows: Rows) -> Verdict:
-    """The fewest buckets against a dense layer of one unit."""
+def _judge_one_active(rows: Rows) -> Verdict:
     dense = needed(rows.where(model=DENSE, n_units=1), "dense layers of one unit")
     n = min(needed(of(rows, CONSTANTS), "constants").distinct("n_units"))
     return within(median_of(_over(of(rows, CONSTANTS).where(n_units=n), dense)), most=1, what=f"{n} buckets:")
 
 
-def judge_same_width(rows: Rows) -> Verdict:
-    """N constants against N units that are all active, at every size that both have."""
+def _judge_same_width(rows: Rows) -> Verdict:
     closed, dense = needed(of(rows, CONSTANTS), "constants"), rows.where(model=DENSE)
     return every(
         *(
@@ -156,7 +152,7 @@ CLAIMS = (
         printed="a figure without numbers",
         rule=f"closed form; holds if each number of buckets has no more error than half as many, {MEDIANS}",
         refuted_if="some number of buckets significantly errs more than half as many",
-        judge=partial(judge_improves, trained=False),
+        judge=partial(_judge_improves, trained=False),
     ),
     Claim(
         name="improves-trained",
@@ -165,7 +161,7 @@ CLAIMS = (
         printed="a figure without numbers",
         rule="the same, of RMSProp",
         refuted_if="some number of buckets significantly errs more than half as many",
-        judge=partial(judge_improves, trained=True),
+        judge=partial(_judge_improves, trained=True),
     ),
     Claim(
         name="fourfold",
@@ -173,7 +169,7 @@ CLAIMS = (
         rule="slope of log squared error in log buckets of each seed, closed form; holds if the 95 % interval of its "
         "mean lies within 1/2 of -2",
         refuted_if="the slope is significantly farther than 1/2 from -2",
-        judge=partial(judge_falls, model=CONSTANTS, power=2),
+        judge=partial(_judge_falls, model=CONSTANTS, power=2),
     ),
     Claim(
         name="one-active-unit",
@@ -182,14 +178,14 @@ CLAIMS = (
         printed="a figure without numbers",
         rule=f"holds if the fewest buckets have at most the error of a frozen ReLU layer of one unit, {MEDIANS}",
         refuted_if="the fewest buckets significantly err more than the frozen unit",
-        judge=judge_one_active,
+        judge=_judge_one_active,
     ),
     Claim(
         name="same-width",
         statement="N constants, one of them active, have no more error than N frozen ReLU units that are all active.",
         rule=f"holds if it is so at every N, {MEDIANS}",
         refuted_if="at some N the constants significantly err more than the frozen units",
-        judge=judge_same_width,
+        judge=_judge_same_width,
     ),
     Claim(
         name="sixteenfold",
@@ -197,7 +193,7 @@ CLAIMS = (
         "doubling.",
         rule="the same; holds if the 95 % interval lies within 1/2 of -4",
         refuted_if="the slope is significantly farther than 1/2 from -4",
-        judge=partial(judge_falls, model=LINES, power=4),
+        judge=partial(_judge_falls, model=LINES, power=4),
     ),
 )
 
@@ -206,8 +202,7 @@ LINE, FOURFOLD = "best linear function", "fourfold per doubling"
 NAMES = {CONSTANTS: "constants, closed form", LINES: "lines, closed form", DENSE: "dense ReLU, all units active"}
 
 
-def frame(rows: Rows) -> Frame:
-    """Median over seeds of the error as a share of the variance, a row a number of buckets or units."""
+def _frame(rows: Rows) -> Frame:
     found = (of(rows, CONSTANTS), of(rows, CONSTANTS, trained=True), of(rows, DENSE), of(rows, LINES))
     models = [
         curves(
@@ -249,7 +244,7 @@ EXPERIMENT = Experiment(
             "error",
             "Error against buckets",
             "Points: median over seeds; bars: its interval. Each seed has its own target, points and shift.",
-            frame,
+            _frame,
             curve_plot(
                 "buckets, one active; or dense units, all active",
                 "mean squared error / variance",

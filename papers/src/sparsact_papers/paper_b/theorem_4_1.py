@@ -160,8 +160,7 @@ def dense(rows: Rows) -> Rows:
     return Rows(row for row in rows if "n_units" in row.parameters or "n_random_units" in row.parameters)
 
 
-def judge_cost(rows: Rows) -> Verdict:
-    """The least dense operations (and parameters) that reach the error of the finest table, over those of the hash."""
+def _judge_cost(rows: Rows) -> Verdict:
     parts = []
     for (k,), networks in needed(dense(rows), "dense layers").groups("k").items():
         ratios, out_of_reach = [], 0
@@ -183,8 +182,7 @@ def _operations(row: Row) -> int:
     return int(row["operations"])
 
 
-def judge_growth(rows: Rows) -> Verdict:
-    """How fast the largest error above random layers falls with their operations."""
+def _judge_growth(rows: Rows) -> Verdict:
     layers = needed(Rows(row for row in rows if "n_random_units" in row.parameters), "random layers")
     parts = []
     for (k,), group in layers.groups("k").items():
@@ -217,7 +215,7 @@ CLAIMS = (
         "the finest table, over the hash's d K + K (the widest layer's where none serves); holds if above 1 for every "
         "k and seed. Parameters read, (d + 2) w + 1 against K (d + 1) + 1, have the same ratios within 6 %",
         refuted_if="for some k and seed a dense layer of the hash's operations has the finest table's error",
-        judge=judge_cost,
+        judge=_judge_cost,
     ),
     Claim(
         name="cost-growth",
@@ -226,7 +224,7 @@ CLAIMS = (
         rule="slope of log largest error in log operations over all widths of random layers, fitted for each seed; "
         "holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
         refuted_if="for some k the error falls significantly faster than operations^(-1/(k - 1/2))",
-        judge=judge_growth,
+        judge=_judge_growth,
     ),
 )
 
@@ -245,16 +243,14 @@ def whole_curves(rows: Rows) -> Rows:
     return Rows(found)
 
 
-def errors_frame(rows: Rows, errors: str) -> Frame:
-    """A list of errors against buckets; deviation of the target and error of the best linear function across."""
+def _errors_frame(rows: Rows, errors: str) -> Frame:
     found = whole_curves(rows)
     frame = by_width(found, {"": errors}, "buckets")
     heights = {DEVIATION: "deviation", LINEAR: "linear_rmse"}
     return joined(frame, *(level(name, median_of(found.array(column)), frame) for name, column in heights.items()))
 
 
-def operations_frame(rows: Rows) -> Frame:
-    """Largest error of the better dense layer of each width, and of the finest table, against operations."""
+def _operations_frame(rows: Rows) -> Frame:
     layers = dense(rows).groups("k", "seed", "operations").values()
     better = Rows(min(group, key=lambda row: float(row["sup_error"])) for group in layers)
     hashed = Rows(row.with_values(sup_error=row["sup_errors"][-1]) for row in whole_curves(rows))
@@ -288,14 +284,14 @@ EXPERIMENT = Experiment(
             "sup",
             "Largest error against buckets",
             OVER + " Theory: slope -1/k.",
-            partial(errors_frame, errors="sup_errors"),
+            partial(_errors_frame, errors="sup_errors"),
             curve_plot("buckets", "largest error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
         ),
         Chart(
             "mean",
             "Mean error against buckets",
             OVER,
-            partial(errors_frame, errors="mean_errors"),
+            partial(_errors_frame, errors="mean_errors"),
             curve_plot("buckets", "mean absolute error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
         ),
         Chart(
@@ -310,7 +306,7 @@ EXPERIMENT = Experiment(
             "Largest error of dense layers against their operations",
             "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the "
             "widest only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
-            operations_frame,
+            _operations_frame,
             curve_plot("multiply-adds of a forward pass", "largest error", log_x=10, log_y=10, size=(5.4, 5.0)),
         ),
     ),

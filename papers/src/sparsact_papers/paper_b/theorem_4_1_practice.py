@@ -143,8 +143,7 @@ def finest(rows: Rows) -> Rows:
     return found.where(width=min(found.column("width")))
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """Predicted against measured misses, at every number of samples that leaves a noticeable share."""
+def _judge_prediction(rows: Rows) -> Verdict:
     curves = finest(rows)
     parts = []
     for i, m in enumerate(curves[0]["samples"]):
@@ -155,8 +154,7 @@ def judge_prediction(rows: Rows) -> Verdict:
     return every(*parts)
 
 
-def judge_proof(rows: Rows) -> Verdict:
-    """How the share of misses at the proof's number of samples changes with the width."""
+def _judge_proof(rows: Rows) -> Verdict:
     curves = needed(rows.where(part=MISSES), "curves of misses", 2).groups("seed").values()
     needed(rows if min(len(curve) for curve in curves) > 1 else Rows([]), "two widths of a seed")
     slope = slope_of((curve.column("width"), curve.column("proof_misses")) for curve in curves)
@@ -166,8 +164,7 @@ def judge_proof(rows: Rows) -> Verdict:
     return Verdict(verdict.outcome, f"{verdict.measured}; at width {last[0]['width']:g} {share} of the points")
 
 
-def judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
-    """Error of a model over that of a rival on the same rows, at every size."""
+def _judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
     found = needed(rows.where(part=RIVALS), "tasks with rivals", 2)
     return every(
         *(
@@ -187,7 +184,7 @@ CLAIMS = (
         "on average, at the finest width",
         refuted_if="at some number of samples the predicted share is significantly farther from the measured one than "
         "the limit",
-        judge=judge_prediction,
+        judge=_judge_prediction,
     ),
     Claim(
         name="samples-of-the-proof",
@@ -198,7 +195,7 @@ CLAIMS = (
         "predicted without bias from another sample; holds if the 95 % interval of the mean over seeds of the slope "
         "of its logarithm in log eps lies above 0",
         refuted_if="the share of misses grows significantly as eps falls",
-        judge=judge_proof,
+        judge=_judge_proof,
     ),
     Claim(
         name="literal-and-nearest",
@@ -206,7 +203,7 @@ CLAIMS = (
         rule="its root mean squared error over that of 1-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies above 1 at every size",
         refuted_if="the literal learner significantly errs less than the nearest neighbour at some size",
-        judge=lambda rows: judge_ratio(rows, "literal", "nearest", least=1.0),
+        judge=lambda rows: _judge_ratio(rows, "literal", "nearest", least=1.0),
     ),
     Claim(
         name="recommended-and-eight-nearest",
@@ -214,7 +211,7 @@ CLAIMS = (
         rule="its root mean squared error over that of 8-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies below 1 at every size",
         refuted_if="the recommended learner significantly errs more than eight nearest neighbours at some size",
-        judge=lambda rows: judge_ratio(rows, "recommended", "eight_nearest", most=1.0),
+        judge=lambda rows: _judge_ratio(rows, "recommended", "eight_nearest", most=1.0),
     ),
 )
 
@@ -231,8 +228,7 @@ NAMES = {
 }
 
 
-def errors_frame(rows: Rows, ambient: int) -> Frame:
-    """Errors as shares of the target's deviation."""
+def _errors_frame(rows: Rows, ambient: int) -> Frame:
     found = rows.where(part=RIVALS, ambient=ambient)
 
     def share(column: str) -> Frame:
@@ -273,7 +269,7 @@ EXPERIMENT = Experiment(
                 f"errors-{d}",
                 f"The literal learner and its rivals in R^{d}",
                 "Median over seeds with its interval; 4-dimensional subspaces, lower envelope of 64 cones.",
-                partial(errors_frame, ambient=d),
+                partial(_errors_frame, ambient=d),
                 curve_plot(
                     "rows",
                     "rms error / standard deviation of the target",

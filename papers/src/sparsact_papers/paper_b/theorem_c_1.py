@@ -29,8 +29,7 @@ FEW = 8  # rows: a bucket of fewer is pruned
 PROBABILITY = 0.8  # of the theorem
 
 
-def judge_columns(rows: Rows) -> Verdict:
-    """Power of d with which the buckets grow at equal largest error."""
+def _judge_columns(rows: Rows) -> Verdict:
     parts = []
     for (manifold,), found in needed(rows, "curves").groups("manifold").items():
         k = DIMENSIONS[manifold]
@@ -50,8 +49,7 @@ def _log_constant(curve: Rows, k: int) -> float:
     return float(np.mean(np.log(buckets) + k * np.log(errors)))
 
 
-def judge_pruning(rows: Rows) -> Verdict:
-    """Share of the draws in which every test point keeps a bucket at all widths of which the proof speaks."""
+def _judge_pruning(rows: Rows) -> Verdict:
     lost = [most for row in needed(rows, "curves") if (most := _most_lost(row)) is not None]
     kept = sum(most == 0 for most in lost)
     what = f"draws in which no point is lost; at most {max(lost, default=0):.2%} of the points are,"
@@ -97,7 +95,7 @@ CLAIMS = (
         rule="mean of log(buckets * error^k) over the same tables, at d = 16 less at d = 8, the same manifold and "
         "seed, over log 2; holds if the 95 % interval of its mean over seeds lies below k/2 for every manifold",
         refuted_if="for some manifold the power of d is significantly above k/2",
-        judge=judge_columns,
+        judge=_judge_columns,
     ),
     Claim(
         name="pruning",
@@ -109,7 +107,7 @@ CLAIMS = (
         f"sqrt(d))^k that the domain's volume is at most holds {FEW} rows or more; holds if the 95 % interval "
         "(Clopper and Pearson) of the share of draws in which all test points have a kept bucket lies above 0.8",
         refuted_if="the share of draws in which all points keep a bucket is significantly below 0.8",
-        judge=judge_pruning,
+        judge=_judge_pruning,
     ),
 )
 
@@ -236,8 +234,7 @@ def _share_frame(rows: Rows, column: str) -> Frame:
     return joined(frame, *lines)
 
 
-def sizes_frame(rows: Rows) -> Frame:
-    """Buckets of a table and both printed sizes, against the reciprocal of the largest error."""
+def _sizes_frame(rows: Rows) -> Frame:
     inverse = _with(rows, "inverse", lambda row: [1 / e for e in row["sup_errors"]])
     printed = inverse.where(ambient=min(rows.distinct("ambient")))
     printed = Rows(row for row in printed if row["manifold"] != "swiss roll")  # as the sphere's: k is the same
@@ -294,7 +291,7 @@ EXPERIMENT = Experiment(
             "sizes",
             "Buckets at equal largest error, and the printed table sizes",
             LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
-            sizes_frame,
+            _sizes_frame,
             curve_plot(
                 "1 / largest error",
                 "buckets of a table",

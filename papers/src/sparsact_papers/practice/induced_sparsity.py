@@ -193,16 +193,14 @@ def histories(found: Rows) -> Rows:
     )
 
 
-def density_frame(found: Rows) -> Frame:
-    """Density of each layer against steps, a panel a model."""
+def _density_frame(found: Rows) -> Frame:
     rows = histories(found)
     return panelled(
         {model: curves(rows.where(model=model), "{layer}", "step", "density", interval=range_of) for model in MODELS}
     )
 
 
-def units_frame(found: Rows) -> Frame:
-    """Shares of units that are dead, and that are rarely active, against steps."""
+def _units_frame(found: Rows) -> Frame:
     rows = Rows(_mean_over_layers(row, i) for row in found for i in range(len(row["at"])))
     kinds = {"dead": "off for all", "rare": "on for less than 1 in 1000"}
     return panelled(
@@ -234,7 +232,7 @@ EXPERIMENT = Experiment(
             "density",
             "Units that are on while training",
             f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
-            density_frame,
+            _density_frame,
             panel_plot("step", "density", log_y=10),
         ),
         Chart(
@@ -248,7 +246,7 @@ EXPERIMENT = Experiment(
             "units",
             "Dead units and rarely active ones",
             f"Shares of all units, counted over the characters of one evaluation. {SEEDS}",
-            units_frame,
+            _units_frame,
             panel_plot("step", "share of units"),
         ),
     ),

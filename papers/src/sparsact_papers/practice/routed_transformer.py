@@ -97,8 +97,7 @@ def differences(rows: Rows, one: str, other: str) -> list[float]:
     return [row["losses"][-1] - beside["losses"][-1] for row, beside in pairs]
 
 
-def judge_losses(rows: Rows, models: tuple[str, ...], other: str, most: float) -> Verdict:
-    """The last losses of models against another's."""
+def _judge_losses(rows: Rows, models: tuple[str, ...], other: str, most: float) -> Verdict:
     return every(
         *(
             within(mean_of(differences(rows, model, other)), most=most, what=f"{model} minus {other}, nats:")
@@ -128,7 +127,7 @@ CLAIMS = (
             statement=statement,
             rule=GAIN,
             refuted_if="a routed model significantly has the higher loss",
-            judge=partial(judge_losses, models=models, other=NARROW, most=0.0),
+            judge=partial(_judge_losses, models=models, other=NARROW, most=0.0),
         )
         for name, statement, models in LOSSES
     ),
@@ -138,7 +137,7 @@ CLAIMS = (
         statement="Layers routed by LSH are as good as dense ones of the same total width.",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above dense, {PAIRS}",
         refuted_if="a routed model's loss significantly exceeds dense's by more than the limit",
-        judge=partial(judge_losses, models=(LSH, LSH_4), other=DENSE, most=NEAR),
+        judge=partial(_judge_losses, models=(LSH, LSH_4), other=DENSE, most=NEAR),
     ),
     Claim(
         name="as-good-as-top-k",
@@ -146,7 +145,7 @@ CLAIMS = (
         statement="A hash that knows nothing of the units chooses as well as their pre-activations do.",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above top-k, {PAIRS}",
         refuted_if="a hash's loss significantly exceeds top-k's by more than the limit",
-        judge=partial(judge_losses, models=(LSH, LSH_4), other=TOP_K, most=NEAR),
+        judge=partial(_judge_losses, models=(LSH, LSH_4), other=TOP_K, most=NEAR),
     ),
     Claim(
         name="flops",
@@ -171,8 +170,7 @@ SEEDS = "Median over seeds; bars: least and greatest."
 PARTS = {"units": "active_flops", "routing": "routing_flops", "all else": "other_flops"}
 
 
-def parts_frame(found: Rows) -> Frame:
-    """Operations of each model for a token, by what they are for."""
+def _parts_frame(found: Rows) -> Frame:
     first = [found.where(model=model)[0] for model in MODELS if found.where(model=model)]
     parts = {part: [row[name] / 1e6 for row in first] for part, name in PARTS.items()}
     return {"model": [row["model"] for row in first], **parts, "parameters": [row["parameters"] for row in first]}
@@ -240,7 +238,7 @@ EXPERIMENT = Experiment(
             "parts",
             "What a token costs",
             "Forward pass: units that are on, the choice of them, and attention and logits.",
-            parts_frame,
+            _parts_frame,
             plot_parts,
         ),
     ),
