@@ -14,7 +14,7 @@ from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, st
 from sparsact_papers.charts import MARKERS, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim
 from sparsact_papers.common.convolutional import network, trained
-from sparsact_papers.data.images import Images, cifar10_missing, load_cifar10
+from sparsact_papers.data.files import Images, cifar10_missing, load_cifar10
 from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
 from sparsact_papers.intervals import range_of
 from sparsact_papers.paper_b.cifar10_claims import (
