@@ -65,7 +65,7 @@ def measured(name: str, blank: Any, X: NDArray[Any], y: NDArray[Any], repeats: i
         start = time.perf_counter()
         empty(learner).merge(seen_in(blank, *seen)).merge(seen_in(blank, *seen))
         merges.append((time.perf_counter() - start) / 2)
-    form = type(learner.stream_.statistics[0]).__name__ if hasattr(learner, "stream_") else "Buckets"
+    form = type(learner.accumulator_.statistics[0]).__name__ if hasattr(learner, "accumulator_") else "Buckets"
     form = "Sums" if name == "DSM" else form
     work = f"{name} n={X.shape[1]} d={degree} m={len(X):,} as {form}"
     yield Figure.of(work, "partition, seconds", learned, "s")

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "environment": {"_version", "kernels"},
     "validation": {"hypercube"},
     "kernels": {"hypercube"},
-    "statistics": {"kernels", "transaction"},
+    "statistics": {"kernels", "transaction", "saving"},
     "lift": {"hypercube", "validation"},
     "saving": {"_version", "files", "registry", "validation"},
     "network": GROUND | {"exact_sign", "registry"},

@@ -15,6 +15,18 @@ from pathlib import Path
 
 PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
+SMALL = 1 << 28  # bytes that are taken without asking how many are free
+SHARE = 0.8  # of the free memory
+
+
+def has_room(nbytes: float, limit: float | None = None) -> bool:
+    """Whether so many bytes may be taken: of a limit or, by default, of 80 % of what is free."""
+    return nbytes <= SMALL or nbytes <= available_memory() if limit is None else nbytes <= limit
+
+
+def available_memory() -> float:
+    """Bytes that may be taken by default: 80 % of what the machine, or the container, has free."""
+    return SHARE * free_memory()
 
 
 def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:

@@ -66,7 +66,14 @@ def test_paper_b(capsys):
 def test_the_table(capsys):
     status, out, err = run(capsys, "bounds", *SIZE)
     assert (status, err) == (0, "")
-    for word in ("Theorem 8", "shape only", "conjectured", "ours: a theorem of this library", "2^", "more bounds want"):
+    for word in (
+        "Theorem 8",
+        "up to constants",
+        "conjectured",
+        "sharper: a theorem of this library",
+        "2^",
+        "more bounds want",
+    ):
         assert word in out
 
 

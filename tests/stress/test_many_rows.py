@@ -56,7 +56,7 @@ def test_standard_errors_shrink_like_the_square_root_of_the_rows(X):
 
 def test_sums_of_many_rows_are_the_rational_ones():
     many = doubled(LowDegreeRegressor(2, solver="moments").fit(SIGNS, Y), 62)
-    statistic = many.stream_.statistics[0]
+    statistic = many.accumulator_.statistics[0]
     total = 2**62 * sum(Fraction(y) for y in Y.tolist())
     assert statistic.totals.sums.to_fractions() == [total]
     assert statistic.totals.squares.to_fractions() == [2**62 * sum(Fraction(y) ** 2 for y in Y.tolist())]

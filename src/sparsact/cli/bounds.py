@@ -13,7 +13,7 @@ from sparsact.cli.terminal import terminal
 from sparsact.validation.former_names import GONE_IN
 
 if TYPE_CHECKING:
-    from sparsact.bounds import Entry
+    from sparsact.bounds import BoundInfo
     from sparsact.network import SparselyActivatedNetwork
 
 _SAMPLES = 10_000
@@ -136,7 +136,7 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
     return rows, wanting
 
 
-def _value(entry: Entry, parameters: dict[str, float]) -> dict[str, Any]:
+def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
     """What a bound gives, as JSON holds it: no infinity, but the logarithm where it is known."""
     from sparsact.bounds import NetworkSize
 
@@ -180,7 +180,7 @@ def _tell(told: dict[str, Any]) -> None:
     grid = Grid("statement", "status", "gives")
     grid.add_column("value", justify="right")
     for row in told["bounds"]:
-        paper = "" if row["paper"] == "ours" else f" ({row['paper']})"
+        paper = "" if row["paper"] is None else f" ({row['paper']})"
         grid.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
     console.print(grid)
     for status, meaning in MEANING.items():

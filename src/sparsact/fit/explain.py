@@ -15,7 +15,6 @@ from sparsact.fit.choose import as_numbers
 from sparsact.fit.folds import Prediction, class_numbers, values
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.hypercube import Subset
-from sparsact.learners.low_degree.solve import as_rows
 
 TERMS_KEPT = 200
 TERMS_EXPLAINED = 20  # whose aliases are looked for
@@ -171,8 +170,8 @@ def covers_cube(model: Any) -> bool:
     n = model.n_features_in_
     if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
         return False
-    rows = as_rows(model.stream_.total())
-    rows.join()
+    rows = model.accumulator_.total().as_points()
+    rows.deduplicate()
     weights = rows.weights.take(np.flatnonzero(rows.weights.nonzero())).to_float()
     return bool(len(weights) == 2**n and (weights == weights[0]).all())
 

@@ -14,7 +14,7 @@ from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.progress import OnRows
-from sparsact.learners.low_degree.choose import dealt
+from sparsact.learners.low_degree.choose import assign_folds
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
@@ -85,7 +85,7 @@ class _FoldModels:
         self.sample.rng.bit_generator.advance(first_row)  # type: ignore[attr-defined] # of PCG64, one number a row
 
     def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-        folds = dealt(self.row, len(X), len(self.models), self.seed)
+        folds = assign_folds(self.row, len(X), len(self.models), self.seed)
         self.row += len(X)
         for fold, model in enumerate(self.models):
             if (folds == fold).any():
@@ -214,7 +214,7 @@ class RowSample:
 
     def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
         """The next rows of the table."""
-        self._draw.take(X, y, dealt(self._passed, len(X), self.n_folds, self.seed))
+        self._draw.take(X, y, assign_folds(self._passed, len(X), self.n_folds, self.seed))
         self._passed += len(X)
 
     def batches(self, first_row: int = 0) -> Iterator[tuple[NDArray[Any], ...]]:
@@ -224,7 +224,7 @@ class RowSample:
                 yield self.rows()
             return
         for X, y in self.table.batches(first_row):
-            yield X, y, dealt(first_row, len(X), self.n_folds, self.seed)
+            yield X, y, assign_folds(first_row, len(X), self.n_folds, self.seed)
             first_row += len(X)
 
     def state(self, arrays: Arrays) -> State:

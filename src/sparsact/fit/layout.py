@@ -90,7 +90,8 @@ class LayoutInfo:
         parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
         return (
             f"{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
-            f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket (ridge penalty {self.alpha:g})"
+            f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket "
+            f"(ridge penalty {self.alpha:g})"
         )
 
     @property

@@ -17,7 +17,6 @@ from sparsact.fit.folds import MAX_HELD_OUT, Draw, RowSample, add_batch, values
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 from sparsact.fit.scores import FoldScores
-from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
 
 KEPT = ("kept.actual", "kept.predicted", "kept.fold")
@@ -150,11 +149,11 @@ class _Buckets:
     model: Any
 
     def state(self, arrays: Arrays) -> State:
-        arrays |= self.model.table_.arrays(rows=True)
-        return {}
+        state: State = self.model._state(arrays)
+        return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        self.model.table_ = BucketTable.from_arrays(self.model.table_.layout, arrays)
+        self.model._restore(state, arrays)
         self.model._forget_solution()
 
 

@@ -144,7 +144,7 @@ def learn_junta(
             new = _correlated_variables(examples, p, order, work)
         else:
             free = [i for i in range(n) if i not in variables]
-            here = examples.take(rows) if variables else examples
+            here = examples[rows] if variables else examples
             here = Points(np.ascontiguousarray(here.columns[[*free, -1]]), here.n_rows)
             new = [free[i] for i in _relevant(here, p - len(variables), chance, work)] if len(variables) < p else []
             if not new:

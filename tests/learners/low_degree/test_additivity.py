@@ -74,7 +74,7 @@ def test_any_tree_of_merges(m, n, solver, data):
         before = copy.deepcopy(other)
         place = data.draw(st.integers(0, len(leaves) - 1))
         assert leaves[place].merge(other) is leaves[place]
-        if before.stream_.domain is not None and before.stream_.n_rows:
+        if before.accumulator_.domain is not None and before.accumulator_.n_rows:
             assert_array_equal(other.coef_, before.coef_)  # what is merged is left as it was
     same(leaves[0], clone(make).fit(X, y, weights))
 
@@ -180,7 +180,7 @@ def test_the_form_of_the_statistic_changes_on_the_way():
         for start in (0, 1, 7, m // 2):
             stop = {0: 1, 1: 7, 7: m // 2}.get(start, m)
             streamed.partial_fit(X[start:stop], y[start:stop])
-            kinds.append(type(streamed.stream_.statistics[0]).__name__)
+            kinds.append(type(streamed.accumulator_.statistics[0]).__name__)
         assert len(set(kinds)) == 2
         same(streamed, LowDegreeRegressor(2, solver=solver).fit(X, y))
         rows_first = LowDegreeRegressor(2, solver=solver).partial_fit(X[:3], y[:3])
@@ -276,6 +276,6 @@ def test_sums_of_other_monomials_are_not_read(n, later):
     X = rng.normal(size=(31, n)) if n == 3 else rng.integers(0, 2, (1 << 16, n))
     model = LowDegreeRegressor(2, solver="auto").fit(X, X[:, 0])
     model.set_params(**later).partial_fit(X[:9], X[:9, 0])
-    with pytest.raises(ValueError, match="fit anew"):
+    with pytest.raises(ValueError, match="fit all rows again"):
         _ = model.coef_
     np.testing.assert_allclose(model.set_params(degree=1, min_degree=1, subsets=None).coef_[0], 1 if n == 3 else -0.5)

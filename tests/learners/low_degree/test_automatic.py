@@ -64,7 +64,7 @@ def test_what_is_out_of_reach_is_told():
 @pytest.mark.parametrize(
     ("case", "because"),
     [
-        ("few", "tell what is unexplained to"),
+        ("few", "show what is unexplained to"),
         ("biased", "the rows are not uniform"),
         ("weights", "unequal weights"),
         ("ridge", "least squares with an intercept on all subsets"),

@@ -242,6 +242,11 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         empty.__dict__.pop("_solution", None)
         return empty
 
+    @property
+    def _needs_layout(self) -> bool:
+        """Whether the bottom layer is chosen from a sample of rows."""
+        return self.bottom == "pca"
+
     def _fork(self) -> Callable[[bool], None]:
         """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
         if "statistic_" in self.__dict__:

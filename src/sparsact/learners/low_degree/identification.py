@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.polynomial import Family
 
 PRIMES = (8388593, 8388587)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
 _PANEL = 64
@@ -87,7 +86,7 @@ class RowSpace:
 
     Attributes
     ----------
-    statistic : Statistic
+    statistic : ExactStatistic
         Of the rows.
     family : Family
         The monomials, D of them.
@@ -97,7 +96,7 @@ class RowSpace:
         Places in the family of the monomials looked at; None for all.
     """
 
-    statistic: Statistic
+    statistic: Any
     family: Family
     fit_intercept: bool
     chosen: NDArray[np.intp] | None = None
@@ -112,7 +111,7 @@ class RowSpace:
         """Pivot columns and reduced rows, modulo each prime; those of the largest rank alone."""
         found = []
         for prime in PRIMES:
-            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))  # type: ignore[misc]
+            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))
             columns = np.arange(len(gram)) if self.chosen is None else np.concatenate([[0], self.chosen + 1])
             columns = columns[0 if self.fit_intercept else 1 :]
             found.append(reduced_echelon(gram[np.ix_(columns, columns)], prime))

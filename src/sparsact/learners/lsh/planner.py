@@ -8,7 +8,7 @@ from typing import Any
 
 from sparsact import bounds
 from sparsact.kernels.bucket_statistics import n_sums
-from sparsact.learners.lsh.layout import MOST_LOCAL, MOST_POSITIONS
+from sparsact.learners.lsh.layout import MAX_LOCAL, MAX_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named, checked_positive
@@ -154,10 +154,8 @@ def plan_table(
     (27, 1, 0.028, 1718.0)
     """
     check_named(intrinsic=intrinsic, ambient=ambient, epsilon=epsilon, L=lipschitz, confidence=confidence)
-    if intrinsic > MOST_LOCAL:
-        raise ValueError(
-            f"`intrinsic` must be at most {MOST_LOCAL}, the local coordinates of a table; got {intrinsic}."
-        )
+    if intrinsic > MAX_LOCAL:
+        raise ValueError(f"`intrinsic` must be at most {MAX_LOCAL}, the local coordinates of a table; got {intrinsic}.")
     if theorem not in ("4.1", "C.1"):
         raise ValueError(f"`theorem` must be '4.1' or 'C.1'; got {theorem!r}.")
     k, d, scale = int(intrinsic), int(ambient), float(epsilon) / float(lipschitz)
@@ -195,9 +193,9 @@ def plan_table(
 
 
 def _check_manifold(d: int, distortion: float) -> None:
-    if d > MOST_POSITIONS:
+    if d > MAX_POSITIONS:
         raise ValueError(
-            f"`ambient` must be at most {MOST_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
+            f"`ambient` must be at most {MAX_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
             f"is found; got {d}. Project the rows on the principal directions that they span."
         )
     checked_positive(distortion, "`distortion`")

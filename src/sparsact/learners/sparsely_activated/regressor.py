@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
+from sparsact.learners.points import Encoding, detect_encoding, kernel_dtype, pack, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
@@ -297,7 +297,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """How the points of the cube are written, None for real columns."""
         if self.domain == "real":
             return None
-        kind, _ = recognized(kernel_dtype(rows))
+        kind, _ = detect_encoding(kernel_dtype(rows))
         if kind == "real" and self.domain == "cube":
             pack(kernel_dtype(rows), "bits" if (rows == 0).any() else "signs", getattr(self, "feature_names_in_", None))
         return None if kind == "real" else "signs" if kind == "ones" else kind

@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsact.learners.low_degree.choose import dealt, fold_scores, summary
+from sparsact.learners.low_degree.choose import CVSelection, assign_folds, fold_scores, summary
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
+from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
 from sparsact.transaction import transaction
 
 
 class LowDegreeRegressorCV(LowDegreeRegressor):
     """:class:`LowDegreeRegressor` whose degree and penalty are chosen by cross-validation.
 
-    One pass over the rows makes one statistic a fold. The rows outside a fold are the total less the fold, exactly, so
-    every (degree, alpha, fold) is a small linear system and no row is read again.
+    One pass over the rows makes one statistic for each fold. The rows outside a fold are the total minus the fold,
+    exactly, so every (degree, alpha, fold) is a small linear system and no row is read again.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         "alphas": ["array-like"],
         "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", "cells", "moments", "kernel"})],
+        "solver": [
+            StrOptions({"auto", *(name for name, one in solvers().items() if one.by_name and one.penalty == "ridge")})
+        ],
         **{
             name: LowDegree._parameter_constraints[name]
             for name in ("fit_intercept", "domain", "min_degree", "subsets", "max_memory", "n_jobs", "verbose")
@@ -106,6 +108,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     _split: NDArray[np.intp] | None = None  # folds of the rows being fitted, when `cv` lists them
 
+    _needs_row_numbers = True  # the fold of a row follows from them
     heredity = None  # not offered here: a selection inside folds would be a different estimator
 
     @transaction
@@ -136,22 +139,22 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
             return self._split
         if sign < 0:
             raise ValueError(
-                "which fold a row went to is not kept, so it cannot be forgotten; fit the other rows anew."
+                "which fold a row went to is not kept, so it cannot be forgotten; fit the other rows again."
             )
         first = getattr(self, "rows_dealt_", 0)
         self.rows_dealt_ = first + n_rows
-        return dealt(first, n_rows, self._n_folds(), self.random_state)
+        return assign_folds(first, n_rows, self._n_folds(), self.random_state)
 
     @transaction
     def merge(self, other: Self) -> None:
         """Add the rows that another estimator of the same parameters has seen, each to the fold that it is in.
 
-        Rows that come later are dealt as if those of both had come before. Where both dealt theirs from row 0, the
-        folds are not those of one stream.
+        Rows that come later are assigned as if those of both had come before. Where both assigned theirs from row 0,
+        the folds are not those of one stream.
         """
-        dealt_by_both = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
+        n_rows = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
         super().merge(other)
-        self.rows_dealt_ = dealt_by_both
+        self.rows_dealt_ = n_rows
 
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved
@@ -164,8 +167,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     @property
     def _choice(self) -> CVSelection:
-        choice = self._fitted.choice
-        assert choice is not None  # noqa: S101 - every solution of this class has one
+        choice: CVSelection = self._fitted.choice  # every solution of this class has one
         return choice
 
     @property
@@ -194,26 +196,26 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         return self._choice.results
 
     def _solve(self) -> Solution:
-        request = self._request()
-        stream = self.stream_.settled(request)
+        spec = self._spec()
+        seen = self.accumulator_.resolved(spec)
         degrees, alphas = sorted({int(d) for d in self.degrees}), sorted({float(a) for a in self.alphas})
-        if stream.n_rows < stream.n_folds:
+        if seen.n_rows < seen.n_folds:
             raise ValueError(
-                f"cross-validation by {stream.n_folds} folds needs as many rows; got n_samples={stream.n_rows}. "
+                f"cross-validation by {seen.n_folds} folds needs as many rows; got n_samples={seen.n_rows}. "
                 "Pass more rows or a smaller cv."
             )
-        for fold, statistic in enumerate(stream.statistics):
+        for fold, statistic in enumerate(seen.statistics):
             if not statistic.n_rows:
                 raise ValueError(f"fold {fold} holds no row of positive weight; pass a smaller cv, or other folds.")
-        everything = stream.total()
-        place, least_squares = everything.place(), Penalty("ridge", 0.0, self.fit_intercept)
-        of_size_one = stream.in_unit(place, least_squares.origin(everything, place))
-        squared, variance = fold_scores(of_size_one, request, degrees, alphas, fit_intercept=self.fit_intercept)
+        everything = seen.total()
+        exponent, least_squares = everything.target_exponent(), Penalty("ridge", 0.0, self.fit_intercept)
+        of_size_one = seen.rescaled(exponent, least_squares.origin(everything, exponent))
+        squared, variance = fold_scores(of_size_one, spec, degrees, alphas, fit_intercept=self.fit_intercept)
         results = summary(degrees, alphas, squared, variance)
         best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])
         degree, alpha = int(results["degree"][best]), float(results["alpha"][best])
-        solution = self._solve_for(everything, request.of_degree(degree), Penalty("ridge", alpha, self.fit_intercept))
-        solution.encoding = stream.encoding
+        solution = self._solve_for(everything, spec.with_degree(degree), Penalty("ridge", alpha, self.fit_intercept))
+        solution.encoding = seen.encoding
         with np.errstate(over="ignore"):
             for name in ("mean_mse", "std_mse", "fold_mse"):
                 results[name] = solution.unit * (solution.unit * results[name])

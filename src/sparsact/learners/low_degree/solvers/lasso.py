@@ -8,6 +8,7 @@ method ends there, as the gap to the dual shows.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,37 @@ from sklearn.linear_model import Lasso
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.solvers.solver import (
+    ON_POINTS,
+    Estimated,
+    Penalty,
+    ProblemSize,
+    Solver,
+    SolverPlan,
+    possible,
+)
 
 _GAP = 1e-10  # of the objective
 _DOUBTFUL_GAP = 1e-4
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 _TINY = float(np.finfo(float).tiny)
+
+
+class LassoSolver(Solver):
+    """Sparse coefficients, from a Gram matrix that is written out."""
+
+    name = penalty = "lasso"
+    forms = ON_POINTS | {"moments", "real"}
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """What the cheapest way to the Gram matrix needs."""
+        plans = possible("auto", replace(size, explicit_gram=True))
+        return replace(plans[0], solver=self, nbytes=min(plan.nbytes for plan in plans), rank=None)
+
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
+        coef = lasso(equations, penalty.alpha)
+        return coef, equations.feature_mean, f"{plan.reason}.", float(np.count_nonzero(coef, axis=0).max(initial=0))
 
 
 def lasso(equations: NormalEquations, alpha: float) -> NDArray[np.float64]:
@@ -95,7 +122,7 @@ def _ended(
     """The minimiser from a point near it, and its relative gap; the best point met, should rounding bar the way."""
     coef, signs = start.copy(), np.sign(start)
     best, least = start, relative_gap(gram, rhs, penalty, square, start)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         if least <= _GAP:
             break
         if _step(gram, rhs, penalty, coef, signs):

@@ -1,9 +1,10 @@
-"""Least squares of any degree over cells: conjugate gradients whose product is two Walsh-Hadamard transforms."""
+"""Least squares over cells: every moment by one Walsh-Hadamard transform, or conjugate gradients of two a product."""
 
 from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,70 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsact import kernels
-from sparsact.learners.low_degree.cells import Cells
-from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.cells import MAX_N, Cells
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
+from sparsact.learners.low_degree.solvers.solver import Penalty, ProblemSize, Solution, Solver, SolverPlan
 
+MAX_CELLS_N = 24  # unless requested by name
+MAX_CHOLESKY = 3000
+_LIMBS = 5  # of a typical double and its weight
+_MAX_VARIANCES = 100
 _TOLERANCE = 1e-12
-_MOST_ITERATIONS = 2000
+_MAX_ITERATIONS = 2000
 _PROBE_ENTRIES = 200_000
 _NULL = 1e-6
+
+
+def prefers_cells(n: int, n_rows: int) -> bool:
+    """Whether a table of 2**n cells is the cheaper statistic of so many rows."""
+    return n <= MAX_CELLS_N and 32 * n_rows >= 2**n
+
+
+def cells_bytes(n: int, n_targets: int) -> float:
+    """Bytes of the sums of 2**n cells, with what one transform of them needs."""
+    cells = 2.0 ** min(n, 1000)  # beyond the range of floats it is out of the question all the same
+    return 8.0 * cells * (2 * _LIMBS * (1 + n_targets) + 3)
+
+
+class CellSolver(Solver):
+    """Ridge over the 2**n cells."""
+
+    name = "cells"
+
+    def cost(self, size: ProblemSize) -> SolverPlan | str:
+        """What a fit needs, or that there are too many cells."""
+        n, d, m = size.n, size.n_monomials, size.n_rows
+        if n > MAX_N:
+            return f'solver="cells" serves up to {MAX_N} coordinates; `X` has {n}: pass solver="auto".'
+        table = cells_bytes(n, size.n_targets)
+        iterative = not size.explicit_gram and d > MAX_CHOLESKY and (m >= 2 * d or 28.0 * d * d > table)
+        how = "conjugate gradients, two transforms a product" if iterative else "Cholesky"
+        reason = (
+            f"n = {n} is small: 2^{n} cells and Walsh-Hadamard transforms give every moment; {d:,} monomials by {how}"
+        )
+        rank = 1 if prefers_cells(n, m) else 3 if n <= MAX_CELLS_N else None
+        nbytes = table + size.nbytes + (0.0 if iterative else 28.0 * d * d)
+        return SolverPlan(self, nbytes, reason, rank, explicit_gram=not iterative)
+
+    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+        """The polynomial of a family that fits the rows of a statistic."""
+        if plan.explicit_gram:
+            return super().solve(statistic, family, penalty, plan, n_threads=n_threads)
+        cells = statistic.to(Cells)
+        equations = CellEquations(cells, family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
+        coef, intercept, iterations = equations.solve(penalty.alpha)
+        polynomial = FittedPolynomial(family, coef, intercept)
+        return Solution(
+            polynomial,
+            self.name,
+            f"{plan.reason} ({iterations} iterations).",
+            cells.squared_error(polynomial, n_threads=n_threads),
+            cells.totals.squares_about(equations.target_mean),
+            cells.n_rows,
+            equations.weight,
+            penalty,
+            equations,
+        )
 
 
 class CellEquations:
@@ -62,7 +120,7 @@ class CellEquations:
         """Trace of ``(G + alpha)^-1 G``, the rank when alpha is 0, by Hutchinson's estimate from fixed random signs.
 
         A probe v gives ``<v, (G + alpha)^-1 G v>``, one solution each; the standard error of the mean is below
-        ``sqrt(D / (2 * probes))``, small beside any number of rows that calls for conjugate gradients.
+        ``sqrt(D / (2 * probes))``, small compared with any number of rows that calls for conjugate gradients.
         """
         size = len(self._chosen)
         probes = int(np.clip(_PROBE_ENTRIES / max(1, size), 2, 64))
@@ -73,9 +131,9 @@ class CellEquations:
     def identified(self) -> NDArray[np.bool_]:
         """Whether the rows determine each coefficient of ``[(), *family]``, (D + 1,).
 
-        What is left of a random vector less its projection on the range of G is a random null vector. It is zero, up to
-        the tolerance of conjugate gradients, at the coefficients that the rows determine, and below 1e-6 at any other
-        with a chance of about 1e-6 over the length of that unit vector's null part; two vectors are tried.
+        What is left of a random vector minus its projection on the range of G is a random null vector. It is zero, up
+        to the tolerance of conjugate gradients, at the coefficients that the rows determine, and below 1e-6 at any
+        other with a chance of about 1e-6 over the length of that unit vector's null part; two vectors are tried.
         """
         found = np.ones(len(self._chosen) + 1, dtype=bool)
         if self._weights.all():
@@ -86,6 +144,9 @@ class CellEquations:
             found &= np.abs(np.concatenate([[self._mean @ null], null[self._graded]])) <= _NULL
         return found
 
+    def all_variances(self, alpha: float) -> None:
+        """Each costs a solution."""
+
     def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
         """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,).
 
@@ -94,8 +155,13 @@ class CellEquations:
         Raises
         ------
         ValueError
-            If conjugate gradients do not converge.
+            If they are many, or if conjugate gradients do not converge.
         """
+        if len(places) > _MAX_VARIANCES:
+            raise ValueError(
+                f"{len(places):,} standard errors would take as many solutions by conjugate gradients; "
+                f"name at most {_MAX_VARIANCES} subsets."
+            )
         variances, identified = np.full(len(places), np.nan), self.identified
         for i, place in enumerate(places.tolist()):
             if not identified[place]:
@@ -146,10 +212,10 @@ class CellEquations:
             return self._product(v) + alpha * v if alpha else self._product(v)
 
         operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
-        solution, left = cg(operator, rhs, rtol=_TOLERANCE, maxiter=_MOST_ITERATIONS, callback=count)
+        solution, left = cg(operator, rhs, rtol=_TOLERANCE, maxiter=_MAX_ITERATIONS, callback=count)
         if left:
             warnings.warn(
-                f"conjugate gradients stopped after {_MOST_ITERATIONS} iterations: the rows hardly determine the "
+                f"conjugate gradients stopped after {_MAX_ITERATIONS} iterations: the rows hardly determine the "
                 f"{size} coefficients; pass alpha > 0, a lower degree, or more rows.",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -9,21 +9,67 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.correlations import correlations
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
-from sparsact.learners.low_degree.real import monomials
-from sparsact.learners.low_degree.rows import DistinctPoints
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
+from sparsact.learners.low_degree.real_columns import monomials
+from sparsact.learners.low_degree.solvers.solver import (
+    Penalty,
+    ProblemSize,
+    Solution,
+    Solver,
+    SolverPlan,
+    ending,
+)
 from sparsact.learners.points import Points, unpack
+from sparsact.statistics.exact_sum import ExactSum
 
 _VALUES_AT_ONCE = 1 << 22
 _MONOMIALS_AT_ONCE = 1 << 12
+
+
+class KernelSolver(Solver):
+    """Ridge by an N x N system over the N distinct points."""
+
+    name = "kernel"
+
+    def cost(self, size: ProblemSize) -> SolverPlan | str:
+        """What a fit needs, or why the kernel cannot serve it."""
+        d, m = size.n_monomials, size.n_rows
+        if size.degree_range is None or size.explicit_gram:
+            return (
+                'solver="kernel" serves least squares on all subsets of the sizes; pass solver="auto" for a list of '
+                "subsets, the lasso or heredity."
+            )
+        reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
+        return SolverPlan(self, 28.0 * m * m + size.nbytes, reason, 0 if d > m else None, explicit_gram=False)
+
+    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+        """The polynomial of a family that fits the rows of a statistic."""
+        points = statistic.to(DistinctPoints)
+        polynomial, design = solve_dual(points, family, penalty)
+        mean = points.totals.sums.to_float() / points.weight if penalty.fit_intercept else np.zeros(points.n_targets)
+        return Solution(
+            polynomial,
+            self.name,
+            plan.reason + ending(design.factor),
+            points.squared_error(polynomial, n_threads=n_threads),
+            points.totals.squares_about(mean),
+            points.n_rows,
+            points.weight,
+            penalty,
+            design,
+        )
 
 
 def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:
@@ -66,6 +112,14 @@ class Dual:
             values[rows] = between(there[rows].astype(np.float32), here, self.kernel) @ self.weights
         return values
 
+    def coefficients(self, family: Family) -> NDArray[np.float64]:
+        """Coefficients (D, T) of the primal, by exact sums."""
+        weights = ExactSum.of(np.ascontiguousarray(self.weights.T))
+        order = np.lexsort(family.masks.T)
+        coef = np.empty((len(family), self.weights.shape[1]))
+        coef[order] = correlations(self.points, weights, family.masks[order]).to_float().T
+        return coef
+
     def identified(self, family: Family, *, fit_intercept: bool) -> NDArray[np.bool_]:
         """Whether the points determine each coefficient of ``[(), *family]``, (D + 1,), exactly.
 
@@ -91,13 +145,43 @@ class Dual:
         self, family: Family, images: NDArray[np.float64], prime: int, *, fit_intercept: bool
     ) -> NDArray[np.float64]:
         """Solution a of ``A A' a = images`` modulo a prime, (N,)."""
-        assert family.span is not None  # noqa: S101 - the plan refuses lists
-        gram = _residues_between(self.points, krawtchouk_sums(family.n, *family.span[::-1]), prime, int(fit_intercept))
+        gram = _residues_between(self.points, _kernel_sums(family), prime, int(fit_intercept))
         pivots, rows = reduced_echelon(np.concatenate([gram, images[:, None]], axis=1), prime)
         solution = np.zeros(len(images))
         kept = pivots < len(images)
         solution[pivots[kept]] = rows[kept, -1]
         return solution
+
+
+@dataclass(eq=False)
+class KernelDesign:
+    """What says how sure the coefficients of a dual are; ``filled`` effective parameters are not the function's."""
+
+    dual: Dual
+    family: Family
+    fit_intercept: bool
+    factor: Factor | None = None  # None for a model from a file
+    filled: float = 0.0
+
+    def effective_parameters(self, alpha: float) -> float:
+        """Effective parameters, the intercept not counted."""
+        return float(len(self.family)) if self.factor is None else self.factor.effective_parameters - self.filled
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)."""
+        return self.dual.identified(self.family, fit_intercept=self.fit_intercept)
+
+    def all_variances(self, alpha: float) -> None:
+        """There are none."""
+
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> None:
+        """There are none."""
+
+
+def _kernel_sums(family: Family) -> list[int]:
+    assert family.degree_range is not None  # noqa: S101 - the solver refuses lists
+    return krawtchouk_sums(family.n, *family.degree_range[::-1])
 
 
 def _monomials_in_blocks(
@@ -128,23 +212,19 @@ def kernel_rank(points: Points, kernel: list[int], *, fit_intercept: bool) -> in
     )
 
 
-def solve_dual(
-    rows: DistinctPoints, degree: int, min_degree: int, alpha: float, *, fit_intercept: bool
-) -> tuple[Dual, NDArray[np.float64], Factor, float]:
+def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[FittedPolynomial, KernelDesign]:
     """Least squares of least norm (ridge for alpha > 0) over distinct points, by a dual of N weights.
-
-    Returns the dual, the intercept (T,), the factor of the N x N matrix, and how many of the factor's effective
-    parameters are not the function's.
 
     With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
     returns ``S z``, centred. ``N**2 n + N**3 / 3`` multiplications and ``24 N**2`` bytes.
     """
-    rows.join()
+    alpha, fit_intercept = penalty.alpha, penalty.fit_intercept
+    rows.deduplicate()
     kept = np.flatnonzero(rows.weights.to_float() > 0)
     weights = rows.weights.take(kept).to_float()
     targets = rows.sums.take(kept).to_float().T / weights[:, None]
     points = Points.from_codes(np.ascontiguousarray(rows.codes[kept]), rows.n)
-    sums = krawtchouk_sums(rows.n, degree, min_degree)
+    sums = _kernel_sums(family)
     kernel = np.array([float(value) for value in sums])
     signs = unpack(points).astype(np.float32)
     gram = between(signs, signs, kernel)
@@ -160,10 +240,10 @@ def solve_dual(
         gram += hole * np.outer(root, root) / weights.sum()
         filled = hole / (hole + alpha)
     factor = Factor(gram, alpha, lambda: kernel_rank(points, sums, fit_intercept=fit_intercept))
-    dual = root[:, None] * factor.solve(root[:, None] * (targets - mean))
+    weights = root[:, None] * factor.solve(root[:, None] * (targets - mean))
+    intercept = mean
     if fit_intercept:
-        intercept = mean - row_mean @ dual + (share @ row_mean) * dual.sum(axis=0)
-        dual = dual - np.outer(share, dual.sum(axis=0))
-    else:
-        intercept = mean
-    return Dual(points, dual, kernel), intercept, factor, filled
+        intercept = mean - row_mean @ weights + (share @ row_mean) * weights.sum(axis=0)
+        weights = weights - np.outer(share, weights.sum(axis=0))
+    dual = Dual(points, weights, kernel)
+    return FittedPolynomial(family, None, intercept, dual), KernelDesign(dual, family, fit_intercept, factor, filled)
