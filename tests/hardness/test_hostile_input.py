@@ -189,5 +189,5 @@ def test_correlations_at_the_edge_of_a_word():
         masks = subset_masks(n, 1)
         assert np.abs(oracle.correlations(masks)).max() < 0.3
         assert oracle.correlations([(0, n - 1)])[0] == 1
-        means = oracle.distribution.character_means(subset_masks(n, 1))
+        means = oracle.examples.character_means(subset_masks(n, 1))
         assert means.tolist() == [1.0] + n * [0.0]
