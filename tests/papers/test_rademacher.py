@@ -129,7 +129,7 @@ def test_search_beside_the_conjecture_on_a_larger_sample():
 
 
 def test_sizes_that_disagree_are_refused(sparse):
-    with pytest.raises(ValueError, match="pass the `s` it was made with"):
+    with pytest.raises(ValueError, match="pass the `s` of that estimate"):
         compare(sparse, CUBE, 3)
 
 

@@ -139,7 +139,7 @@ class Orbits(Reduction):
         )
 
     def point(self, t: NDArray[np.float64]) -> NDArray[np.int8]:
-        """The input with so many negative coordinates in each group."""
+        """The input with this many negative coordinates in each group."""
         return np.asarray(self._points(np.rint(t).astype(np.int64)[None])[0])
 
 

@@ -29,7 +29,7 @@ from sparsact.hypercube import masks_of, points
 from sparsact.validation.arrays import checked_rationals, checked_signs, checked_subset
 from sparsact.validation.parameters import checked_correlation, checked_size
 
-LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: a law of so many numbers
+LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: the length of a law
 MOST_ADDITIONS = 2**36  # twice those of one law: about a minute
 LARGEST_JOINT_SUM = 2**11  # the same for the joint law of two sums, a table
 MOST_CHOICES = 2**12  # of how many coordinates of each weight a subset holds

@@ -50,7 +50,7 @@ class Answers(ABC):
 
 
 class SampledAnswers(Answers):
-    """Means over fresh examples, so many that each is off by more than the tolerance with at most a stated chance.
+    """Means over fresh examples, enough that each is off by more than the tolerance with at most a stated chance.
 
     Queries asked together share their examples; a union bound over them needs no independence.
     """

@@ -58,7 +58,7 @@ class SparselyActivatedLayer(RoutedLayer):
     up_weight : Parameter of shape (n_units, in_features)
         b, uniform within ``1 / sqrt(in_features)``, as ``torch.nn.Linear`` has it; so is ``up_bias`` (n_units,).
     down_weight : Parameter of shape (n_units, out_features)
-        a, a row for each unit, uniform within ``1 / sqrt(max_active)``: only so many units reach an output. So is
+        a, a row for each unit, uniform within ``1 / sqrt(max_active)``: only those units reach an output. So is
         ``down_bias`` (out_features,).
 
     Notes
