@@ -1,4 +1,4 @@
-"""Units that are proved off before their weights are read: a certified screen."""
+"""A certified screen: proves units to be off before their weights are read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sparsact.inference.int8_weights import column_scales, main_directions, sket
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
-TAKEN = NARROW[:2]  # by the kernel, as they are
+KERNEL_DTYPES = NARROW[:2]
 
 
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """Proves of most units that are off that they are, for each input; see the module for the proof.
+    """For each input, proves most of the units that are off to be off; decision record 20 has the proof.
 
     Attributes
     ----------
     rows : Tensor of shape (s, width), uint8
-        The copy, q + 128; ``width`` is d or little more.
+        The int8 copy, q + 128; ``width`` is d or slightly more.
     a, Q, R : Tensor of shape (s,), float64
         Scale, and bounds of norms, of each unit.
     along : Tensor of shape (s, k), float32
@@ -68,9 +68,9 @@ class Screen:
             float32, bfloat16 or float16.
         bias : Tensor of shape (s,), optional
         threshold : Tensor of shape (s,), optional
-            t; 0, that of ReLU, where it is not given.
+            t; by default 0, that of ReLU.
         sample : Tensor of shape (n, d), optional
-            Inputs as the layer meets them, some hundred: with them the bounds are tighter, and as true.
+            Some hundred typical inputs of the layer, which make the bounds tighter. They hold for all inputs.
 
         Raises
         ------
@@ -93,15 +93,15 @@ class Screen:
             columns = column_scales(weight, points)
             directions = main_directions(points, columns)
         made = sketch(weight, columns, directions)
-        offset = _numbers(bias, s, "bias") - _numbers(threshold, s, "threshold")
+        offset = _per_unit(bias, s, "bias") - _per_unit(threshold, s, "threshold")
         return cls(made.rows, made.a, made.Q, made.R, made.along, offset, columns, directions, made.leak)
 
     def survivors(self, x: Tensor) -> Tensor:
-        """Units that are not proved off, (m, s), bool, of inputs x (m, d) in float32, bfloat16 or float16."""
-        return self.mask(self._taken(x)).view(torch.bool)
+        """Units that are not proved off, (m, s), bool, for inputs x (m, d) in float32, bfloat16 or float16."""
+        return self.active(self._checked(x)).view(torch.bool)
 
-    def mask(self, x: Tensor) -> Tensor:
-        """:meth:`survivors` as bytes, of inputs that are contiguous and of a dtype that the kernel takes: unchecked."""
+    def active(self, x: Tensor) -> Tensor:
+        """:meth:`survivors` as bytes, for contiguous inputs of a dtype that the kernel takes, which are not checked."""
         rows = len(x)
         found = torch.empty(rows, len(self.a), dtype=torch.uint8)
         counts = self._counts if rows <= len(self._counts) else torch.empty(rows, dtype=torch.int64)
@@ -111,17 +111,19 @@ class Screen:
         return found
 
     def upper_bounds(self, x: Tensor) -> Tensor:
-        """Upper bounds of pre-activations less thresholds, (m, s), float64; NaN where nothing is known."""
-        x = self._taken(x)
+        """Upper bounds of pre-activations minus thresholds, (m, s), float64; NaN where nothing is known."""
+        x = self._checked(x)
         bounds = torch.empty(len(x), len(self.a), dtype=torch.float64)
-        self._kernel.bounds(*_where(x), bounds.data_ptr(), torch.get_num_threads())
+        self._kernel.bounds(x.data_ptr(), x.dtype is torch.bfloat16, len(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
 
     def estimates(self, x: Tensor) -> Tensor:
-        """Pre-activations less thresholds by the copy alone, (m, s), float32: near, and proved to be nothing."""
-        x = self._taken(x)
+        """Pre-activations minus thresholds from the copy alone, (m, s), float32: an estimate without guarantee."""
+        x = self._checked(x)
         estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
-        self._kernel.estimates(*_where(x), estimates.data_ptr(), torch.get_num_threads())
+        self._kernel.estimates(
+            x.data_ptr(), x.dtype is torch.bfloat16, len(x), estimates.data_ptr(), torch.get_num_threads()
+        )
         return estimates
 
     @property
@@ -131,7 +133,7 @@ class Screen:
 
     @cached_property
     def _counts(self) -> Tensor:
-        """Where the kernel puts counts that nobody reads."""
+        """Buffer for counts that the kernel writes and nobody reads."""
         return torch.empty(16, dtype=torch.int64)
 
     @cached_property
@@ -140,14 +142,14 @@ class Screen:
         along, columns, directions = self.along.numpy(), (1 / self.columns).numpy(), self.directions.numpy()
         return screen(rows, a, Q, R, offset, along, columns, directions, self.leak)
 
-    def _taken(self, x: Tensor) -> Tensor:
+    def _checked(self, x: Tensor) -> Tensor:
         """Inputs as the kernel takes them."""
         d = len(self.columns)
         if x.ndim != 2 or x.shape[1] != d or x.dtype not in NARROW:
             raise ValueError(
                 f"inputs must have shape (m, {d}) in float32, bfloat16 or float16; got {tuple(x.shape)}, {x.dtype}."
             )
-        if x.dtype not in TAKEN:
+        if x.dtype not in KERNEL_DTYPES:
             x = x.float()
         return x.detach().contiguous()
 
@@ -159,12 +161,8 @@ class Screen:
         return Screen, self._parts()
 
 
-def _where(x: Tensor) -> tuple[int, bool, int]:
-    return x.data_ptr(), x.dtype == torch.bfloat16, len(x)
-
-
 def _points(sample: Tensor, d: int) -> Tensor:
-    """Rows of a sample that are finite."""
+    """The finite rows of a sample, in float64."""
     points = sample.detach().cpu().reshape(-1, d).double()
     points = points[points.isfinite().all(1)]
     if not len(points):
@@ -172,7 +170,7 @@ def _points(sample: Tensor, d: int) -> Tensor:
     return points
 
 
-def _numbers(values: Tensor | None, s: int, name: str) -> Tensor:
+def _per_unit(values: Tensor | None, s: int, name: str) -> Tensor:
     if values is None:
         return torch.zeros(s, dtype=torch.float64)
     if values.shape != (s,):

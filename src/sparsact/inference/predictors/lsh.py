@@ -12,19 +12,19 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import level_for_recall
 from sparsact.inference.predictors.low_rank import metric, moments, square_root
-from sparsact.inference.predictors.predictor import Reads, whole
+from sparsact.inference.predictors.predictor import Reads, switch_layer
 from sparsact.routing import HyperplaneLSH, hash_generator
 from sparsact.validation.parameters import checked_size
 
-HASHES = (2, 3, 4, 6, 8)  # hyperplanes a table that are tried where the number is not given
+HASHES = (2, 3, 4, 6, 8)  # hyperplanes per table that are tried if the number is not given
 
 
 @dataclass(frozen=True, eq=False)
 class LSH:
     r"""The units that share a bucket with the input in at least one of several tables of hyperplane hashes.
 
-    A unit is on where an inner product is large, but hyperplanes meet at angles. As all units get the same norm M by
-    one more coordinate, the larger inner product is the smaller angle [1]_, [2]_:
+    A unit is on where an inner product is large, but hyperplanes meet at angles. One more coordinate gives all
+    units the same norm M, the larger inner product is the smaller angle [1]_, [2]_:
 
     .. math:: \langle w_j, x \rangle + b_j - t_j = \langle (P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j),\
               (P^{1/2} (x - \mu),\ \kappa,\ 0) \rangle, \qquad \|(P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j)\| = M,
@@ -67,7 +67,7 @@ class LSH:
     def of(cls, weights: BlockWeights, x: Tensor, *, seed: int, n_hashes: int, n_tables: int) -> LSH:
         """Tables for the units, scaled by the rows ``x``; all of them looked up."""
         router = HyperplaneLSH(n_hashes, n_tables, seed)
-        units, transform = hashed(weights, x)
+        units, transform = hash_vectors(weights, x)
         normals = torch.from_numpy(router.initial_state(units.shape[1], rng=hash_generator(seed))["directions"])
         codes = _buckets(router, units, normals)
         n_buckets = router.width(0)
@@ -97,9 +97,9 @@ class LSH:
 
     def _share(self, weights: BlockWeights, x: Tensor, recall: float) -> float:
         """Share of the units computed on ``x`` at the recall; all of them if that is out of reach."""
-        on, needs = weights.on(weights.pre_activations(x)), self.needs(x)
-        level = level_for_recall(needs, on, recall)
-        return 1.0 if isinf(level) else float((needs < level).double().mean())
+        on, unit_levels = weights.on(weights.pre_activations(x)), self.unit_levels(x)
+        level = level_for_recall(unit_levels, on, recall)
+        return 1.0 if isinf(level) else float((unit_levels < level).double().mean())
 
     @property
     def nbytes(self) -> int:
@@ -107,7 +107,7 @@ class LSH:
         used = int(self.level)
         return self.directions[:used].nbytes + used * len(self.codes) * self.units.itemsize
 
-    def needs(self, x: Tensor) -> Tensor:
+    def unit_levels(self, x: Tensor) -> Tensor:
         """Number of the first table in which unit and input meet, counted from 0; infinite if in none."""
         codes = _buckets(self.router, _with_one(x, self.directions), self.directions)
         first = torch.full((len(codes), len(self.codes)), inf)
@@ -115,10 +115,10 @@ class LSH:
             first.masked_fill_(codes[:, t, None] == self.codes[:, t], float(t))
         return first
 
-    def at(self, level: float) -> LSH:
+    def with_level(self, level: float) -> LSH:
         """With the first tables only, those numbered below the level."""
-        most = self.router.n_tables
-        return replace(self, level=float(most if isinf(level) else min(max(ceil(level), 0), most)))
+        n_tables = self.router.n_tables
+        return replace(self, level=float(n_tables if isinf(level) else min(max(ceil(level), 0), n_tables)))
 
     def active(self, x: Tensor) -> Tensor:
         """Units to compute, (m, s) uint8; all of them for an input that is not finite."""
@@ -142,9 +142,9 @@ class LSH:
         return {"predictor": self.name, "n_hashes": self.router.n_hashes, "n_tables": int(self.level)}
 
 
-def hashed(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
+def hash_vectors(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
     """Units (s, d + 2) of equal norm, and the map (d + 2, d + 1) from inputs with a 1 to what they meet."""
-    W, b, t = whole(weights)
+    W, b, t = switch_layer(weights)
     d = W.shape[1]
     mean, second = moments(x)
     root, inverse = square_root(metric(second - torch.outer(mean, mean), W.T @ W / len(W)))
