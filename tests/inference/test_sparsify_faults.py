@@ -269,11 +269,11 @@ def test_a_gate_is_computed_once(make):
     kinds = {"gate": SparseUp, "up": GatedUp}
     assert {name: type(getattr(model, name)) for name in kinds} == kinds
     calls = []
-    compute = SparseUp.compute
+    compute = SparseUp.pre_activations
     x = rows(1, model)
     order = ["gate", "up"] if make is gated else ["up", "gate"]
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(SparseUp, "compute", lambda *given: calls.append(1) or compute(*given))
+        patch.setattr(SparseUp, "pre_activations", lambda *given: calls.append(1) or compute(*given))
         for name in order:
             getattr(model, name)(x.view(1, -1))
     assert len(calls) == 1

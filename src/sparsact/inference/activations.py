@@ -47,17 +47,8 @@ class ReplayedActivation:
 def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, Leaf | None]:
     """The activation that an expression computes, the layer it is applied to, and the layer that it scales, if any.
 
-    Parameters
-    ----------
-    expression : Expression
-        What the next linear layer reads.
-    like : Tensor
-        A tensor with the type and device of pre-activations.
-
-    Raises
-    ------
-    NotAnActivation
-        If the expression mixes units, is affine, or of two layers is not f(one) * the other.
+    ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression mixes units, is
+    affine, or of two layers is not f(one) * the other.
     """
     probes = _Probes(like, leaves(expression)[0].width)
     switch, up = _roles(expression, probes)
@@ -127,12 +118,7 @@ def _is_affine(f: ReplayedActivation, probes: _Probes) -> bool:
 
 
 class ActivationConstants:
-    """Tensors of a model that an activation reads, by module and name.
-
-    Parameters
-    ----------
-    places : list of (nn.Module, str)
-    """
+    """Tensors of a model that an activation reads, by module and name."""
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
         self._places = places
@@ -183,24 +169,12 @@ def _share_memory(one: Tensor, other: Tensor) -> bool:
 def zero_below(in_precision: Callable[[torch.dtype | None], Function], units: int, like: Tensor) -> Tensor | None:
     """Thresholds t with f(z_j) = 0 for all z_j <= t_j; -inf for units without, None if no unit has one.
 
-    Parameters
-    ----------
-    in_precision : callable
-        The activation as the model computes it (of None), and with all its operations in one type.
-    units : int
-        Length of the last axis of activations.
-    like : Tensor
-        A tensor with the type and device of the thresholds.
+    ``in_precision`` returns the activation as the model computes it (of None), or with all its operations in one type;
+    ``like`` has the type and device of the thresholds. A threshold is the largest number of its type at which all
+    probes up to it gave zero. Zeros due to underflow do not count: GELU gives 0 at -6 in 32 bits, and at -9 in 64. A
+    threshold is kept where 32 and 64 bits agree on it, and is 0 where they agree only that it is not below 0, as for
+    squared ReLU.
 
-    Returns
-    -------
-    thresholds : Tensor of shape (units,)
-        The largest number of its type at which all probes up to it gave zero. Zeros due to underflow do not count: GELU
-        gives 0 at -6 in 32 bits, and at -9 in 64. A threshold is kept where 32 and 64 bits agree on it, and is 0 where
-        they agree only that it is not below 0, as for squared ReLU.
-
-    Notes
-    -----
     Probes at some 250 magnitudes from 1e-30 to 1e30 of both signs, then bisection between neighbours, which finds
     the edge to the last bit, then 64 probes below the edge. A function that is nonzero only between probes passes for
     one that is zero there.

@@ -165,13 +165,7 @@ class CalibratedSelector:
         self._version = version
 
     def get(self, version: WeightVersion) -> UnitSelector:
-        """The selector.
-
-        Raises
-        ------
-        RuntimeError
-            If the weights have changed.
-        """
+        """The selector; RuntimeError if the weights have changed."""
         if self._version is None:
             self._version = version
         if self._version is not version:

@@ -76,18 +76,10 @@ def time_methods(
     rows: Sequence[int],
     time_limit: float,
 ) -> Times:
-    """Time every method on every block, and the dense block.
+    """Time every method on every block, and the dense block, on ``rows[i]`` of the sample inputs (m, d) of block i.
 
-    Parameters
-    ----------
-    replacements : list of dict
-        For each block, its replacements by method; a block that lacks a method is run densely under it.
-    samples : list of Tensor
-        Inputs (m, d) of each block; rounds take them in turns.
-    rows : list of int
-        Rows of each block at a time.
-    time_limit : float
-        Seconds after which no further round starts, once there are enough.
+    A block that has no replacement by a method is run densely under it. After ``time_limit`` seconds no further round
+    starts, once there are enough.
     """
     methods = ["dense", *dict.fromkeys(name for one in replacements for name in one)]
     times = Times(methods, rows)
@@ -256,14 +248,14 @@ def fastest(profiles: Sequence[BlockProfile], time_limit: float) -> list[Planned
     typical = [one.rows for one in profiles]
     times = timed(candidates, typical, 1 / 2)
     picked = [_fastest_of(times, i, found) for i, found in enumerate(candidates)]
-    max_rows = [rows if found else 0 for rows, found in zip(typical, picked, strict=True)]
+    max_rows = [0 if found is None else rows for rows, found in zip(typical, picked, strict=True)]
     for rows in SMALL_BATCHES:
         untimed = [_to_time(candidates[i], picked[i], max_rows[i], rows, one) for i, one in enumerate(profiles)]
         if any(untimed):
             few = timed(untimed, [min(rows, len(sample)) for sample in samples], 1 / 6)
             for i, found in enumerate(untimed):
                 best = _fastest_of(few, i, found)
-                if best:
+                if best is not None:
                     picked[i], max_rows[i] = best, rows
     return [_decided(one, picked[i], times, i, max_rows[i]) for i, one in enumerate(profiles)]
 
@@ -281,39 +273,34 @@ def _exact_candidates(profile: BlockProfile) -> dict[str, Replacement]:
     return found
 
 
-def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> dict[str, Replacement]:
-    """The fastest replacement of block i, by its method; empty if none is faster than dense."""
+def _fastest_of(times: Times, i: int, replacements: dict[str, Replacement]) -> Replacement | None:
+    """The fastest replacement of block i; None if none is faster than dense."""
     faster = [name for name in replacements if times.is_faster(name, i, MAX_TIME_RATIO)]
-    if not faster:
-        return {}
-    best = min(faster, key=lambda name: times.median(name, i))
-    return {best: replacements[best]}
+    return replacements[min(faster, key=lambda name: times.median(name, i))] if faster else None
 
 
 def _to_time(
-    candidates: dict[str, Replacement], picked: dict[str, Replacement], max_rows: int, rows: int, profile: BlockProfile
+    candidates: dict[str, Replacement], picked: Replacement | None, max_rows: int, rows: int, profile: BlockProfile
 ) -> dict[str, Replacement]:
     """What to time on this many rows: all candidates on one, then what was faster on the number before."""
     if len(profile.sample) < rows or rows <= max_rows:
         return {}
-    if not picked:
+    if picked is None:
         return candidates if rows == SMALL_BATCHES[0] < profile.rows else {}
     step = SMALL_BATCHES[SMALL_BATCHES.index(rows) - 1]
-    return picked if max_rows >= step and (max_rows >= profile.rows or rows < profile.rows) else {}
+    again = max_rows >= step and (max_rows >= profile.rows or rows < profile.rows)
+    return {picked.method: picked} if again else {}
 
 
-def _decided(
-    profile: BlockProfile, picked: dict[str, Replacement], times: Times, i: int, max_rows: int
-) -> PlannedBlock:
+def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i: int, max_rows: int) -> PlannedBlock:
     seconds = {name: times.median(name, i) for name in times.seconds}
     if profile.exact_obstacle:
         return profile.dense(profile.exact_obstacle, {"dense": seconds["dense"]})
-    if not picked:
+    if picked is None:
         return profile.dense("no exact method is faster here", seconds)
-    ((method, replacement),) = picked.items()
-    replacement.set_limits(max_rows, Applicability().max_share)
+    picked.set_limits(max_rows, Applicability().max_share)
     if max_rows >= profile.rows:
-        return profile.planned(replacement, "fastest here", seconds=seconds, max_rows=max_rows)
-    seconds[method] = seconds["dense"]  # which is how calls of so many rows are computed
+        return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows)
+    seconds[picked.method] = seconds["dense"]  # which is how calls of so many rows are computed
     few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
-    return profile.planned(replacement, f"faster for calls of {few}", seconds=seconds, max_rows=max_rows)
+    return profile.planned(picked, f"faster for calls of {few}", seconds=seconds, max_rows=max_rows)

@@ -102,13 +102,7 @@ class Block:
 
 
 def checked_blocks(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, if they belong to this model.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one names layers that the model lacks or that have other sizes.
-    """
+    """The blocks, if there are any and all belong to this model."""
     if not blocks:
         raise ValueError("`blocks` must hold one at least; got none: leave it out to have them found.")
     for block in blocks:

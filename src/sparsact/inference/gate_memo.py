@@ -20,17 +20,8 @@ class GateMemo:
     """One input and its gate activations, for each thread.
 
     The gate and the up-projection of a gated block are called one after the other, in either order, with the same
-    tensor, or views of it. What the one stores, the other pops; a call with another tensor finds nothing.
-
-    Parameters
-    ----------
-    threshold : Tensor of shape (units,)
-        Pre-activations up to which units are off.
-
-    Attributes
-    ----------
-    up_first : bool
-        Whether the up-projection was called before the gate, in the last call.
+    tensor, or views of it. What the one stores, the other pops; a call with another tensor finds nothing. Units are off
+    up to ``threshold`` (units,); ``up_first`` says whether the up-projection was called before the gate, last time.
     """
 
     def __init__(self, threshold: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The int8 copy of a weight matrix that a screen reads, with bounds on what it leaves out."""
+"""The int8 copy of a weight matrix that a screen reads, with bounds on the rest, in the notation of its proof."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LARGEST_EXPONENT = 60  # of a column scale: a product with it then neither over-
 
 
 @dataclass(frozen=True, eq=False)
-class Int8Sketch:
-    r"""Rows :math:`w'_j = a_j q_j + M^T G_j + r'_j`.
+class Int8Copy:
+    r"""A weight matrix by rows, :math:`w'_j = a_j q_j + M^T G_j + r'_j`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Int8Sketch:
     leak: float
 
 
-def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Sketch:
+def int8_copy(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Copy:
     """The copy of ``weight`` (s, d) under column scales c (d,), float64, with directions M (k, d), float32.
 
     Notes
@@ -68,7 +68,7 @@ def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Sketch:
         copy[here, :d] = (integers + 128).to(torch.uint8)
         numbers[:, here] = torch.stack([a, ROUND_UP * a * integers.norm(dim=1), R, leaks])
     a, Q, R, leaks = numbers
-    return Int8Sketch(copy, a, Q, R, along, float(leaks.nan_to_num(0.0, 0.0).max() if s else 0.0) + 2.0**-26)
+    return Int8Copy(copy, a, Q, R, along, float(leaks.nan_to_num(0.0, 0.0).max() if s else 0.0) + 2.0**-26)
 
 
 def column_scales(weight: Tensor, sample: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def main_directions(sample: Tensor, columns: Tensor) -> Tensor:
 def _left_out(weight: Tensor, columns: Tensor, sample: Tensor) -> float:
     """Mean over rows and inputs of R N."""
     directions = main_directions(sample, columns)
-    R = sketch(weight, columns, directions).R
+    R = int8_copy(weight, columns, directions).R
     points = sample.double() / columns
     M = directions.double()
     return float(R[R.isfinite()].mean() * (points - points @ M.T @ M).norm(dim=1).mean())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,7 +187,8 @@ def table(measurement: Measurement) -> str:
     """The measurement as a table of text."""
     lines = [HEADINGS, *(_cells(block) for block in measurement.blocks)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = "\n".join("  ".join(_aligned(line, widths)) for line in lines)
+    form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
+    text = "\n".join(form.format(*line) for line in lines)
     bounds = ", ".join(f"{method} {times(measurement.bound(method))}" for method in METHODS)
     rows = [count for block in measurement.blocks for count in block.rows]
     few = sum(block.share_few * block.calls for block in measurement.blocks)
@@ -224,12 +224,6 @@ def _cells(block: BlockMeasurement) -> tuple[str, ...]:
         f"{block.share_small:.2%}",
         *(times(found.speedup(method) if found else None) for method in METHODS),
     )
-
-
-def _aligned(line: Iterable[str], widths: Iterable[int]) -> list[str]:
-    """The first cell to the left, numbers to the right."""
-    cells = zip(line, widths, strict=True)
-    return [cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)]
 
 
 @dataclass(frozen=True, eq=False)

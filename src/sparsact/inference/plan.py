@@ -142,13 +142,7 @@ EXACT = ("auto", "exact", "certified")
 
 
 def check_options(method: str, options: Iterable[str]) -> None:
-    """Raise if an option has no effect on the method.
-
-    Raises
-    ------
-    ValueError
-        If there is such an option.
-    """
+    """Raise ValueError if an option has no effect on the method."""
     if method in EXACT:
         wrong = sorted(options)
         remedy = 'it computes what the model computes; to approximate, pass method="predictor", "threshold" or "top_k"'

@@ -17,16 +17,8 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 class RowProduct:
     """:math:`H W^T + b` of inputs H that are mostly 0, from a copy of W with one row per unit.
 
-    Parameters
-    ----------
-    weight : Tensor of shape (outputs, units)
-        W; the copy takes as much memory again.
-    bias : Tensor of shape (outputs,) or None
-
-    Attributes
-    ----------
-    finite : bool
-        Whether all weights are finite: otherwise 0 times a weight may not be 0, and cannot be left out.
+    W is (outputs, units), b (outputs,) or None. ``finite`` says whether all weights are: otherwise 0 times a weight may
+    not be 0, and cannot be left out.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -45,16 +37,7 @@ class RowProduct:
 class ActiveProduct:
     """:math:`X W^T + b` of the units that a mask names, and 0 of the others.
 
-    Parameters
-    ----------
-    weight : Tensor of shape (units, inputs)
-        W, which is read where it lies.
-    bias : Tensor of shape (units,) or None
-
-    Attributes
-    ----------
-    finite : bool
-        Whether weights and bias are finite.
+    W is (units, inputs), read in place, b (units,) or None. ``finite`` says whether both are.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:

@@ -23,15 +23,14 @@ class Roofline:
     Attributes
     ----------
     dense : int
-        Bytes of all weights.
+        All weights.
     oracle : float
-        The rows of active units alone, of every matrix: no method can read less.
+        The rows of active units of every matrix: no method can read less.
     exact : float or None
-        The switch matrix (the gate, or else ``up``) whole, of the others the rows of active units. None where units are
-        not exactly zero when they are off.
+        The switch matrix (the gate, or else ``up``), and the rows of active units of the others. None where units that
+        are off are not exactly zero.
     certified : float or None
-        One byte for each weight of the switch matrix, its rows of the units that this leaves in doubt, and of the other
-        matrices the rows of active units. None as for ``exact``.
+        As ``exact``, but of the switch matrix one byte per weight and the rows of units that this leaves in doubt.
     """
 
     dense: int

@@ -1,4 +1,9 @@
-"""Linear layers that read only the weights of active units, in the place of those of a model."""
+"""Linear layers that read only the weights of active units, in the place of those of a model.
+
+Each takes over a layer by its class alone, as torch's own parametrizations do: parameters, hooks, ties and names stay.
+Where the sparse path does not apply (gradients, training, another device or dtype, too many rows or active units) the
+layer computes what ``nn.Linear`` computes.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +43,7 @@ class SelectorFactory(Protocol):
 
 
 class Readers:
-    """Modules between the layers of a block, which see its pre-activations.
-
-    Parameters
-    ----------
-    model : nn.Module
-    names : iterable of str
-        As in ``model.get_submodule``.
-    """
+    """Modules of a model, by name, that stand between the layers of a block and see its pre-activations."""
 
     def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
         self._places = []

@@ -20,14 +20,8 @@ class WeightVersion:
 
     Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
     Every call of :meth:`is_current` therefore also compares one stripe of the memory with its fingerprint, and all of
-    it after an optimiser's step, a counted write, or a write that the caller suspects.
-
-    Parameters
-    ----------
-    tensors : sequence of Tensor or None
-        Not of inference mode, which counts no writes.
-    suspected_writes : int
-        How many events the caller has seen after which the tensors may have changed.
+    it after an optimiser's step, a counted write, or a write that the caller suspects: ``suspected_writes`` counts the
+    events after which the tensors may have changed. They must not be of inference mode, which counts no writes.
     """
 
     def __init__(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> None:
@@ -55,12 +49,8 @@ class WeightVersion:
 class WeightCache(Generic[T]):
     """A value computed from a layer's weight and bias, and computed again when their version changes.
 
-    Copies and pickles hold only the recipe: memory that kernels point into is never shared by accident.
-
-    Parameters
-    ----------
-    make : callable
-        From (weight, bias or None) to the value. To be pickled it must be a function of a module, or a partial of one.
+    Copies and pickles hold only ``make``, a function of (weight, bias or None) at module level or a partial of one:
+    memory that kernels point into is never shared by accident.
     """
 
     def __init__(self, make: Callable[[Tensor, Tensor | None], T]) -> None:

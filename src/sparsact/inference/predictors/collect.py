@@ -125,13 +125,7 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
 def split(
     x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int
 ) -> tuple[Tensor, Tensor, Tensor, CalibrationSplit]:
-    """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; without fit 3/4 calibrate.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 40 rows, or fewer than four times what calibration for the recall needs.
-    """
+    """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; without fit 3/4 calibrate."""
     m = len(x)
     needed = max(MIN_ROWS, 4 * min_rows(target["recall"]) if "recall" in target else 0)
     if m < needed:

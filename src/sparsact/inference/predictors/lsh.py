@@ -1,4 +1,4 @@
-"""Units in buckets by a hash of their weights; an input computes those of its own buckets."""
+"""A predictor by locality-sensitive hashing: an input computes the units whose weights share a bucket with it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class LSH:
     with :math:`\mu` the mean of sample inputs and :math:`\beta_j = b_j - t_j + \langle w_j, \mu \rangle`. The metric P
     is ours: where inputs lie near a subspace, most of a weight's norm meets none, and angles would be near 90 degrees.
     Of all P, that with :math:`P C P = W^T W / s`, C the inputs' covariance, makes the mean squared norms of both sides
-    the smallest for the same inner products; likewise :math:`\kappa`. A call pays nothing for it, as it is folded into
+    the smallest for the same inner products; likewise :math:`\kappa`. A call has no cost for it, as it is folded into
     the hyperplanes.
 
     Attributes
     ----------
     router : HyperplaneLSH
-        Hyperplanes a table, and tables.
+        Hyperplanes per table, and tables.
     directions : Tensor of shape (tables, hashes, d + 1)
         The hyperplanes for inputs with a 1 appended.
     codes : Tensor of shape (s, tables), int64
@@ -46,7 +46,7 @@ class LSH:
     units, starts : Tensor of shape (tables * s,) and (tables * buckets + 1,), int64
         Units of all buckets one after another, and where each bucket begins.
     level : float
-        Tables that are looked up: the first of them.
+        Number of tables, the first ones, that are looked up.
 
     References
     ----------
@@ -89,7 +89,7 @@ class LSH:
         n_tables: int = 64,
         recall: float = 0.9,
     ) -> LSH:
-        """Up to ``n_tables`` tables; by default of as many hyperplanes as compute least on ``x`` at the ``recall``."""
+        """Up to ``n_tables`` tables; by default with the number of hyperplanes that computes fewest units."""
         checked_size(n_tables, "`n_tables`")
         counts = HASHES if n_hashes is None else (checked_size(n_hashes, "`n_hashes`"),)
         made = [cls.of(weights, x, seed=seed, n_hashes=count, n_tables=n_tables) for count in counts]
@@ -138,7 +138,7 @@ class LSH:
         return mask
 
     def to_dict(self) -> dict[str, Any]:
-        """Hyperplanes a table, and tables in use."""
+        """Hyperplanes per table, and tables in use."""
         return {"predictor": self.name, "n_hashes": self.router.n_hashes, "n_tables": int(self.level)}
 
 
