@@ -10,15 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
 from sparsact.kernels.dispatch import threads
+from sparsact.validation.former_names import renamed
 
 
+@renamed(n_jobs="n_threads")
 def walsh_hadamard(
     values: ArrayLike,
     axis: int = -1,
     *,
     normalize: bool = True,
     overwrite: bool = False,
-    n_jobs: int | None = None,
+    n_threads: int | None = None,
 ) -> NDArray[Any]:
     r"""Fourier coefficients of functions on the hypercube, from their tables of values.
 
@@ -35,7 +37,7 @@ def walsh_hadamard(
     overwrite : bool, default=False
         Whether the memory of ``values`` may be used. It then holds the result, and no copy is made, if ``values`` is a
         C-contiguous array of the result's dtype and ``axis`` its last; otherwise it is left unchanged.
-    n_jobs : int or None, default=None
+    n_threads : int or None, default=None
         Threads; None leaves it to OpenMP and ``threadpoolctl``, -1 is every core. The result is the same to the bit.
 
     Returns
@@ -88,7 +90,7 @@ def walsh_hadamard(
         np.multiply(given, scale, out=table, dtype=dtype, casting="unsafe")
     elif table is not given:
         np.copyto(table, given, casting="unsafe")
-    kernels.walsh_hadamard(table.reshape(-1, length), n_threads=threads(n_jobs))
+    kernels.walsh_hadamard(table.reshape(-1, length), n_threads=threads(n_threads))
     return np.moveaxis(table, -1, axis)
 
 

@@ -221,7 +221,7 @@ def _by_restrictions(
         if len(found) == p:
             _refuse(p)
         free = [i for i in range(points.shape[1]) if i not in found]
-        here = examples.take(rows) if found else examples
+        here = examples[rows] if found else examples
         here = Points(np.ascontiguousarray(here.columns[[*free, -1]]), here.n_rows)
         new = _relevant(here, p - len(found), chance, work)
         if not new or len(found) + len(new) > p:

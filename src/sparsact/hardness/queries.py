@@ -15,6 +15,7 @@ from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers,
 from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hypercube import Masks
 from sparsact.validation.arrays import checked_masks, checked_reals, checked_signs
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_share, checked_size
 
 
@@ -180,12 +181,13 @@ class StatisticalQueries(ABC):
     def _correlations(self, masks: Masks) -> NDArray[np.float64]: ...
 
 
+@renamed(distribution="examples")
 class StatisticalQueryOracle(StatisticalQueries):
     r"""Statistical queries about a labelled distribution.
 
     Parameters
     ----------
-    distribution : LabelledDistribution
+    examples : LabelledDistribution
         Points and the labels of the unknown function.
     tolerance : float
         :math:`\tau`, in (0, 1].
@@ -218,7 +220,7 @@ class StatisticalQueryOracle(StatisticalQueries):
 
     def __init__(
         self,
-        distribution: LabelledDistribution,
+        examples: LabelledDistribution,
         tolerance: float,
         answers: Literal["sampling", "adversarial", "exact"] = "sampling",
         *,
@@ -226,9 +228,9 @@ class StatisticalQueryOracle(StatisticalQueries):
         failure_probability: float = 1e-6,
         rng: np.random.Generator | None = None,
     ) -> None:
-        super().__init__(distribution.n, tolerance, budget)
-        self.distribution = distribution
-        self.answers = _answers(answers, distribution, self.tolerance, failure_probability, rng)
+        super().__init__(examples.n, tolerance, budget)
+        self.examples = examples
+        self.answers = _answers(answers, examples, self.tolerance, failure_probability, rng)
         self._samples_per_answer = self.answers.n_samples
 
     def _mean(self, phi: Query) -> float:

@@ -16,6 +16,7 @@ from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import min_rows
 from sparsact.inference.predictors.predictor import CalibrationSplit
 from sparsact.validation.arrays import check_finite_tensor
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 MIN_ROWS = 40
@@ -56,8 +57,9 @@ class Reservoir:
         return self.rows
 
 
+@renamed(seed="random_state")
 def collect_inputs(
-    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Tensor]:
     """Inputs of each block while the model runs over ``inputs``: a uniform sample of ``limit`` rows of all that it saw.
 
@@ -71,7 +73,7 @@ def collect_inputs(
         Batches for the model.
     limit : int, default=4096
         Rows per block; these, and one batch, are in memory at a time.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the sample. Blocks that see the same number of rows keep the same ones.
 
     Returns
@@ -84,16 +86,16 @@ def collect_inputs(
     ValueError
         If a block was never run.
     """
-    found = sample_inputs(model, blocks, inputs, limit, seed=seed)
+    found = sample_inputs(model, blocks, inputs, limit, random_state=random_state)
     return {block: reservoir.sample for block, reservoir in found.items()}
 
 
 def sample_inputs(
-    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Reservoir]:
     """As :func:`collect_inputs`, with the number of rows of each call; blocks that are never run raise no error."""
     checked_size(limit, "`limit`")
-    reservoirs = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(seed)) for block in blocks}
+    reservoirs = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
     with evaluating(model), ExitStack() as hooks:
         for block, reservoir in reservoirs.items():
             layer = model.get_submodule(block.switch)
@@ -123,7 +125,7 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
 
 
 def split(
-    x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int
+    x: Tensor, target: Mapping[str, float], *, fits: bool, random_state: int
 ) -> tuple[Tensor, Tensor, Tensor, CalibrationSplit]:
     """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; without fit 3/4 calibrate."""
     m = len(x)
@@ -131,9 +133,9 @@ def split(
     if m < needed:
         asked = ", ".join(f"{name} {value:g}" for name, value in target.items())
         raise ValueError(f"{asked} needs at least {needed} sample inputs; got {m}: collect more of them.")
-    order = torch.randperm(m, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(m, generator=torch.Generator().manual_seed(random_state))
     quarter = m // 4
     fitted = m - 2 * quarter if fits else 0
     sizes = [fitted, m - quarter - fitted, quarter]
     parts = torch.split(x[order], sizes)
-    return parts[0], parts[1], parts[2], CalibrationSplit(fitted, sizes[1], quarter, seed)
+    return parts[0], parts[1], parts[2], CalibrationSplit(fitted, sizes[1], quarter, random_state)

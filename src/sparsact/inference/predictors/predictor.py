@@ -12,6 +12,7 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.comparison import ModelComparison
 from sparsact.inference.quality import Quality
+from sparsact.validation.former_names import renamed
 
 Reads = Literal["inputs", "activations"]
 
@@ -100,6 +101,7 @@ def switch_layer(weights: BlockWeights) -> tuple[Tensor, Tensor, Tensor]:
     return weights.weight.double(), weights.bias.double(), weights.threshold.double()
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class CalibrationSplit:
     """Use of a sample's rows, in a random order.
@@ -112,14 +114,14 @@ class CalibrationSplit:
         Rows that its one free number was chosen on.
     held_out : int
         Rows that its quality was measured on, which no choice has seen.
-    seed : int
+    random_state : int
         Seed of the order.
     """
 
     fitted: int
     calibrated: int
     held_out: int
-    seed: int
+    random_state: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.certified_screen import Screen
 from sparsact.inference.predictors.predictor import MarginPredictor, spreads
+from sparsact.validation.former_names import renamed
 
 
 class LayerEstimator(Protocol):
@@ -48,7 +49,10 @@ class Sketch(MarginPredictor):
     level: float = inf
 
     @classmethod
-    def fit(cls, weights: BlockWeights, x: Tensor, *, seed: int, screen: LayerEstimator | None = None) -> Sketch:
+    @renamed(seed="random_state")
+    def fit(
+        cls, weights: BlockWeights, x: Tensor, *, random_state: int, screen: LayerEstimator | None = None
+    ) -> Sketch:
         """Spreads on the rows ``x``; ``screen`` is by default the layer's int8 screen. Its level is to be set."""
         if screen is None:
             screen = Screen.of(weights.weight, weights.bias, weights.threshold, x)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.polynomial import Family
 
 PRIMES = (8388593, 8388587)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
 _PANEL = 64
@@ -50,9 +50,9 @@ def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np
 
 
 def _inverse(matrix: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
-    beside = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
-    _eliminated(beside, prime, len(matrix))
-    return beside[:, len(matrix) :]
+    joined = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    _eliminated(joined, prime, len(matrix))
+    return joined[:, len(matrix) :]
 
 
 def _eliminated(a: NDArray[np.float64], prime: int, width: int | None = None) -> tuple[NDArray[np.intp], list[int]]:
@@ -79,7 +79,7 @@ class RowSpace:
 
     Attributes
     ----------
-    statistic : Statistic
+    statistic : ExactStatistic
         Of the rows.
     family : Family
         The monomials, D of them.
@@ -89,7 +89,7 @@ class RowSpace:
         Places in the family of the monomials looked at; None for all.
     """
 
-    statistic: Statistic
+    statistic: Any
     family: Family
     fit_intercept: bool
     chosen: NDArray[np.intp] | None = None
@@ -104,7 +104,7 @@ class RowSpace:
         """Pivot columns and reduced rows, modulo each prime; those of the largest rank alone."""
         found = []
         for prime in PRIMES:
-            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))  # type: ignore[misc]
+            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))
             columns = np.arange(len(gram)) if self.chosen is None else np.concatenate([[0], self.chosen + 1])
             columns = columns[0 if self.fit_intercept else 1 :]
             found.append(reduced_echelon(gram[np.ix_(columns, columns)], prime))
