@@ -30,8 +30,8 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from benchmarks.figures import Figure, judged, options, report
 from sparsact.inference import Measurement, Plan, measure, plan_of, sparsify
+from sparsact.inference.comparison import speed
 from sparsact.inference.roofline import METHODS, amdahl
-from sparsact.inference.speed import speed
 from sparsact.inference.training import ActivationPenalty
 from sparsact_papers.data import load_tinyshakespeare
 from sparsact_papers.training import CharacterText, Recipe, Transformer, train, training_progress

@@ -159,8 +159,8 @@ def test_after_writes_that_torch_may_not_count(make, name):
     WRITES[name](model)
     with torch.no_grad():
         if name == "one unit":  # the certain promise is of all stripes, which a call reads in turn
-            watches = [m._sparse.watch for m in model.modules() if isinstance(m, SparseLinear) and m._sparse.watch]
-            for _ in range(max(watch._fingerprint.stripes for watch in watches)):
+            versions = [m._sparse.version for m in model.modules() if isinstance(m, SparseLinear) and m._sparse.version]
+            for _ in range(max(version._fingerprint.stripes for version in versions)):
                 model(rows(1, dense.d))
     assert_as_dense(model, dense)
 

@@ -14,8 +14,8 @@ from sparse_models import PLAIN, gated, gated_up_first, jump, language_like, pla
 from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
+from sparsact.inference.comparison import speed
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
-from sparsact.inference.speed import speed
 
 EXACT = {
     "plain": plain,
@@ -387,7 +387,7 @@ def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
     """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
     from sparsact.inference.autotune import Times
 
-    monkeypatch.setattr(Times, "pays", lambda self, method, block, gain: self.rows[block] == 1)
+    monkeypatch.setattr(Times, "is_faster", lambda self, method, block, max_ratio: self.rows[block] == 1)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices
     assert (choice.max_rows, choice.share, choice.speed_up) == (1, 0.0, 1.0)
     assert "faster for calls of one row; no call shown" in choice.reason

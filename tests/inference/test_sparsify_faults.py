@@ -19,7 +19,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
 from sparsact.inference.apply import Applicability, Replacement
-from sparsact.inference.autotune import Times, take
+from sparsact.inference.autotune import Times, time_methods
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 
 MAKES = [plain, gated, gated_up_first]
@@ -219,7 +219,7 @@ def test_thresholds_that_the_model_computes_are_not_relied_on():
         for one in (model, dense):
             one.activation.log.sub_(3)
         assert_same(model(rows(8, model)), dense(rows(8, dense)))
-    with pytest.raises(ValueError, match="thresholds are computed anew"):
+    with pytest.raises(ValueError, match="thresholds are computed as the model runs"):
         sparsify(make(), "certified", rows(64, model))
 
 
@@ -269,11 +269,11 @@ def test_a_gate_is_computed_once(make):
     kinds = {"gate": SparseUp, "up": GatedUp}
     assert {name: type(getattr(model, name)) for name in kinds} == kinds
     calls = []
-    compute = SparseUp.compute
+    compute = SparseUp.pre_activations
     x = rows(1, model)
     order = ["gate", "up"] if make is gated else ["up", "gate"]
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(SparseUp, "compute", lambda *given: calls.append(1) or compute(*given))
+        patch.setattr(SparseUp, "pre_activations", lambda *given: calls.append(1) or compute(*given))
         for name in order:
             getattr(model, name)(x.view(1, -1))
     assert len(calls) == 1
@@ -324,7 +324,7 @@ def test_methods_are_timed_in_evaluation_mode():
     block = find_blocks(model, rows(3, model))[0]
     seen = []
     model.down.register_forward_hook(lambda module, given, output: seen.append(module.training))
-    take(model, [block], [{}], [rows(3, model)], [1], 0.0)
+    time_methods(model, [block], [{}], [rows(3, model)], [1], 0.0)
     assert seen
     assert not any(seen)
     assert model.down.training
@@ -339,17 +339,17 @@ def test_timing_that_is_broken_off_leaves_the_model_dense():
             super().apply(model)
             raise KeyboardInterrupt
 
-    from sparsact.inference.apply import exact
+    from sparsact.inference.apply import exact_replacement
 
-    setting = exact(model, block, Applicability())
+    replacement = exact_replacement(model, block, Applicability())
     with pytest.raises(KeyboardInterrupt):
-        take(model, [block], [{"exact": Interrupted("exact", setting.layers)}], [rows(3, model)], [1], 0.0)
+        time_methods(model, [block], [{"exact": Interrupted("exact", replacement.layers)}], [rows(3, model)], [1], 0.0)
     assert type(model.down) is nn.Linear
 
 
 @pytest.mark.parametrize(("m", "most"), [(1, 1), (3, 3), (5, 5), (40, 40)])
 def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
-    monkeypatch.setattr(Times, "pays", lambda *given: True)
+    monkeypatch.setattr(Times, "is_faster", lambda *given: True)
     (choice,) = plan_of(sparsify(plain(), "auto", rows(m, plain()), time_limit=0)).choices
     assert choice.max_rows == most
 
@@ -360,8 +360,8 @@ def test_the_plan_tells_for_how_many_rows_a_method_is_taken(method):
     (choice,) = plan_of(model).choices
     x = rows(choice.max_rows + 1, model)
     with torch.no_grad():
-        assert model.down.few(model.up(x[1:]).relu()) == choice.max_rows == 16
-        assert model.down.few(model.up(x).relu()) == 0
+        assert model.down.sparse_rows(model.up(x[1:]).relu()) == choice.max_rows == 16
+        assert model.down.sparse_rows(model.up(x).relu()) == 0
 
 
 @pytest.mark.parametrize("method", ["auto", "certified"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
-from sparsact.inference.thresholds import grid, zero_below
+from sparsact.inference.activations import probe_grid, zero_below
 
 STEPS = torch.tensor([-3.0, -0.01, 0.0, 1e-5, 0.3, 7.0, 2000.0])
 FUNCTIONS = {
@@ -49,7 +49,7 @@ def test_a_function_that_is_zero_is_off_everywhere():
 
 def test_a_gap_below_the_edge_is_seen():
     """Zero up to 1 and from 1.01 to 1.03: the grid sees neither 1.01 nor 1.03, the probes below the edge do."""
-    probes = grid(torch.empty(0))
+    probes = probe_grid(torch.empty(0))
     assert not ((probes > 1) & (probes < 1.03)).any()
     found = zero_below(lambda precision: lambda z: ((z > 1) & (z < 1.01)) | (z > 1.03), 2, torch.empty(0))
     assert found is None or (found <= 1).all()
@@ -57,7 +57,7 @@ def test_a_gap_below_the_edge_is_seen():
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_the_grid_ascends_and_is_finite(dtype):
-    probes = grid(torch.empty(0, dtype=dtype)).double()
+    probes = probe_grid(torch.empty(0, dtype=dtype)).double()
     assert probes.isfinite().all()
     assert (probes.diff() >= 0).all()
     assert torch.equal(probes, -probes.flip(0))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from sparsact.inference.batches import Batch
-    from sparsact.inference.speed import Speed
+    from sparsact.inference.comparison import Speed
 
 
 def sparsify(
@@ -105,7 +105,7 @@ def _sparsified(
     model: nn.Module, method: str, shown: list[Batch], time_limit: float, options: dict[str, Any]
 ) -> tuple[nn.Module, Speed]:
     from sparsact.inference import sparsify
-    from sparsact.inference.speed import speed
+    from sparsact.inference.comparison import speed
 
     try:
         sparse = sparsify(model, method, shown, time_limit=time_limit, **options)

@@ -1,7 +1,7 @@
-"""Activation sparsity of trained models: measured, and cashed in without changing what they compute.
+"""Measure the activation sparsity of trained models, and exploit it without changing what they compute.
 
-A feed-forward block of a trained model often switches on only a few of its units. :func:`measure` tells how few, layer
-by layer, and what that could save; :func:`sparsify` saves it. Needs the extra ``torch``.
+A feed-forward block of a trained model often switches on only a few of its units. :func:`measure` reports how few,
+layer by layer, and what that could save; :func:`sparsify` saves it. Needs the extra ``torch``.
 """
 
 try:

@@ -1,28 +1,35 @@
-"""Whether a traced expression is the activation of a feed-forward block, and the constants that it depends on."""
+"""Whether a traced expression is the activation of a block, where it is zero, and the constants it depends on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Activation
-from sparsact.inference.expression import Expression, Leaf, Operation, alike, leaves, parts, replay
-from sparsact.inference.thresholds import zero_below
+from sparsact.inference.expression import (
+    Expression,
+    Leaf,
+    Operation,
+    constants_in,
+    evaluate,
+    leaves,
+    subexpressions,
+)
 from sparsact.inference.weight_cache import WeightVersion
 
-NOT_NAMED = {"to_copy"}  # what the type of numbers is, not what they are
+Function = Callable[[Tensor], Tensor]
 
 
 class NotAnActivation(Exception):  # noqa: N818 (an answer, never seen outside)
-    """What keeps an expression from being the activation of a block."""
+    """Why an expression is not the activation of a block."""
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
-    """The activation of a block: what the model computes of pre-activations, (..., units), where ``up`` gives 1."""
+class ReplayedActivation:
+    """The activation of a block: what the model computes from pre-activations (..., units) where ``up`` returns 1."""
 
     expression: Expression
     switch: Leaf
@@ -30,44 +37,37 @@ class Replay:
     precision: torch.dtype | None = None
 
     def __call__(self, pre_activations: Tensor) -> Tensor:
-        """Activations of the same shape, in the type in which the model has them."""
+        """Activations of the same shape, in the model's type."""
         values = {self.switch: pre_activations}
         if self.up:
             values[self.up] = torch.ones_like(pre_activations)
-        return replay(self.expression, values, self.precision)
+        return evaluate(self.expression, values, self.precision)
 
 
 def activation(expression: Expression, like: Tensor) -> tuple[Activation, Leaf, Leaf | None]:
-    """The activation that an expression of one or two linear layers is; the layer that it acts on; that it scales.
+    """The activation that an expression computes, the layer it is applied to, and the layer that it scales, if any.
 
-    Parameters
-    ----------
-    expression : Expression
-        What the next linear layer reads.
-    like : Tensor
-        Its type and device are those of pre-activations.
-
-    Raises
-    ------
-    NotAnActivation
-        If the expression mixes units, is affine, or of two layers is not f(one) * the other.
+    ``like`` has the type and device of pre-activations. NotAnActivation is raised if the expression mixes units, is
+    affine, or of two layers is not f(one) * the other.
     """
-    draw = _Draw(like, leaves(expression)[0].width)
-    switch, up = _roles(expression, draw)
-    f = Replay(expression, switch, up)
-    _check_each_by_itself(f, draw)
-    if _affine(f, draw):
+    probes = _Probes(like, leaves(expression)[0].width)
+    switch, up = _roles(expression, probes)
+    f = ReplayedActivation(expression, switch, up)
+    _check_elementwise(f, probes)
+    if _is_affine(f, probes):
         raise NotAnActivation("nothing but an affine function is between them")
-    units = 1 if alike(expression) else draw.width
-    thresholds = zero_below(lambda precision: Replay(expression, switch, up, precision), units, like)
+    units = 1 if all(constant.numel() == 1 for constant in constants_in(expression)) else probes.width
+    thresholds = zero_below(lambda precision: ReplayedActivation(expression, switch, up, precision), units, like)
     if thresholds is not None:
-        thresholds = thresholds.expand(draw.width).contiguous()
-    return Activation(_name(expression, switch), f, thresholds), switch, up
+        thresholds = thresholds.expand(probes.width).contiguous()
+    path = [part for part in subexpressions(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
+    name = ", ".join(part.name for part in path if part.name != "to_copy")  # a cast changes the type alone
+    return Activation(name, f, thresholds), switch, up
 
 
 @dataclass(frozen=True)
-class _Draw:
-    """Numbers to probe with, the same every time."""
+class _Probes:
+    """Fixed probe values, the same in every call."""
 
     like: Tensor
     width: int
@@ -77,108 +77,170 @@ class _Draw:
         return torch.randn(rows, self.width, generator=generator, dtype=torch.float64).to(self.like) * 4
 
 
-def _roles(expression: Expression, draw: _Draw) -> tuple[Leaf, Leaf | None]:
-    """The layer that the activation acts on, and of a gated block the other."""
+def _roles(expression: Expression, probes: _Probes) -> tuple[Leaf, Leaf | None]:
+    """The layer that the activation is applied to, and of a gated block the other one."""
     found = leaves(expression)
     if len(found) == 1:
         return found[0], None
     for up, gate in (found, found[::-1]):
-        if _scales(expression, gate, up, draw):
-            if _scales(expression, up, gate, draw):
+        if _is_scaled(expression, gate, up, probes):
+            if _is_scaled(expression, up, gate, probes):
                 raise NotAnActivation("their product has no activation")
             return gate, up
     raise NotAnActivation("what is computed of them is not a function of one, times the other")
 
 
-def _scales(expression: Expression, gate: Leaf, up: Leaf, draw: _Draw) -> bool:
+def _is_scaled(expression: Expression, gate: Leaf, up: Leaf, probes: _Probes) -> bool:
     """Whether the expression is f(gate) * up."""
-    g, u = draw(37, 1), draw(37, 2)
-    product = Replay(expression, gate, up)(g) * u
-    eps = torch.finfo(draw.like.dtype).eps
-    values = replay(expression, {gate: g, up: u})
+    g, u = probes(37, 1), probes(37, 2)
+    product = ReplayedActivation(expression, gate, up)(g) * u
+    eps = torch.finfo(probes.like.dtype).eps
+    values = evaluate(expression, {gate: g, up: u})
     return torch.allclose(values, product, rtol=8 * eps, atol=eps * eps, equal_nan=True)
 
 
-def _check_each_by_itself(f: Replay, draw: _Draw) -> None:
-    """Changing every other unit changes nothing in the rest."""
-    before, after = draw(5, 3), draw(5, 4)
+def _check_elementwise(f: ReplayedActivation, probes: _Probes) -> None:
+    """Changing every other unit must not change the rest."""
+    before, after = probes(5, 3), probes(5, 4)
     after[:, ::2] = before[:, ::2]
     if not torch.equal(f(before)[:, ::2].nan_to_num(), f(after)[:, ::2].nan_to_num()):
         raise NotAnActivation("a unit depends on others between them")
 
 
-def _affine(f: Replay, draw: _Draw) -> bool:
+def _is_affine(f: ReplayedActivation, probes: _Probes) -> bool:
     """Whether f(0), f(a), f(2a) and f(-a) lie on a line, for a of many magnitudes and all units."""
-    steps = 10.0 ** torch.arange(-3, 4, dtype=torch.float64)[:, None].expand(-1, draw.width)
-    at_0, at_a, at_2a, at_minus = (f((steps * k).to(draw.like)).double() for k in (0, 1, 2, -1))
+    steps = 10.0 ** torch.arange(-3, 4, dtype=torch.float64)[:, None].expand(-1, probes.width)
+    at_0, at_a, at_2a, at_minus = (f((steps * k).to(probes.like)).double() for k in (0, 1, 2, -1))
     size = torch.stack([at_0, at_a, at_2a, at_minus]).abs().amax(0)
-    rounding = 16 * torch.finfo(draw.like.dtype).eps * size
+    rounding = 16 * torch.finfo(probes.like.dtype).eps * size
     line = ((at_a + at_minus - 2 * at_0).abs() <= rounding) & ((at_2a - 2 * at_a + at_0).abs() <= rounding)
     return bool(line.all())
 
 
-def _name(expression: Expression, switch: Leaf) -> str:
-    """The operations on the switch alone, in words."""
-    path = [part for part in parts(expression) if isinstance(part, Operation) and leaves(part) == [switch]]
-    return ", ".join(part.name for part in path if part.name not in NOT_NAMED)
-
-
-class Constants:
-    """Tensors of a model that an activation reads, by module and name, as they are now.
-
-    Parameters
-    ----------
-    places : list of (nn.Module, str)
-    """
+class ActivationConstants:
+    """Tensors of a model that an activation reads, by module and name."""
 
     def __init__(self, places: list[tuple[nn.Module, str]]) -> None:
         self._places = places
-        self._watch = WeightVersion(self._now()) if places else None
+        self._version = WeightVersion(self._tensors()) if places else None
 
     def is_current(self) -> bool:
-        """Whether none has moved or, as far as :class:`WeightVersion` sees it, changed."""
-        return self._watch is None or self._watch.is_current(self._now())
+        """Whether none has moved or, as far as :class:`WeightVersion` detects it, changed."""
+        return self._version is None or self._version.is_current(self._tensors())
 
     @property
-    def trained(self) -> bool:
+    def records_gradient(self) -> bool:
         """Whether gradients are being recorded for one of them."""
-        return self._watch is not None and torch.is_grad_enabled() and any(one.requires_grad for one in self._now())
+        return self._version is not None and torch.is_grad_enabled() and any(t.requires_grad for t in self._tensors())
 
-    def _now(self) -> list[Tensor]:
-        return [_at(*place) for place in self._places]
+    def _tensors(self) -> list[Tensor]:
+        return [_tensor_at(*place) for place in self._places]
 
-    def __reduce__(self) -> tuple[type[Constants], tuple[list[tuple[nn.Module, str]]]]:
-        """A copy is of the numbers that are copied with it."""
-        return Constants, (self._places,)
+    def __reduce__(self) -> tuple[type[ActivationConstants], tuple[list[tuple[nn.Module, str]]]]:
+        """A copy of a model refers to the copied tensors."""
+        return ActivationConstants, (self._places,)
 
 
-def constants(model: nn.Module, activation: Activation) -> Constants | None:
-    """What the activation reads of the model; None if it reads numbers that are computed from others as the model runs.
+def activation_constants(model: nn.Module, activation: Activation) -> ActivationConstants | None:
+    """The model's tensors that an activation reads; None if it reads values that are computed as the model runs.
 
-    Zeros count as numbers that are written in the model's code.
+    Zeros count as literals in the model's code.
     """
-    given = list(_tensors(activation))
+    f = activation.function
+    constants = constants_in(f.expression) if isinstance(f, ReplayedActivation) else []
     places = [(module, name) for module in model.modules() for name in (*module._parameters, *module._buffers)]
-    found = [place for place in places if any(_shared(_at(*place), tensor) for tensor in given)] if given else []
-    for tensor in given:
-        if bool((tensor != 0).any()) and not any(_shared(_at(*place), tensor) for place in found):
+    read = [place for place in places if any(_share_memory(_tensor_at(*place), one) for one in constants)]
+    for constant in constants:
+        if bool((constant != 0).any()) and not any(_share_memory(_tensor_at(*place), constant) for place in read):
             return None
-    return None if any(_at(*place).is_inference() for place in found) else Constants(found)
+    return None if any(_tensor_at(*place).is_inference() for place in read) else ActivationConstants(read)
 
 
-def _tensors(activation: Activation) -> Iterator[Tensor]:
-    if isinstance(activation.function, Replay):
-        for part in parts(activation.function.expression):
-            if isinstance(part, Operation):
-                yield from (one for one in (*part.arguments, *part.keywords.values()) if isinstance(one, Tensor))
-
-
-def _at(module: nn.Module, name: str) -> Tensor:
-    """The tensor of that name; an empty one where there is none."""
+def _tensor_at(module: nn.Module, name: str) -> Tensor:
+    """The tensor of that name; an empty one if there is none."""
     found = module._parameters.get(name, module._buffers.get(name))
     return torch.empty(0) if found is None else found
 
 
-def _shared(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors lie in the same memory."""
+def _share_memory(one: Tensor, other: Tensor) -> bool:
     return one.numel() > 0 and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+def zero_below(in_precision: Callable[[torch.dtype | None], Function], units: int, like: Tensor) -> Tensor | None:
+    """Thresholds t with f(z_j) = 0 for all z_j <= t_j; -inf for units without, None if no unit has one.
+
+    ``in_precision`` returns the activation as the model computes it (of None), or with all its operations in one type;
+    ``like`` has the type and device of the thresholds. A threshold is the largest number of its type at which all
+    probes up to it gave zero. Zeros due to underflow do not count: GELU gives 0 at -6 in 32 bits, and at -9 in 64. A
+    threshold is kept where 32 and 64 bits agree on it, and is 0 where they agree only that it is not below 0, as for
+    squared ReLU.
+
+    Probes at some 250 magnitudes from 1e-30 to 1e30 of both signs, then bisection between neighbours, which finds
+    the edge to the last bit, then 64 probes below the edge. A function that is nonzero only between probes passes for
+    one that is zero there.
+    """
+    thresholds = _edge(in_precision(None), units, like)
+    for dtype in (torch.float32, torch.float64):
+        other = _edge(in_precision(dtype), units, torch.empty(0, dtype=dtype, device=like.device))
+        thresholds = _agreed(thresholds, other)
+    return None if bool((thresholds == -torch.inf).all()) else thresholds
+
+
+def _agreed(here: Tensor, there: Tensor) -> Tensor:
+    """Thresholds where another precision has the same up to rounding; 0 where both have one that is not below 0."""
+    limits, others = torch.finfo(here.dtype), torch.finfo(there.dtype)
+    a, b = here.double(), there.double()
+    same = (a - b).abs() <= 8 * max(limits.eps, others.eps) * torch.maximum(a.abs(), b.abs())
+    same &= a.isfinite() & b.isfinite()
+    same |= (here == limits.max) & (there == others.max)  # zero everywhere
+    rest = torch.where((a >= 0) & (b >= 0), 0.0, -torch.inf).to(here)
+    return torch.where(same, here, rest)
+
+
+def probe_grid(like: Tensor) -> Tensor:
+    """Ascending numbers of both signs, of magnitudes from 1e-30 to 1e30 that the type holds, and its largest."""
+    limits = torch.finfo(like.dtype)
+    magnitudes = torch.cat([10.0 ** torch.linspace(-30, 30, 241, dtype=torch.float64), torch.arange(1.0, 12.0)])
+    magnitudes = magnitudes[(magnitudes >= limits.tiny) & (magnitudes < limits.max)].sort().values
+    largest = torch.tensor([limits.max], dtype=torch.float64)
+    return torch.cat([-largest, -magnitudes.flip(0), torch.zeros(1), magnitudes, largest]).to(like)
+
+
+def _edge(f: Function, units: int, like: Tensor) -> Tensor:
+    """The largest number up to which f is 0, for each unit."""
+    probes = probe_grid(like)
+    zero = f(probes[:, None].expand(-1, units).contiguous()) == 0
+    leading = zero.to(torch.int8).cumprod(0).sum(0)
+    low = probes[(leading - 1).clamp(min=0)]
+    high = probes[leading.clamp(max=len(probes) - 1)]
+    below, above = _rank(low), _rank(high)
+    for _ in range(8 * like.element_size()):
+        middle = (below & above) + ((below ^ above) >> 1)  # their mean, without overflow
+        off = f(_unrank(middle, like)) == 0
+        below, above = torch.where(off, middle, below), torch.where(off, above, middle)
+    edge = torch.where(leading == len(probes), high, _unrank(below, like))
+    edge = torch.where(edge == 0, 0.0, edge)
+    shares = torch.linspace(0, 1, 64, dtype=torch.float64, device=like.device)[:, None]
+    previous = probes[(leading - 3).clamp(min=0)].double()
+    between = (previous + shares * (edge.double() - previous)).to(like).minimum(edge)
+    sure = (f(between) == 0).all(0) & (leading > 0)
+    return torch.where(sure, edge, -torch.inf)
+
+
+WORDS = {8: torch.int64, 4: torch.int32, 2: torch.int16}
+
+
+def _rank(numbers: Tensor) -> Tensor:
+    """Floating-point numbers as integers in the same order, neighbours one apart."""
+    bits = numbers.view(WORDS[numbers.element_size()]).long()
+    return torch.where(bits >= 0, bits, -(bits & _magnitude_bits(numbers)))
+
+
+def _unrank(ranks: Tensor, like: Tensor) -> Tensor:
+    """The inverse of :func:`_rank`, for the type of ``like``."""
+    bits = torch.where(ranks >= 0, ranks, (-ranks) | ~_magnitude_bits(like))
+    return bits.to(WORDS[like.element_size()]).view(like.dtype)
+
+
+def _magnitude_bits(like: Tensor) -> int:
+    return (1 << (8 * like.element_size() - 1)) - 1

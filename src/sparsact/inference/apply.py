@@ -1,4 +1,4 @@
-"""Apply sparse methods to the blocks of a model, verify them on its own inputs, and restore the model."""
+"""Replace the linear layers of blocks by sparse ones, verify the result on the model's own inputs, and restore them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.activations import constants
+from sparsact.inference.activations import activation_constants
 from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen
-from sparsact.inference.expression import Readers, hooked, hooked_globally
-from sparsact.inference.fast_paths import bar_fast_paths, free_fast_paths
 from sparsact.inference.gate_memo import GateMemo
 from sparsact.inference.plan import BlockPlan, refused
 from sparsact.inference.sparse_linear import (
     DownState,
     GatedUp,
     GatedUpState,
+    Readers,
     SelectorFactory,
     SparseDown,
     SparseLinear,
     SparseUp,
     UnitSelector,
     UpState,
+    has_global_hooks,
+    has_hooks,
 )
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
 from sparsact.kernels.screen import MAX_INPUTS
@@ -40,7 +41,7 @@ SAMPLE = 256  # inputs that a screen is fitted to
 
 @dataclass
 class Applicability:
-    """From which rows of an input, and from which share of active units on, a layer computes densely."""
+    """Most rows of an input, and largest share of active units, for which a layer is computed sparsely."""
 
     max_rows: int = 16
     max_share: float = 0.5
@@ -54,27 +55,27 @@ class Replacement:
     layers: dict[str, tuple[type[SparseLinear], Any]] = field(default_factory=dict)
 
     def apply(self, model: nn.Module) -> None:
-        """Let the layers of the model take on their classes."""
+        """Turn the model's layers into sparse ones."""
         for name, (kind, state) in self.layers.items():
             layer: Any = model.get_submodule(name)
             layer.__class__ = kind
             layer._sparse = state
 
-    def take_off(self, model: nn.Module) -> None:
-        """Let the layers be ``nn.Linear`` again."""
+    def remove(self, model: nn.Module) -> None:
+        """Turn the layers into ``nn.Linear`` again."""
         for name in self.layers:
             restore(model.get_submodule(name))
 
-    def limit(self, max_rows: int, max_share: float) -> None:
-        """Set the most rows, and the largest share of active units, for which the block is computed sparsely."""
+    def set_limits(self, max_rows: int, max_share: float) -> None:
+        """Set for how many rows, and for which share of active units, the block is computed sparsely."""
         for _, state in self.layers.values():
             state.max_rows, state.max_share = max_rows, max_share
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """The short way is taken always."""
+        """Compute the block sparsely for any number of rows and of active units."""
         limits = [(state, state.max_rows, state.max_share) for _, state in self.layers.values()]
-        self.limit(sys.maxsize, 1.0)
+        self.set_limits(sys.maxsize, 1.0)
         for _, state in self.layers.values():
             if isinstance(state, UpState):
                 state.calls_to_skip = 0
@@ -86,243 +87,218 @@ class Replacement:
 
 
 def restore(module: nn.Module) -> None:
-    """Let a layer be ``nn.Linear`` again, if it is one of ours."""
+    """Turn a sparse layer into ``nn.Linear`` again; leave any other module as it is."""
     if isinstance(module, SparseLinear):
         layer: Any = module
         del layer._sparse
         kind = type(layer)
-        if "parametrizations" in layer._modules:  # torch has made a class of its own from ours
+        if "parametrizations" in layer._modules:  # torch has derived a class of its own from ours
             kind.__bases__ = (nn.Linear,)
         else:
             layer.__class__ = nn.Linear
 
 
-def private(model: nn.Module, block: Block) -> bool:
+def hides_pre_activations(model: nn.Module, block: Block) -> bool:
     """Whether nothing reads pre-activations of the block's units that are off: no other operation, and no hook."""
     before = [layer for role, layer in block.linears(model).items() if role != "down"]
-    seen = hooked_globally() or Readers(model, block.readers).hooked or any(map(hooked, before))
+    seen = has_global_hooks() or Readers(model, block.readers).hooked or any(map(has_hooks, before))
     return block.private and not seen
 
 
-def exact(
+def exact_replacement(
     model: nn.Module,
     block: Block,
     limits: Applicability,
     selector: SelectorFactory | None = None,
     method: str = "exact",
 ) -> Replacement:
-    """The block computed exactly where units are on; ``selector`` spares also their pre-activations elsewhere."""
+    """The block computed exactly at the units that are on; pre-activations only at those that ``selector`` names."""
     numbers = limits.max_rows, limits.max_share
-    setting = Replacement(method, {block.down: (SparseDown, DownState(*numbers))})
-    read = constants(model, block.activation)
-    if read is None or not private(model, block):  # pre-activations are left whole
-        return setting
+    replacement = Replacement(method, {block.down: (SparseDown, DownState(*numbers))})
+    constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
+    if constants is None or not hides_pre_activations(model, block):  # all pre-activations are computed
+        return replacement
     readers = Readers(model, block.readers)
-    if block.gate is not None:
-        assert block.activation.zero_below is not None  # noqa: S101 # the caller has seen to it
+    if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
-        memo = GateMemo(block.activation.zero_below.to(gate.weight.dtype))
-        beside = GatedUpState(*numbers, gate, memo, read, readers)  # type: ignore[arg-type] # it will be one
-        switch = UpState(*numbers, selector, read, readers, memo)
-        setting.layers[block.gate] = (SparseUp, switch)
-        setting.layers[block.up] = (GatedUp, beside)
+        memo = GateMemo(thresholds.to(gate.weight.dtype))
+        replacement.layers[block.gate] = (SparseUp, UpState(*numbers, selector, constants, readers, memo))
+        state = GatedUpState(*numbers, gate, memo, constants, readers)  # type: ignore[arg-type] # it will be SparseUp
+        replacement.layers[block.up] = (GatedUp, state)
     elif selector is not None:
-        setting.layers[block.up] = (SparseUp, UpState(*numbers, selector, read, readers))
-    return setting
+        replacement.layers[block.up] = (SparseUp, UpState(*numbers, selector, constants, readers))
+    return replacement
 
 
-def certified(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
-    """The block computed exactly for the units that the screen cannot prove to be off."""
+def certified_replacement(model: nn.Module, block: Block, limits: Applicability, sample: Tensor) -> Replacement:
+    """The block computed exactly at the units that a screen cannot prove to be off."""
     make = partial(_screen, threshold=block.activation.zero_below, sample=sample[:SAMPLE].clone())
-    return exact(model, block, limits, WeightCache(make), "certified")
+    return exact_replacement(model, block, limits, WeightCache(make), "certified")
 
 
-def approximate(model: nn.Module, block: Block, limits: Applicability, predictor: UnitSelector) -> Replacement:
-    """The block computed for the units that a predictor names."""
+def predictor_replacement(
+    model: nn.Module, block: Block, limits: Applicability, predictor: UnitSelector
+) -> Replacement:
+    """The block computed at the units that a predictor names."""
     layer = block.linears(model)["gate" if block.gate else "up"]
-    watch = WeightVersion((layer.weight, layer.bias))
-    setting = exact(model, block, limits, Fixed(predictor, watch), "predictor")
-    setting.layers[block.switch][1].watch = watch
-    return setting
+    version = WeightVersion((layer.weight, layer.bias))
+    replacement = exact_replacement(model, block, limits, CalibratedSelector(predictor, version), "predictor")
+    replacement.layers[block.switch][1].version = version
+    return replacement
 
 
-def kept(block: Block, limits: Applicability, keep: Callable[[Tensor], Tensor], method: str) -> Replacement:
+def masked_replacement(
+    block: Block, limits: Applicability, mask_small: Callable[[Tensor], Tensor], method: str
+) -> Replacement:
     """The block with small activations set to zero before its second layer."""
-    return Replacement(method, {block.down: (SparseDown, DownState(limits.max_rows, limits.max_share, keep))})
+    return Replacement(method, {block.down: (SparseDown, DownState(limits.max_rows, limits.max_share, mask_small))})
 
 
-class Fixed:
-    """A selector that was calibrated for the weights that a layer has now, and for no others.
+class CalibratedSelector:
+    """A selector that was calibrated for one version of a layer's weights, and is refused for others.
 
     A copy, or one read from a file, takes the weights that it finds at its first use.
     """
 
-    def __init__(self, selector: UnitSelector, calibrated: WeightVersion | None = None) -> None:
-        self._chooser = selector
-        self._calibrated = calibrated
+    def __init__(self, selector: UnitSelector, version: WeightVersion | None = None) -> None:
+        self._selector = selector
+        self._version = version
 
-    def get(self, watch: WeightVersion) -> UnitSelector:
-        """The selector.
-
-        Raises
-        ------
-        RuntimeError
-            If the weights have changed.
-        """
-        if self._calibrated is None:
-            self._calibrated = watch
-        if self._calibrated is not watch:
+    def get(self, version: WeightVersion) -> UnitSelector:
+        """The selector; RuntimeError if the weights have changed."""
+        if self._version is None:
+            self._version = version
+        if self._version is not version:
             raise RuntimeError(
                 "the weights of a layer have changed since its predictor was calibrated for them: "
                 "call sparsact.sparsify again, or densify."
             )
-        return self._chooser
+        return self._selector
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Fixed, (self._chooser,)
+        return CalibratedSelector, (self._selector,)
 
 
-@dataclass(frozen=True)
-class CertifiedScreening:
-    """Takes the units that a screen cannot prove to be off."""
-
-    screen: Screen
-
-    def active(self, x: Tensor) -> Tensor:
-        """Its survivors."""
-        return self.screen.mask(x)
-
-
-def _screen(
-    weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None
-) -> CertifiedScreening | None:
-    """A screen, where the weights are of a dtype and a width that its proof covers."""
+def _screen(weight: Tensor, bias: Tensor | None, threshold: Tensor | None, sample: Tensor | None) -> Screen | None:
+    """A screen, if its proof covers the dtype and the width of the weights."""
     covered = weight.dtype in NARROW and weight.shape[1] <= MAX_INPUTS
-    return CertifiedScreening(Screen.of(weight, bias, threshold, sample)) if covered else None
+    return Screen.of(weight, bias, threshold, sample) if covered else None
 
 
-Chosen = tuple[Replacement | None, BlockPlan]
+PlannedBlock = tuple[Replacement | None, BlockPlan]
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.bfloat16: 0.03}  # of the norm, by dtype
 
 
 @contextmanager
-def applied(model: nn.Module, settings: Sequence[Replacement]) -> Iterator[None]:
-    """The model under these settings for a while; it is dense afterwards."""
+def applied(model: nn.Module, replacements: Sequence[Replacement]) -> Iterator[None]:
+    """The model with these replacements within the context, and dense afterwards."""
     try:
-        for setting in settings:
-            setting.apply(model)
+        for replacement in replacements:
+            replacement.apply(model)
         bar_fast_paths(model)
         yield
     finally:
-        for setting in settings:
-            setting.take_off(model)
+        for replacement in replacements:
+            replacement.remove(model)
         free_fast_paths(model)
 
 
-def apply(model: nn.Module, chosen: Sequence[Chosen]) -> list[Chosen]:
-    """Put the settings on; a block that shares a layer with one before it, which took the layer, stays dense."""
+def apply(model: nn.Module, planned: Sequence[PlannedBlock]) -> list[PlannedBlock]:
+    """Apply the replacements; a block that shares a layer with one before it stays dense."""
     taken: set[str] = set()
-    applied_blocks: list[Chosen] = []
-    for setting, choice in chosen:
-        if setting is not None and taken & set(setting.layers):
-            applied_blocks.append((None, refused(choice, "shares a layer with the block before it")))
+    found: list[PlannedBlock] = []
+    for replacement, plan in planned:
+        if replacement is not None and taken & set(replacement.layers):
+            found.append((None, refused(plan, "shares a layer with the block before it")))
             continue
-        if setting is not None:
-            taken |= set(setting.layers)
-            setting.apply(model)
-        applied_blocks.append((setting, choice))
+        if replacement is not None:
+            taken |= set(replacement.layers)
+            replacement.apply(model)
+        found.append((replacement, plan))
     bar_fast_paths(model)
-    return applied_blocks
+    return found
 
 
-def verified(model: nn.Module, blocks: Sequence[Block], applied_blocks: Sequence[Chosen], batch: Batch) -> list[Chosen]:
-    """Take off the settings of blocks that change what the model returns, though they should be exact.
+def verified(
+    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], batch: Batch
+) -> list[PlannedBlock]:
+    """Remove replacements that change what the model returns, though they should be exact.
 
-    That happens if something else than its block reads the pre-activations of a layer: a unit that is proved off has a
-    0 there. All blocks are tried together, and one by one only if they differ.
+    That happens if something besides its block reads the pre-activations of a layer: those of a unit that is proved off
+    are 0. All blocks are tried together, and one by one only if the outputs differ.
     """
-    settings = [setting for setting, _ in applied_blocks if setting is not None]
+    replacements = [replacement for replacement, _ in planned if replacement is not None]
     with ExitStack() as stack:
-        for setting in settings:
-            stack.enter_context(setting.unlimited())
-        outputs(model, blocks, batch)  # the layers of a gated block see in which order they are called
+        for replacement in replacements:
+            stack.enter_context(replacement.unlimited())
+        outputs(model, blocks, batch)  # the layers of a gated block learn in which order they are called
         sparse = outputs(model, blocks, batch)
-        for setting in settings:
-            setting.take_off(model)
+        for replacement in replacements:
+            replacement.remove(model)
         free_fast_paths(model)
         dense = outputs(model, blocks, batch)
-        if alike(dense, sparse):
-            return apply(model, applied_blocks)
-        found: list[Chosen] = []
-        for alone, choice in applied_blocks:
-            if alone is None or _keeps(model, blocks, alone, batch, dense):
-                found.append((alone, choice))
-            else:
-                found.append((None, refused(choice, "the model changed: pre-activations are read elsewhere")))
+        if are_close(dense, sparse):
+            return apply(model, planned)
+        found: list[PlannedBlock] = []
+        for alone, plan in planned:
+            if alone is not None:
+                with applied(model, [alone]):
+                    same = are_close(dense, outputs(model, blocks, batch))
+                if not same:
+                    alone, plan = None, refused(plan, "the model changed: pre-activations are read elsewhere")
+            found.append((alone, plan))
     return apply(model, found)
 
 
-def _keeps(
-    model: nn.Module, blocks: Sequence[Block], setting: Replacement, batch: Batch, dense: Sequence[Tensor]
-) -> bool:
-    """Whether the model returns the same under this setting alone."""
-    with applied(model, [setting]):
-        return alike(dense, outputs(model, blocks, batch))
-
-
-def with_shares(
-    model: nn.Module, blocks: Sequence[Block], applied_blocks: Sequence[Chosen], shown: Sequence[Batch]
+def with_sparse_shares(
+    model: nn.Module, blocks: Sequence[Block], planned: Sequence[PlannedBlock], shown: Sequence[Batch]
 ) -> tuple[BlockPlan, ...]:
-    """The choices, each with the share of calls in which its block is computed sparsely as the model runs on batches.
+    """The plans, each with the share of calls in which its block is computed sparsely as the model runs on batches.
 
     The model runs as in service: without hooks, and by torch's fused paths where it takes them.
     """
-    ways = [
-        None if setting is None else setting.layers[block.down][1]
-        for block, (setting, _) in zip(blocks, applied_blocks, strict=True)
+    states: list[DownState | None] = [
+        None if replacement is None else replacement.layers[block.down][1]
+        for block, (replacement, _) in zip(blocks, planned, strict=True)
     ]
-    for way in filter(None, ways):
-        way.calls = way.sparse_calls = 0
-    if any(ways):
+    for state in filter(None, states):
+        state.calls = state.sparse_calls = 0
+    if any(states):
         with evaluating(model):
             for batch in shown:
                 call(model, batch)
-    return tuple(_with_share(choice, way) for (_, choice), way in zip(applied_blocks, ways, strict=True))
+    return tuple(_with_sparse_share(plan, state) for (_, plan), state in zip(planned, states, strict=True))
 
 
-def _with_share(choice: BlockPlan, way: DownState | None) -> BlockPlan:
-    if way is None:
-        return choice
-    if not way.calls:
-        return replace(choice, reason=f"{choice.reason}; no call reached its layers")
-    if not way.sparse_calls:
-        return replace(choice, reason=f"{choice.reason}; no call shown was computed sparsely")
-    return replace(choice, share=way.sparse_calls / way.calls)
+def _with_sparse_share(plan: BlockPlan, state: DownState | None) -> BlockPlan:
+    if state is None:
+        return plan
+    if not state.calls:
+        return replace(plan, reason=f"{plan.reason}; no call reached its layers")
+    if not state.sparse_calls:
+        return replace(plan, reason=f"{plan.reason}; no call shown was computed sparsely")
+    return replace(plan, share=state.sparse_calls / state.calls)
 
 
 def outputs(model: nn.Module, blocks: Sequence[Block], batch: Batch) -> list[Tensor]:
     """Copies of what the second layers of the blocks return, call by call, and of all that the model returns."""
     seen: list[Tensor] = []
-    hooks = [
-        model.get_submodule(name).register_forward_hook(lambda module, args, output: seen.append(output.clone()))
-        for name in dict.fromkeys(block.down for block in blocks)
-    ]
-    try:
-        with evaluating(model):
-            result = call(model, batch)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with ExitStack() as stack:
+        for name in dict.fromkeys(block.down for block in blocks):
+            down = model.get_submodule(name)
+            stack.callback(down.register_forward_hook(lambda module, args, output: seen.append(output.clone())).remove)
+        stack.enter_context(evaluating(model))
+        result = call(model, batch)
     return seen + [leaf.clone() for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
 
 
-def alike(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
-    """Whether the tensors are the same up to the rounding of their dtype, and not numbers at the same places."""
-    return len(dense) == len(sparse) and all(map(_alike, dense, sparse))
+def are_close(dense: Sequence[Tensor], sparse: Sequence[Tensor]) -> bool:
+    """Whether the tensors are the same up to the rounding of their dtype, and not finite at the same places."""
+    return len(dense) == len(sparse) and all(map(_is_close, dense, sparse))
 
 
-def _alike(one: Tensor, other: Tensor) -> bool:
+def _is_close(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or one.dtype not in TOLERANCE:
         return torch.equal(one, other)
     finite = one.isfinite()
@@ -330,3 +306,36 @@ def _alike(one: Tensor, other: Tensor) -> bool:
         return False
     difference = (one - other)[finite].double().norm()
     return bool(difference <= TOLERANCE[one.dtype] * one[finite].double().norm())
+
+
+# In evaluation mode and without gradients ``nn.TransformerEncoderLayer`` passes its weights to one fused operation, and
+# ``nn.TransformerEncoder`` packs padded inputs into nested tensors for it. Each tests an attribute of its own first.
+_FAST_PATH_ATTRIBUTES = {
+    nn.TransformerEncoderLayer: "activation_relu_or_gelu",
+    nn.TransformerEncoder: "use_nested_tensor",
+}
+_SAVED = "_sparsact_fast_path"
+
+
+def bar_fast_paths(model: nn.Module) -> None:
+    """Let encoders that hold a sparse layer call it, instead of torch's fused path that calls no layer."""
+    for owner, name in _fast_path_attributes(model):
+        if _SAVED not in owner.__dict__ and _holds_sparse_layer(owner):
+            owner.__dict__[_SAVED] = before = owner.__dict__.get(name, False)
+            owner.__dict__[name] = type(before)(0)  # of the same type: TorchScript infers it
+
+
+def free_fast_paths(model: nn.Module) -> None:
+    """Restore the fused path of encoders that no longer hold a sparse layer."""
+    for owner, name in _fast_path_attributes(model):
+        if _SAVED in owner.__dict__ and not _holds_sparse_layer(owner):
+            owner.__dict__[name] = owner.__dict__.pop(_SAVED)
+
+
+def _fast_path_attributes(model: nn.Module) -> Iterator[tuple[nn.Module, str]]:
+    for kind, name in _FAST_PATH_ATTRIBUTES.items():
+        yield from ((owner, name) for owner in model.modules() if isinstance(owner, kind))
+
+
+def _holds_sparse_layer(owner: nn.Module) -> bool:
+    return any(isinstance(module, SparseLinear) for module in owner.modules())

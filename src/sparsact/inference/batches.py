@@ -1,4 +1,4 @@
-"""What a model is shown: one batch or several, each a tensor, positional arguments or keyword arguments."""
+"""Inputs of a model: one batch or several, each a tensor, positional arguments or keyword arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def batches(inputs: Inputs) -> Iterator[Batch]:
 
 
 def call(model: nn.Module, batch: Batch) -> Any:
-    """What the model returns of a batch."""
+    """The model's output for a batch."""
     if isinstance(batch, Mapping):
         return model(**batch)
     return model(*batch) if isinstance(batch, tuple) else model(batch)
@@ -53,7 +53,7 @@ def call(model: nn.Module, batch: Batch) -> Any:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """The model in evaluation mode, without gradients; afterwards each module is in the mode that it was in."""
+    """The model in evaluation mode, without gradients; each module returns to its mode afterwards."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """What stands between the layers of a block, as the model computes it: a function of each number by itself.
+    """The elementwise function between the layers of a block, as the model computes it.
 
     Attributes
     ----------
     name : str
-        The operations that were traced, in words: ``"relu"``, ``"relu, pow"``.
+        The operations that were traced: ``"relu"``, ``"relu, pow"``.
     function : callable
         From pre-activations (..., units) to activations of the same shape.
     zero_below : Tensor of shape (units,) or None
@@ -35,7 +35,7 @@ class Block:
     Attributes
     ----------
     name : str
-        Where the block is in the model: the module that holds its layers, or these where that holds other blocks too.
+        Name of the module that holds its layers, with theirs where that module holds other blocks too.
     up, down : str
         Names of the linear layers W and V, as in ``model.get_submodule``.
     gate : str or None
@@ -46,7 +46,7 @@ class Block:
         Whether nothing else in the model reads the pre-activations of units that are off, so that they may take any
         value up to their threshold, and those of ``up`` in a gated block any value. False without thresholds.
     readers : tuple of str
-        Names of the modules that are given, or give, what such values would change: their hooks see it.
+        Names of the modules that receive or return what such values would change: their hooks see it.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Block:
 
     @property
     def holder(self) -> str:
-        """Name of the innermost module that holds its layers; empty if that is the model."""
+        """Name of the innermost module that holds its layers; empty for the model itself."""
         paths = [name.split(".")[:-1] for name in (self.up, self.down, self.gate) if name]
         shared = takewhile(lambda level: len(set(level)) == 1, zip(*paths, strict=False))
         return ".".join(level[0] for level in shared)
@@ -86,7 +86,7 @@ class Block:
         return linears["up"].in_features, linears["up"].out_features, linears["down"].out_features
 
     def fits(self, model: nn.Module) -> bool:
-        """Whether the model has linear layers of these names, whose sizes go together."""
+        """Whether the model has linear layers of these names and of matching sizes."""
         names = dict(model.named_modules())
         if not all(isinstance(names.get(name), nn.Linear) for name in (self.up, self.down, self.switch)):
             return False
@@ -101,14 +101,8 @@ class Block:
         )  # fmt: skip
 
 
-def fitting(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, if they are of this model.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one names layers that the model lacks, or that have other sizes.
-    """
+def checked_blocks(model: nn.Module, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, if there are any and all belong to this model."""
     if not blocks:
         raise ValueError("`blocks` must hold one at least; got none: leave it out to have them found.")
     for block in blocks:

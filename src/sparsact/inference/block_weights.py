@@ -1,4 +1,4 @@
-"""The weights of one block, apart from its model, and what they compute."""
+"""The weights of one block, without its model, and what they compute."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sparsact.inference.block import Activation, Block
 
 @dataclass(frozen=True, eq=False)
 class BlockWeights:
-    r"""A block as numbers on the CPU, in float32 or float64: :math:`h = f(W x + b)`, gated :math:`h \odot (U x + a)`.
+    r"""Weights of a block on the CPU, in float32 or float64: :math:`h = f(W x + b)`, gated :math:`h \odot (U x + a)`.
 
     Attributes
     ----------
     weight, bias : Tensor of shape (units, inputs) and (units,)
-        W and b of the layer that switches: the gate, or else ``up``. The bias is zeros where the layer has none.
+        W and b of the layer that switches units on: the gate, or else ``up``. A missing bias is zeros.
     up_weight, up_bias : Tensor of shape (units, inputs) and (units,), or None
         U and a of a gated block.
     down : Tensor of shape (outputs, units)
-        V. Its bias is left out everywhere: it is added whatever units are computed.
+        V. Its bias is left out everywhere: it does not depend on which units are computed.
     activation : Activation
         f.
     """
@@ -76,7 +76,7 @@ class BlockWeights:
         return F.linear(x, self.weight, self.bias)
 
     def on(self, pre_activations: Tensor) -> Tensor:
-        """Which units are on, (m, units) bool, by their pre-activations."""
+        """Which units are on, (m, units) bool, from their pre-activations."""
         return pre_activations > self.threshold
 
     def hidden(self, x: Tensor, pre_activations: Tensor | None = None) -> Tensor:

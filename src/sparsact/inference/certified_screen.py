@@ -1,4 +1,53 @@
-"""Units that are proved off before their weights are read: a certified screen."""
+r"""A certified screen: proves units to be off before their weights are read.
+
+A unit of a rectified layer is zero when :math:`\langle w_j, x\rangle + b_j \le t_j`. The screen proves that for most of
+the units that are off, from an int8 copy of the weights: half the bytes of bfloat16, a quarter of those of float32.
+Units that it does not prove off are left to be computed. The statement is about real numbers: a layer that computes
+the survivors and takes zero elsewhere equals the dense layer up to the order of summation, for every input.
+
+**Proof.** Let :math:`c` be powers of two, :math:`x' = x / c` and :math:`w' = w \circ c`, coordinate by coordinate; both
+are exact in float64, for weights and inputs are float32 or narrower and :math:`2^{-60} \le c_i \le 2^{60}`. Then
+:math:`\langle w, x\rangle = \langle w', x'\rangle`.
+
+*For each unit* the screen keeps a scale :math:`a > 0`, integers :math:`|q_i| \le 127`, and coefficients :math:`G` along
+directions :math:`m_1, \ldots, m_k` (rows of :math:`M`), so that
+
+.. math:: w' = a q + r, \qquad r = M^T G + r', \qquad Q \ge a \|q\|, \qquad R \ge \|r'\|,
+          \qquad |\langle r', m_t \rangle| \le \delta R .
+
+*For each input* it takes a power of two :math:`b` with :math:`|x'_i / b| \le 32639`, and :math:`z = x' / b`,
+:math:`p = \operatorname{rint}(z)`, :math:`h \approx M z`. A :math:`p_i` is 256 times one byte plus another, so that
+:math:`I = \langle q, p \rangle` comes exactly from two products of bytes. The rest :math:`z - p` is exact, for
+:math:`z_i` has 24 bits. With :math:`E \ge \|z - p\|` and :math:`N \ge \|z - M^T h\| + \delta \|h\|_1`, by
+Cauchy-Schwarz,
+
+.. math:: \langle w', z \rangle
+          = a I + a \langle q, z - p \rangle + \langle G, M z \rangle + \langle r', z - M^T h \rangle
+            + \sum_t h_t \langle r', m_t \rangle
+          \le a I + Q E + \langle G, M z \rangle + R N ,
+
+    \langle w, x \rangle + b_j - t_j \le U = b \, (a I + \langle G, h \rangle + Q E + R N) + (b_j - t_j) .
+
+Any :math:`M` will do; when it spans what inputs have in common, a mean or outlying coordinates, :math:`N` is
+much less than :math:`\|z\|`.
+
+*Rounding.* Let :math:`u = 2^{-53}` and :math:`d \le 2^{16}`, :math:`k \le 64`, :math:`\|m_t\| \le 2`. Sums of d terms
+of one sign are computed to :math:`2^{-36}`, relatively: norms are multiplied by :math:`1 + 2^{-30}`. Computed
+:math:`h_t` differ from :math:`\langle m_t, z \rangle` by at most :math:`2^{-35} \|z\|`, the computed
+:math:`z - M^T h` from the exact one by at most :math:`2^{-34} \|z\|`, and the computed :math:`r'` by at most
+:math:`2^{-44} (\|r\| + \|G\|_1)`. So
+
+.. math:: R = (1 + 2^{-30}) \left(\|r'\| + 2^{-16} (\|G\|_1 + \|r\|)\right), \qquad
+          N = (1 + 2^{-30}) \left(\|z - M^T h\| + \delta \|h\|_1 + 2^{-18} \|z\|\right)
+
+of computed norms hold, and :math:`2^{-16} \|G\|_1 \cdot 2^{-18} \|z\|` covers
+:math:`\langle G, M z - h \rangle`. :math:`\delta` is the largest computed ratio plus :math:`2^{-26}`. The sum
+:math:`U` takes fewer than :math:`2^8` operations in float64, each wrong by :math:`u` times the sum of the sizes of its
+terms at most, so that :math:`U` plus :math:`2^{-45}` times that sum is at least the true one. Exponents stay between
+:math:`-800` and :math:`800`: nothing over- or underflows, except where a float32 in G does, which :math:`r'` then
+takes up. Rows, biases and inputs that are not finite make U NaN or infinite, and ``U <= 0`` false: nothing is proved. A
+threshold of infinity is one below which everything lies.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +58,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sparsact.inference.int8_weights import column_scales, main_directions, sketch
+from sparsact.inference.int8_weights import Int8Copy, column_scales, int8_copy, main_directions
 from sparsact.kernels.screen import MAX_INPUTS, screen
 
 NARROW = (torch.float32, torch.bfloat16, torch.float16)
-TAKEN = NARROW[:2]  # by the kernel, as they are
+KERNEL_DTYPES = NARROW[:2]
 
 
 @dataclass(frozen=True, eq=False)
-class Screen:
-    """Proves of most units that are off that they are, for each input; see the module for the proof.
+class Screen(Int8Copy):
+    """For each input, proves most of the units that are off to be off; the module's docstring holds the proof.
 
     Attributes
     ----------
-    rows : Tensor of shape (s, width), uint8
-        The copy, q + 128; ``width`` is d or little more.
-    a, Q, R : Tensor of shape (s,), float64
-        Scale, and bounds of norms, of each unit.
-    along : Tensor of shape (s, k), float32
-        Coefficients G.
     offset : Tensor of shape (s,), float64
         b - t.
     columns : Tensor of shape (d,), float64
         c.
     directions : Tensor of shape (k, d), float32
         M.
-    leak : float
-        delta.
 
     Examples
     --------
@@ -46,15 +87,9 @@ class Screen:
     tensor([[ True,  True, False]])
     """
 
-    rows: Tensor
-    a: Tensor
-    Q: Tensor
-    R: Tensor
-    along: Tensor
     offset: Tensor
     columns: Tensor
     directions: Tensor
-    leak: float
 
     @classmethod
     def of(
@@ -68,9 +103,9 @@ class Screen:
             float32, bfloat16 or float16.
         bias : Tensor of shape (s,), optional
         threshold : Tensor of shape (s,), optional
-            t; 0, that of ReLU, where it is not given.
+            t; by default 0, that of ReLU.
         sample : Tensor of shape (n, d), optional
-            Inputs as the layer meets them, some hundred: with them the bounds are tighter, and as true.
+            Some hundred typical inputs of the layer, which make the bounds tighter. They hold for all inputs.
 
         Raises
         ------
@@ -92,16 +127,16 @@ class Screen:
             points = _points(sample, d)
             columns = column_scales(weight, points)
             directions = main_directions(points, columns)
-        made = sketch(weight, columns, directions)
-        offset = _numbers(bias, s, "bias") - _numbers(threshold, s, "threshold")
-        return cls(made.rows, made.a, made.Q, made.R, made.along, offset, columns, directions, made.leak)
+        copy = int8_copy(weight, columns, directions)
+        offset = _per_unit(bias, s, "bias") - _per_unit(threshold, s, "threshold")
+        return cls(**vars(copy), offset=offset, columns=columns, directions=directions)
 
     def survivors(self, x: Tensor) -> Tensor:
-        """Units that are not proved off, (m, s), bool, of inputs x (m, d) in float32, bfloat16 or float16."""
-        return self.mask(self._taken(x)).view(torch.bool)
+        """Units that are not proved off, (m, s), bool, for inputs x (m, d) in float32, bfloat16 or float16."""
+        return self.active(self._checked(x)).view(torch.bool)
 
-    def mask(self, x: Tensor) -> Tensor:
-        """:meth:`survivors` as bytes, of inputs that are contiguous and of a dtype that the kernel takes: unchecked."""
+    def active(self, x: Tensor) -> Tensor:
+        """:meth:`survivors` as bytes, for contiguous inputs of a dtype that the kernel takes, which are not checked."""
         rows = len(x)
         found = torch.empty(rows, len(self.a), dtype=torch.uint8)
         counts = self._counts if rows <= len(self._counts) else torch.empty(rows, dtype=torch.int64)
@@ -111,17 +146,19 @@ class Screen:
         return found
 
     def upper_bounds(self, x: Tensor) -> Tensor:
-        """Upper bounds of pre-activations less thresholds, (m, s), float64; NaN where nothing is known."""
-        x = self._taken(x)
+        """Upper bounds of pre-activations minus thresholds, (m, s), float64; NaN where nothing is known."""
+        x = self._checked(x)
         bounds = torch.empty(len(x), len(self.a), dtype=torch.float64)
-        self._kernel.bounds(*_where(x), bounds.data_ptr(), torch.get_num_threads())
+        self._kernel.bounds(x.data_ptr(), x.dtype is torch.bfloat16, len(x), bounds.data_ptr(), torch.get_num_threads())
         return bounds
 
     def estimates(self, x: Tensor) -> Tensor:
-        """Pre-activations less thresholds by the copy alone, (m, s), float32: near, and proved to be nothing."""
-        x = self._taken(x)
+        """Pre-activations minus thresholds from the copy alone, (m, s), float32: an estimate without guarantee."""
+        x = self._checked(x)
         estimates = torch.empty(len(x), len(self.a), dtype=torch.float32)
-        self._kernel.estimates(*_where(x), estimates.data_ptr(), torch.get_num_threads())
+        self._kernel.estimates(
+            x.data_ptr(), x.dtype is torch.bfloat16, len(x), estimates.data_ptr(), torch.get_num_threads()
+        )
         return estimates
 
     @property
@@ -131,7 +168,7 @@ class Screen:
 
     @cached_property
     def _counts(self) -> Tensor:
-        """Where the kernel puts counts that nobody reads."""
+        """Buffer for counts that the kernel writes and nobody reads."""
         return torch.empty(16, dtype=torch.int64)
 
     @cached_property
@@ -140,14 +177,14 @@ class Screen:
         along, columns, directions = self.along.numpy(), (1 / self.columns).numpy(), self.directions.numpy()
         return screen(rows, a, Q, R, offset, along, columns, directions, self.leak)
 
-    def _taken(self, x: Tensor) -> Tensor:
+    def _checked(self, x: Tensor) -> Tensor:
         """Inputs as the kernel takes them."""
         d = len(self.columns)
         if x.ndim != 2 or x.shape[1] != d or x.dtype not in NARROW:
             raise ValueError(
                 f"inputs must have shape (m, {d}) in float32, bfloat16 or float16; got {tuple(x.shape)}, {x.dtype}."
             )
-        if x.dtype not in TAKEN:
+        if x.dtype not in KERNEL_DTYPES:
             x = x.float()
         return x.detach().contiguous()
 
@@ -159,12 +196,8 @@ class Screen:
         return Screen, self._parts()
 
 
-def _where(x: Tensor) -> tuple[int, bool, int]:
-    return x.data_ptr(), x.dtype == torch.bfloat16, len(x)
-
-
 def _points(sample: Tensor, d: int) -> Tensor:
-    """Rows of a sample that are finite."""
+    """The finite rows of a sample, in float64."""
     points = sample.detach().cpu().reshape(-1, d).double()
     points = points[points.isfinite().all(1)]
     if not len(points):
@@ -172,7 +205,7 @@ def _points(sample: Tensor, d: int) -> Tensor:
     return points
 
 
-def _numbers(values: Tensor | None, s: int, name: str) -> Tensor:
+def _per_unit(values: Tensor | None, s: int, name: str) -> Tensor:
     if values is None:
         return torch.zeros(s, dtype=torch.float64)
     if values.shape != (s,):

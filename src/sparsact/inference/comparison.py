@@ -1,31 +1,37 @@
-"""A sparse model compared with the dense one on the same batches: loss, perplexity, outputs and time."""
+"""Compare a sparse model with the dense one on the same batches: loss, perplexity, outputs and time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from math import exp, inf
+from math import exp, inf, isfinite
+from statistics import median
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
+from sparsact.inference.apply import bar_fast_paths, free_fast_paths
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.quality import QualityEstimate
+from sparsact.inference.sparse_linear import SparseLinear
 
 Loss = Callable[[Any, Batch], Tensor]
 
 
 @dataclass(frozen=True)
 class ModelComparison:
-    r"""What a change of a model changes; every standard error is of the paired difference, over independent cases.
+    r"""Loss, perplexity and outputs of two models; standard errors are of paired differences over independent cases.
 
     Attributes
     ----------
     cases : int
         Entries of the first axis of the losses, over all batches: taken as independent.
     losses : int
-        Numbers averaged: tokens of a language model.
+        Number of losses averaged: tokens of a language model.
     dense_loss, sparse_loss : float
         Means over all of them.
     loss_change : QualityEstimate
@@ -35,9 +41,9 @@ class ModelComparison:
     perplexity_ratio : QualityEstimate
         Sparse over dense, exp of the change.
     largest_difference : float
-        Of any number of the outputs.
+        Largest absolute difference between outputs.
     agreement : QualityEstimate
-        Share of places at which the largest entry of the last axis is the same one.
+        Share of positions at which the largest entry of the last axis is at the same place.
     """
 
     cases: int
@@ -52,12 +58,12 @@ class ModelComparison:
     agreement: QualityEstimate
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as JSON spells them."""
+        """All figures, as JSON holds them."""
         return asdict(self)
 
 
 def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, loss: Loss) -> ModelComparison:
-    """The sparse model beside the dense one, batch by batch.
+    """Compare the sparse model with the dense one, batch by batch.
 
     Parameters
     ----------
@@ -67,7 +73,7 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
         Batches for both.
     loss : callable
         ``loss(output, batch)``: a loss of every token or row, not averaged (``reduction="none"``), whose first axis
-        runs over independent cases: texts, rows. A single number a batch, an average, counts as one case.
+        runs over independent cases: texts, rows. One number per batch, an average, counts as one case.
 
     Returns
     -------
@@ -93,7 +99,7 @@ def compare(model_dense: nn.Module, model_sparse: nn.Module, inputs: Inputs, los
 
 
 def _comparison(losses: Tensor, largest: float, agreements: Tensor) -> ModelComparison:
-    """From rows of (sum of losses, their number) of both models, and of (agreeing places, places)."""
+    """From rows of (sum of losses, their number) of both models, and of (agreeing positions, positions)."""
     dense, count, sparse, other = losses.T
     if not bool(losses.isfinite().all() and (count == other).all()):
         raise ValueError("the loss must be finite and of the same shape for both models; mask what has no target.")
@@ -133,7 +139,7 @@ def _largest_difference(dense: Tensor, sparse: Tensor) -> float:
 
 
 def _summed(values: Tensor) -> Tensor:
-    """Per case, an entry of the first axis: the sum of its values, and how many they are; (cases, 2) in float64."""
+    """Sum and number of the values of each case, an entry of the first axis; (cases, 2) in float64."""
     table = values.detach().double().cpu()
     table = table.reshape(len(table), -1) if table.ndim else table.reshape(1, 1)
     return torch.stack([table.sum(1), torch.full((len(table),), float(table.shape[1]), dtype=torch.float64)], dim=1)
@@ -141,3 +147,133 @@ def _summed(values: Tensor) -> Tensor:
 
 def _exp(value: float) -> float:
     return exp(value) if value < 709 else inf
+
+
+ROUNDS = 7
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds per batch of the sparse and the dense model, and the difference of their outputs.
+
+    Attributes
+    ----------
+    dense, sparse : float
+        Medians over rounds of the mean over batches.
+    speed_up : float
+        Median of the ratio of a round.
+    low, high : float
+        Smallest and largest ratio.
+    rounds, batches : int
+    difference : float
+        Largest :math:`|y' - y| / |y|` (norms, of finite numbers) of a tensor that the model returns, over the batches;
+        infinite if the two are not finite at the same places.
+    """
+
+    dense: float
+    sparse: float
+    speed_up: float
+    low: float
+    high: float
+    rounds: int
+    batches: int
+    difference: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures; an infinite difference is None."""
+        return {name: value if isfinite(value) else None for name, value in asdict(self).items()}
+
+    def __str__(self) -> str:
+        return (
+            f"whole model: {1e3 * self.dense:.3g} ms dense, {1e3 * self.sparse:.3g} ms sparse, "
+            f"{self.speed_up:.2f} times as fast [{self.low:.2f}, {self.high:.2f}] ({self.rounds} rounds of "
+            f"{self.batches} batches); outputs differ by {self.difference:.1g} of their size"
+        )
+
+
+@contextmanager
+def dense(model: nn.Module) -> Iterator[None]:
+    """Compute the model densely within the context; its sparse layers are as they were afterwards.
+
+    Parameters
+    ----------
+    model : nn.Module
+        As :func:`sparsify` returned it.
+
+    Yields
+    ------
+    None
+    """
+    layers: list[Any] = [module for module in model.modules() if isinstance(module, SparseLinear)]
+    kinds = [type(layer) for layer in layers]
+    for layer in layers:
+        layer.__class__ = nn.Linear
+    free_fast_paths(model)
+    try:
+        yield
+    finally:
+        for layer, kind in zip(layers, kinds, strict=True):
+            layer.__class__ = kind
+        bar_fast_paths(model)
+
+
+def speed(model: nn.Module, shown: Sequence[Batch], rounds: int = ROUNDS) -> Speed:
+    """Time a sparsified model and the dense one in turns, and compare their outputs.
+
+    Parameters
+    ----------
+    model : nn.Module
+        As :func:`sparsify` returns it.
+    shown : sequence of batches
+    rounds : int
+        How often each runs all batches, after one round that is not counted.
+
+    Returns
+    -------
+    speed : Speed
+        Times of both, their ratio with its spread, and the difference of outputs.
+    """
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        for batch in shown:
+            call(model, batch)
+        return (time.perf_counter() - start) / len(shown)
+
+    sparse_seconds, dense_seconds = [], []
+    with evaluating(model):
+        difference = max(_output_difference(model, batch) for batch in shown)
+        for _ in range(rounds + 1):
+            with dense(model):
+                dense_seconds.append(seconds())
+            sparse_seconds.append(seconds())
+    del dense_seconds[0], sparse_seconds[0]
+    ratios = [one / other for one, other in zip(dense_seconds, sparse_seconds, strict=True)]
+    return Speed(
+        dense=median(dense_seconds),
+        sparse=median(sparse_seconds),
+        speed_up=median(ratios),
+        low=min(ratios),
+        high=max(ratios),
+        rounds=rounds,
+        batches=len(shown),
+        difference=difference,
+    )
+
+
+def _output_difference(model: nn.Module, batch: Batch) -> float:
+    sparse = tree_leaves(call(model, batch))
+    with dense(model):
+        wanted = tree_leaves(call(model, batch))
+    return max((_relative_difference(one, other) for one, other in zip(sparse, wanted, strict=True)), default=0.0)
+
+
+def _relative_difference(found: Any, wanted: Any) -> float:
+    if not getattr(wanted, "is_floating_point", bool)():
+        return 0.0
+    finite = wanted.isfinite()
+    if not torch.equal(finite, found.isfinite()):
+        return inf
+    found, wanted = found[finite].double(), wanted[finite].double()
+    size = float(wanted.norm())
+    return float((found - wanted).norm()) / size if size else 0.0

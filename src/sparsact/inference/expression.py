@@ -1,15 +1,14 @@
-"""What a model did to the output of a linear layer, as an expression that can be computed again on other numbers."""
+"""What a model computes from outputs of linear layers, as an expression that can be evaluated on other values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch._ops import OpOverload
-from torch.nn.modules.module import _has_any_global_hook
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """An operation on each number by itself: of expressions, of constants per unit, (units,), and of numbers."""
+    """An elementwise operation on expressions, constants of shape (units,) and numbers."""
 
     function: OpOverload
     arguments: tuple[Any, ...]
@@ -30,51 +29,50 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The name of the operation, the same in place and out of place."""
+        """Name of the operation, the same in place and out of place."""
         return str(self.function.overloadpacket.__name__).strip("_")
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """Positional and keyword arguments."""
+        return (*self.arguments, *self.keywords.values())
 
 
 Expression = Leaf | Operation
 
 
-def parts(expression: Expression) -> list[Expression]:
-    """The expression and all that it is made of, each once, arguments before what is computed of them."""
+def subexpressions(expression: Expression) -> list[Expression]:
+    """The expression and everything it is computed from, each once, arguments before results."""
     found: dict[Expression, None] = {}
 
     def visit(part: Expression) -> None:
         if part in found:
             return
         if isinstance(part, Operation):
-            for argument in _operands(part):
-                visit(argument)
+            for operand in part.operands:
+                if isinstance(operand, Leaf | Operation):
+                    visit(operand)
         found[part] = None
 
     visit(expression)
     return list(found)
 
 
-def _operands(operation: Operation) -> Iterator[Expression]:
-    for argument in (*operation.arguments, *operation.keywords.values()):
-        if isinstance(argument, Leaf | Operation):
-            yield argument
-
-
-def alike(expression: Expression) -> bool:
-    """Whether no constant in an expression differs between units."""
-    operations = [part for part in parts(expression) if isinstance(part, Operation)]
-    given = [given for operation in operations for given in (*operation.arguments, *operation.keywords.values())]
-    return all(constant.numel() == 1 for constant in given if isinstance(constant, Tensor))
-
-
 def leaves(expression: Expression) -> list[Leaf]:
     """The leaves of an expression, each once, in the order in which it reads them."""
-    return [part for part in parts(expression) if isinstance(part, Leaf)]
+    return [part for part in subexpressions(expression) if isinstance(part, Leaf)]
 
 
-def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: torch.dtype | None = None) -> Tensor:
-    """The value of an expression when its leaves have ``values``, tensors of one shape (..., units).
+def constants_in(expression: Expression) -> list[Tensor]:
+    """The constant tensors of an expression."""
+    operations = [part for part in subexpressions(expression) if isinstance(part, Operation)]
+    return [operand for one in operations for operand in one.operands if isinstance(operand, Tensor)]
 
-    With ``precision``, constants are taken in it, and what the model casts to another floating type is cast to it.
+
+def evaluate(expression: Expression, values: Mapping[Leaf, Tensor], precision: torch.dtype | None = None) -> Tensor:
+    """Value of an expression whose leaves have ``values``, tensors of one shape (..., units).
+
+    With ``precision``, floating-point constants and casts to other floating-point types take that type.
     """
     known: dict[Expression, Any] = dict(values.items())
 
@@ -87,7 +85,7 @@ def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: tor
             return argument.to(precision)
         return argument
 
-    for part in parts(expression):
+    for part in subexpressions(expression):
         if isinstance(part, Operation):
             arguments = [value(argument) for argument in part.arguments]
             if part.function._schema.is_mutable:  # in place on its first argument, which others may still read
@@ -95,35 +93,3 @@ def replay(expression: Expression, values: Mapping[Leaf, Tensor], precision: tor
             known[part] = part.function(*arguments, **{name: value(given) for name, given in part.keywords.items()})
     result: Tensor = known[expression]
     return result
-
-
-class Readers:
-    """Modules between the layers of a block.
-
-    Parameters
-    ----------
-    model : nn.Module
-    names : iterable of str
-        As in ``model.get_submodule``.
-    """
-
-    def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
-        self._places = []
-        for name in names:
-            parent, _, last = name.rpartition(".")
-            self._places.append((model.get_submodule(parent), last, model.get_submodule(name)))
-
-    @property
-    def hooked(self) -> bool:
-        """Whether a hook sees what one is given, or another module stands in its place."""
-        return any(parent._modules.get(name) is not module or hooked(module) for parent, name, module in self._places)
-
-
-def hooked_globally() -> bool:
-    """Whether there are hooks for all modules of the process."""
-    return bool(_has_any_global_hook())  # type: ignore[no-untyped-call]
-
-
-def hooked(module: nn.Module) -> bool:
-    """Whether a module has hooks that see, or change, what it is given or gives."""
-    return bool(module._forward_hooks or module._forward_pre_hooks)

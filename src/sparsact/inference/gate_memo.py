@@ -1,4 +1,4 @@
-"""Gate activations of a block, stored for an input until the up projection asks for them."""
+"""Gate activations of a block, stored for an input until the up-projection asks for them."""
 
 from __future__ import annotations
 
@@ -10,61 +10,54 @@ from torch import Tensor
 
 
 class GateActivations(NamedTuple):
-    """Pre-activations z (..., units) of a gate, and which units they switch on: a mask of uint8, of the same shape."""
+    """Pre-activations (..., units) of a gate, and which units they switch on: a uint8 mask of the same shape."""
 
-    z: Tensor
-    on: Tensor
+    values: Tensor
+    mask: Tensor
 
 
 class GateMemo:
-    """A place for one input and what the gate makes of it, for each thread.
+    """One input and its gate activations, for each thread.
 
-    The gate and the up-projection of a gated block are called one after the other, in either order, with one and the
-    same tensor, or views of it. What the one puts, the other takes; whoever is called with other numbers finds nothing.
-
-    Parameters
-    ----------
-    threshold : Tensor of shape (units,)
-        Pre-activations up to which units are off.
-
-    Attributes
-    ----------
-    up_first : bool
-        Whether the up-projection is called before the gate, as far as the last call tells.
+    The gate and the up-projection of a gated block are called one after the other, in either order, with the same
+    tensor, or views of it. What the one stores, the other pops; a call with another tensor finds nothing. Units are off
+    up to ``threshold`` (units,); ``up_first`` says whether the up-projection was called before the gate, last time.
     """
 
     def __init__(self, threshold: Tensor) -> None:
         self.threshold = threshold
         self.up_first = False
-        self._here = local()
+        self._thread = local()
 
-    def activations(self, z: Tensor) -> GateActivations:
-        """Pre-activations and their mask. A NaN switches on, so that it is not lost."""
-        z = z.contiguous()
-        return GateActivations(z, (z <= self.threshold).logical_not_().view(torch.uint8))
+    def activations(self, values: Tensor) -> GateActivations:
+        """Pre-activations with their mask. A NaN counts as on, so that it propagates."""
+        values = values.contiguous()
+        return GateActivations(values, (values <= self.threshold).logical_not_().view(torch.uint8))
 
-    def store(self, x: Tensor, switched: GateActivations | None, *, by_gate: bool) -> None:
-        """Keep what the gate makes of ``x``, or that it was not asked yet; it replaces what was there."""
-        self._here.held = by_gate, x, _writes(x), switched
+    def store(self, x: Tensor, activations: GateActivations | None, *, by_gate: bool) -> None:
+        """Keep the gate activations of ``x``, or that they are not computed yet, in place of what was stored."""
+        self._thread.stored = by_gate, x, _write_count(x), activations
 
     def pop(self, x: Tensor, *, by_gate: bool) -> GateActivations | None:
-        """What the other layer put for this very tensor, unless it was written to since; it is gone then."""
-        held: tuple[bool, Tensor, int, GateActivations | None] | None = getattr(self._here, "held", None)
-        self._here.held = None
-        if held is not None and (held[0] == by_gate or not _same(held[1], x) or held[2] != _writes(x)):
-            held = None
+        """What the other layer stored for this tensor, unless it was written to since; the memo is empty afterwards."""
+        stored: tuple[bool, Tensor, int, GateActivations | None] | None = getattr(self._thread, "stored", None)
+        self._thread.stored = None
+        if stored is not None and (
+            stored[0] == by_gate or not _is_same_tensor(stored[1], x) or stored[2] != _write_count(x)
+        ):
+            stored = None
         if by_gate:
-            self.up_first = held is not None
-        return None if held is None else held[3]
+            self.up_first = stored is not None
+        return None if stored is None else stored[3]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"threshold": self.threshold, "up_first": self.up_first}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _here=local())
+        self.__dict__.update(state, _thread=local())
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
+def _is_same_tensor(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors are the same memory, read in the same order."""
     return one is other or (
         one.data_ptr() == other.data_ptr()
@@ -74,5 +67,5 @@ def _same(one: Tensor, other: Tensor) -> bool:
     )
 
 
-def _writes(x: Tensor) -> int:
+def _write_count(x: Tensor) -> int:
     return 0 if x.is_inference() else x._version

@@ -1,4 +1,4 @@
-"""The int8 copy of a weight matrix that a screen reads, with bounds on what it leaves out."""
+"""The int8 copy of a weight matrix that a screen reads, with bounds on the rest, in the notation of its proof."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch import Tensor
 
 from sparsact.kernels.screen import SCREEN_BLOCK
 
-UP = 1 + 2.0**-30  # covers the rounding of a sum of 2^16 terms, and of its root
+ROUND_UP = 1 + 2.0**-30  # covers the rounding of a sum of 2^16 terms, and of its root
 N_DIRECTIONS = 16
 CLIPS = (1.0, 0.85, 0.7, 0.55, 0.4)  # of the largest weight of a row: what 127 stands for
-SPREADS = (0.0, 0.5)  # powers of the spread of the inputs that are tried as column scales
-ROWS_AT_ONCE = 1024
-LARGEST_FLOAT = torch.finfo(torch.float32).max  # what of a coefficient goes beyond it stays in the rest
+SPREAD_POWERS = (0.0, 0.5)  # powers of the inputs' spread that are tried as column scales
+CHUNK = 1024  # rows at a time
+LARGEST_FLOAT = torch.finfo(torch.float32).max  # a coefficient is clipped to it, and the excess stays in the rest
 LARGEST_EXPONENT = 60  # of a column scale: a product with it then neither over- nor underflows in float64
 
 
 @dataclass(frozen=True, eq=False)
-class Int8Sketch:
-    r"""Rows :math:`w'_j = a_j q_j + M^T G_j + r'_j`.
+class Int8Copy:
+    r"""A weight matrix by rows, :math:`w'_j = a_j q_j + M^T G_j + r'_j`.
 
     Attributes
     ----------
@@ -43,49 +43,51 @@ class Int8Sketch:
     leak: float
 
 
-def sketch(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Sketch:
+def int8_copy(weight: Tensor, columns: Tensor, directions: Tensor) -> Int8Copy:
     """The copy of ``weight`` (s, d) under column scales c (d,), float64, with directions M (k, d), float32.
 
     Notes
     -----
     A row's scale is that among ``CLIPS`` with the smallest residual. About ``10 s d`` operations in float64, on
-    ``ROWS_AT_ONCE`` rows at a time.
+    ``CHUNK`` rows at a time.
     """
     s, d = weight.shape
     copy = torch.full((s, -(-d // SCREEN_BLOCK) * SCREEN_BLOCK), 128, dtype=torch.uint8)
     numbers = torch.empty(4, s, dtype=torch.float64)
     along = torch.empty(s, len(directions), dtype=torch.float32)
     M = directions.double()
-    for begin, rows in _blocks(weight, columns):
+    for begin, rows in _scaled_rows(weight, columns):
         here = slice(begin, begin + len(rows))
         a, integers = _rounded(rows)
         rest = rows - a[:, None] * integers
         along[here] = (rest @ M.T).clamp(-LARGEST_FLOAT, LARGEST_FLOAT).float()
         G = along[here].double()
         outside = rest - G @ M
-        R = UP * (outside.norm(dim=1) + 2.0**-16 * (G.abs().sum(1) + rest.norm(dim=1)))
+        R = ROUND_UP * (outside.norm(dim=1) + 2.0**-16 * (G.abs().sum(1) + rest.norm(dim=1)))
         leaks = (outside @ M.T).abs().amax(1) / R if len(M) else torch.zeros_like(R)
         copy[here, :d] = (integers + 128).to(torch.uint8)
-        numbers[:, here] = torch.stack([a, UP * a * integers.norm(dim=1), R, leaks])
+        numbers[:, here] = torch.stack([a, ROUND_UP * a * integers.norm(dim=1), R, leaks])
     a, Q, R, leaks = numbers
-    return Int8Sketch(copy, a, Q, R, along, float(leaks.nan_to_num(0.0, 0.0).max() if s else 0.0) + 2.0**-26)
+    return Int8Copy(copy, a, Q, R, along, float(leaks.nan_to_num(0.0, 0.0).max() if s else 0.0) + 2.0**-26)
 
 
 def column_scales(weight: Tensor, sample: Tensor) -> Tensor:
-    """Powers of two c (d,) that make the bound of what the copy leaves out smallest on a sample of inputs (n, d)."""
+    """Powers of two c (d,) that minimise the bound of what the copy leaves out on a sample of inputs (n, d)."""
     spread = sample.double().square().mean(0).sqrt()
-    seen = spread[spread > 0]
-    if not len(seen):
+    positive = spread[spread > 0]
+    if not len(positive):
         return torch.ones(weight.shape[1], dtype=torch.float64)
-    exponents = torch.where(spread > 0, spread, seen.min()).log2()
-    choices = [torch.exp2((power * exponents).round().clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT)) for power in SPREADS]
-    some = weight[:: -(-len(weight) // ROWS_AT_ONCE)]
+    exponents = torch.where(spread > 0, spread, positive.min()).log2()
+    choices = [
+        torch.exp2((power * exponents).round().clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT)) for power in SPREAD_POWERS
+    ]
+    some = weight[:: -(-len(weight) // CHUNK)]
     left_out = [_left_out(some, columns, sample) for columns in choices]
     return choices[left_out.index(min(left_out))]
 
 
 def main_directions(sample: Tensor, columns: Tensor) -> Tensor:
-    """Orthonormal directions M (k, d), float32, along which inputs x / c of a sample (n, d) are longest, each as 1."""
+    """Orthonormal directions M (k, d), float32, along which normalised inputs x / c of a sample (n, d) are longest."""
     points = sample.double() / columns
     points = points / points.norm(dim=1, keepdim=True).clamp(min=1e-300)
     k = min(N_DIRECTIONS, *points.shape)
@@ -96,22 +98,22 @@ def main_directions(sample: Tensor, columns: Tensor) -> Tensor:
 def _left_out(weight: Tensor, columns: Tensor, sample: Tensor) -> float:
     """Mean over rows and inputs of R N."""
     directions = main_directions(sample, columns)
-    R = sketch(weight, columns, directions).R
+    R = int8_copy(weight, columns, directions).R
     points = sample.double() / columns
     M = directions.double()
     return float(R[R.isfinite()].mean() * (points - points @ M.T @ M).norm(dim=1).mean())
 
 
-def _blocks(weight: Tensor, columns: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Rows w' = w c in float64, exactly, some at a time; rows that are not finite are NaN."""
-    for begin in range(0, len(weight), ROWS_AT_ONCE):
-        rows = weight[begin : begin + ROWS_AT_ONCE].double() * columns
+def _scaled_rows(weight: Tensor, columns: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Rows w' = w c, exactly in float64, in chunks with their first row's number; rows that are not finite are NaN."""
+    for begin in range(0, len(weight), CHUNK):
+        rows = weight[begin : begin + CHUNK].double() * columns
         rows[~rows.isfinite().all(1)] = torch.nan
         yield begin, rows
 
 
 def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Scales a (rows,) and integers a row, as float64: those of the smallest residual; 0 where a row is NaN."""
+    """Scales a (rows,) and integers q of the smallest residual, as float64; q is 0 in a row of NaN."""
     largest = rows.abs().amax(1)
     best = torch.full_like(largest, torch.inf)
     a, integers = torch.ones_like(largest), torch.zeros_like(rows)

@@ -1,27 +1,25 @@
-"""The result of a measurement: per block, for the whole model, and as a table of text."""
+"""The result of a measurement: per block, for the whole model, and as a table."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
-from sparsact.inference.block import Block
 from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
-from sparsact.inference.tally import LEVELS, WINDOWS, ActivationCounter
 
+WINDOWS = (4, 16, 64)  # consecutive rows
+LEVELS = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square
 SMALL = LEVELS[21]  # 1 % of a row's root mean square
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMeasurement:
-    r"""Activations of one block: which units are on, how often, and how small the others are.
+    r"""Activations of one block: how many units are on, which, and how small the others are.
 
     Attributes
     ----------
@@ -34,15 +32,15 @@ class BlockMeasurement:
         Whether units are exactly zero when they are off.
     n_inputs, n_units, n_outputs : int
     dtype : str
-        Of the weights of ``up``.
+        Dtype of the weights of ``up``.
     itemsize : int
-        Bytes a weight.
+        Bytes per weight.
     rows_by_active : ndarray of shape (n_units + 1,), int64
         How many rows had 0, 1, ..., n_units active units.
     active_rows : ndarray of shape (n_units,), int64
         In how many rows each unit was active.
     windows : dict of int to int
-        How many groups of 4, 16 and 64 consecutive rows of one sequence were seen, none overlapping another.
+        Number of disjoint groups of 4, 16 and 64 consecutive rows of one sequence.
     unions : dict of int to float or None
         Mean share of units that are active anywhere in such a group. None if no sequence is that long.
     calls : int
@@ -50,10 +48,10 @@ class BlockMeasurement:
     rows : tuple of int
         Fewest and most rows of a call.
     share_few : float
-        Share of calls that exact methods can serve: at most 16 rows, which switch on at most half of the units.
+        Share of calls to which exact methods apply: at most 16 rows, which switch on at most half of the units.
     share_within : ndarray of shape (len(LEVELS),)
         Share of activations with :math:`|h_j| \le t \cdot \mathrm{rms}(h)` for each t of ``LEVELS``, where
-        rms is the root of the mean of the squares of the row h. For t = 0 this is 1 less the density.
+        rms is the root of the mean of the squares of the row h. For t = 0 this is 1 minus the density.
     energy_within : ndarray of shape (len(LEVELS),)
         Share of :math:`\|h\|^2` that these activations hold, averaged over rows that are not zero; at most t².
     """
@@ -79,35 +77,6 @@ class BlockMeasurement:
     share_within: NDArray[np.float64]
     energy_within: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, model: nn.Module, block: Block, tally: ActivationCounter) -> BlockMeasurement:
-        """What a tally of at least one row says of a block."""
-        weight = block.linears(model)["up"].weight
-        n_inputs, n_units, n_outputs = block.sizes(model)
-        counts, squares = tally.within.numpy(), tally.squares.numpy()
-        return cls(
-            name=block.name,
-            up=block.up,
-            down=block.down,
-            gate=block.gate,
-            activation=block.activation.name,
-            exact=block.exact,
-            n_inputs=n_inputs,
-            n_units=n_units,
-            n_outputs=n_outputs,
-            dtype=str(weight.dtype).removeprefix("torch."),
-            itemsize=weight.itemsize,
-            rows_by_active=tally.rows_by_active.numpy(),
-            active_rows=tally.active_rows.numpy(),
-            windows=dict(tally.windows),
-            unions={w: tally.union_active[w] / n / n_units if n else None for w, n in tally.windows.items()},
-            calls=tally.calls,
-            rows=(tally.least_rows, tally.most_rows),
-            share_few=tally.few / tally.calls if block.exact else 0.0,
-            share_within=counts.cumsum()[:-1] / counts.sum(),
-            energy_within=squares.cumsum()[:-1] / (squares.sum() or 1),
-        )
-
     @property
     def levels(self) -> tuple[float, ...]:
         """``LEVELS``: multiples of a row's root mean square, from 0 up."""
@@ -115,7 +84,7 @@ class BlockMeasurement:
 
     @property
     def n_rows(self) -> int:
-        """Rows seen."""
+        """Number of rows."""
         return int(self.rows_by_active.sum())
 
     @property
@@ -130,17 +99,17 @@ class BlockMeasurement:
 
     @property
     def n_dead(self) -> int:
-        """Units that no row has switched on."""
+        """Number of units that no row switches on."""
         return int((self.active_rows == 0).sum())
 
     @property
     def n_always(self) -> int:
-        """Units that every row has switched on."""
+        """Number of units that every row switches on."""
         return int((self.active_rows == self.n_rows).sum())
 
     @property
     def n_zero_rows(self) -> int:
-        """Rows that switch nothing on."""
+        """Number of rows that switch no unit on."""
         return int(self.rows_by_active[0])
 
     @property
@@ -149,7 +118,7 @@ class BlockMeasurement:
         return float(self.share_within[LEVELS.index(SMALL)])
 
     def density_quantile(self, q: float) -> float:
-        """The least density that at least a share ``q`` of the rows stays within. Exact.
+        """The smallest density that a share ``q`` of the rows does not exceed, exactly.
 
         Raises
         ------
@@ -177,18 +146,10 @@ class BlockMeasurement:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON holds it: ``rows_by_active`` as pairs of active units and rows, infinite as None."""
+        """All figures, as JSON holds them: ``rows_by_active`` as pairs (active units, rows), infinities as None."""
         occurring = np.flatnonzero(self.rows_by_active)
-        told = {name: getattr(self, name) for name in ("name", "up", "down", "gate", "activation", "exact")}
-        sizes = {name: getattr(self, name) for name in ("n_inputs", "n_units", "n_outputs", "dtype", "itemsize")}
-        counts = {
-            name: getattr(self, name)
-            for name in ("calls", "rows", "share_few", "n_rows", "density", "n_dead", "n_always", "n_zero_rows")
-        }
         return {
-            **told,
-            **sizes,
-            **counts,
+            **{name: getattr(self, name) for name in SCALARS},
             "density_quantiles": {str(q): self.density_quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)},
             "rows_by_active": [[int(k), int(self.rows_by_active[k])] for k in occurring],
             "active_rows": self.active_rows.tolist(),
@@ -199,6 +160,12 @@ class BlockMeasurement:
             "energy_within": self.energy_within.tolist(),
             "roofline": {str(batch): _bytes_and_speedups(self.roofline(batch=batch)) for batch in (1, *WINDOWS)},
         }
+
+
+SCALARS = (
+    *("name", "up", "down", "gate", "activation", "exact", "n_inputs", "n_units", "n_outputs", "dtype", "itemsize"),
+    *("calls", "rows", "share_few", "n_rows", "density", "n_dead", "n_always", "n_zero_rows"),
+)
 
 
 def _bytes_and_speedups(found: Roofline | None) -> dict[str, Any] | None:
@@ -217,10 +184,11 @@ HEADINGS = ("block", "units", "density", "5-95 %", "dead", "union of 16", "|h| <
 
 
 def table(measurement: Measurement) -> str:
-    """The table as text, with columns as wide as they need to be."""
+    """The measurement as a table of text."""
     lines = [HEADINGS, *(_cells(block) for block in measurement.blocks)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = "\n".join("  ".join(_aligned(line, widths)) for line in lines)
+    form = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
+    text = "\n".join(form.format(*line) for line in lines)
     bounds = ", ".join(f"{method} {times(measurement.bound(method))}" for method in METHODS)
     rows = [count for block in measurement.blocks for count in block.rows]
     few = sum(block.share_few * block.calls for block in measurement.blocks)
@@ -234,7 +202,7 @@ def table(measurement: Measurement) -> str:
 
 
 def times(speedup: float | None) -> str:
-    """A speed-up, for people.
+    """A speed-up as text.
 
     >>> times(1.9417), times(None), times(math.inf)
     ('1.94x', '-', 'unbounded')
@@ -258,12 +226,6 @@ def _cells(block: BlockMeasurement) -> tuple[str, ...]:
     )
 
 
-def _aligned(line: Iterable[str], widths: Iterable[int]) -> list[str]:
-    """The first cell to the left, numbers to the right."""
-    cells = zip(line, widths, strict=True)
-    return [cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(cells)]
-
-
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """Activation sparsity of a model, and what it could save.
@@ -275,7 +237,7 @@ class Measurement:
     model_bytes : int
         Bytes of parameters that the model reads for one token: see :func:`~sparsact.inference.roofline.bytes_read`.
     token_bytes : int
-        How many of these are rows of embeddings, read for each token of a batch.
+        Those of them that are rows of embeddings, read for each token of a batch.
     """
 
     blocks: tuple[BlockMeasurement, ...]
@@ -289,7 +251,7 @@ class Measurement:
         return sum(block.density for block in self.blocks) / len(self.blocks)
 
     def bound(self, method: str, *, batch: int = 1) -> float | None:
-        """The most that the whole model can be faster by a method of ``METHODS`` in all blocks where it applies.
+        """Largest possible speed-up of the whole model by a method of ``METHODS`` in all blocks where it applies.
 
         Parameters
         ----------
@@ -310,7 +272,7 @@ class Measurement:
         return amdahl(self.model_bytes + (batch - 1) * self.token_bytes, sum(saved))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON holds it."""
+        """All figures, as JSON holds them."""
         return {
             "n_batches": self.n_batches,
             "model_bytes": self.model_bytes,

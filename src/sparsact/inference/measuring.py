@@ -9,19 +9,23 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
+from sparsact.inference.apply import Applicability
 from sparsact.inference.batches import Batch, Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
-from sparsact.inference.measurement import BlockMeasurement, Measurement
+from sparsact.inference.find_blocks import find_blocks
+from sparsact.inference.measurement import LEVELS, WINDOWS, BlockMeasurement, Measurement
 from sparsact.inference.roofline import bytes_read
-from sparsact.inference.tally import ActivationCounter
+
+CHUNK = 1 << 22  # activations whose magnitudes are counted in one step
 
 
 def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = None) -> Measurement:
     """Activation sparsity of a model's feed-forward blocks on some inputs, layer by layer.
 
-    The model runs on every batch in evaluation mode and without gradients. What goes into each block's ``down`` layer
-    is counted: a unit is *active* for a row (a token, a point) where it is not exactly zero there.
+    The model runs on every batch in evaluation mode and without gradients. The inputs of each block's ``down`` layer
+    are counted: a unit is *active* for a row (a token, a point) where it is not exactly zero there.
 
     Parameters
     ----------
@@ -30,7 +34,7 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     inputs : Tensor, mapping, tuple, or an iterable of these
         One batch, or several: positional or keyword arguments of the model. An iterator is consumed once.
     blocks : sequence of Block, optional
-        Which blocks; all that :func:`~sparsact.inference.find_blocks` finds with the first batch if not given.
+        By default all that :func:`~sparsact.inference.find_blocks` finds with the first batch.
 
     Returns
     -------
@@ -64,30 +68,28 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
     shown = batches(inputs)
     first = next(shown)
     if blocks is None:
-        from sparsact.inference.find_blocks import find_blocks
-
-        with _devices_told(model, first):
+        with _errors_name_devices(model, first):
             blocks = find_blocks(model, first)
     if not blocks:
         raise ValueError("`blocks` holds no block to measure; leave it out to find the blocks of the model.")
-    tallies = [ActivationCounter(block.name, block.sizes(model)[1]) for block in blocks]
+    counters = [ActivationCounter(block.name, block.sizes(model)[1]) for block in blocks]
     n_batches = 0
-    with ExitStack() as stack:
-        stack.enter_context(evaluating(model))
-        for block, tally in zip(blocks, tallies, strict=True):
-            stack.enter_context(_counted(model.get_submodule(block.down), tally))
+    with evaluating(model), ExitStack() as hooks:
+        for block, counter in zip(blocks, counters, strict=True):
+            down = model.get_submodule(block.down)
+            hooks.callback(down.register_forward_pre_hook(counter.count_input, with_kwargs=True).remove)
         for batch in chain([first], shown):
-            with _devices_told(model, batch):
+            with _errors_name_devices(model, batch):
                 call(model, batch)
             n_batches += 1
-    unseen = [tally.name for tally in tallies if not tally.n_rows]
+    unseen = [counter.name for counter in counters if not counter.calls]
     if unseen:
         raise ValueError(
             f"every block must see at least one row; {', '.join(map(repr, unseen))} saw none (batches: {n_batches}): "
             "pass batches that are not empty, or only `blocks` that they reach."
         )
     return Measurement(
-        blocks=tuple(BlockMeasurement.of(model, b, t) for b, t in zip(blocks, tallies, strict=True)),
+        blocks=tuple(counter.measurement(model, block) for counter, block in zip(counters, blocks, strict=True)),
         n_batches=n_batches,
         model_bytes=bytes_read(model),
         token_bytes=bytes_read(model, batch=2) - bytes_read(model),
@@ -95,36 +97,118 @@ def measure(model: nn.Module, inputs: Inputs, blocks: Sequence[Block] | None = N
 
 
 @contextmanager
-def _counted(down: nn.Module, tally: ActivationCounter) -> Iterator[None]:
-    """Whatever goes into a layer is counted."""
-
-    def count(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        tally.add(args[0] if args else kwargs["input"])
-
-    handle = down.register_forward_pre_hook(count, with_kwargs=True)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-@contextmanager
-def _devices_told(model: nn.Module, batch: Batch) -> Iterator[None]:
-    """An error of torch's tells on which devices the model and the batch are, if they differ."""
+def _errors_name_devices(model: nn.Module, batch: Batch) -> Iterator[None]:
+    """Add to torch's errors on which devices the model and the batch are, if they differ."""
     try:
         yield
     except RuntimeError as error:
         of_model = {str(parameter.device) for parameter in model.parameters()}
-        of_batch = {str(tensor.device) for tensor in _tensors(batch)}
+        of_batch = {str(leaf.device) for leaf in tree_leaves(batch) if isinstance(leaf, Tensor)}
         if of_batch - of_model:
             places = " and ".join(", ".join(sorted(names)) for names in (of_model, of_batch))
             error.add_note(f"The model and the batch are on {places}: move one with .to(device).")
         raise
 
 
-def _tensors(batch: Any) -> Iterator[Tensor]:
-    if isinstance(batch, torch.Tensor):
-        yield batch
-    elif isinstance(batch, dict | tuple | list):
-        for part in batch.values() if isinstance(batch, dict) else batch:
-            yield from _tensors(part)
+class ActivationCounter:
+    """Counts of the active units of one block, over rows; their size does not depend on the number of inputs.
+
+    Attributes as in :class:`BlockMeasurement`, and the sums of which its shares are made: ``union_active`` adds up the
+    units that are active anywhere in a window, ``within`` counts activations by magnitude (above one of ``LEVELS`` and
+    at most the next, as multiples of their row's root mean square), ``squares`` adds up the squares of these multiples.
+    """
+
+    def __init__(self, name: str, n_units: int) -> None:
+        self.name, self.n_units = name, n_units
+        self.rows_by_active = torch.zeros(n_units + 1, dtype=torch.int64)
+        self.active_rows = torch.zeros(n_units, dtype=torch.int64)
+        self.windows = dict.fromkeys(WINDOWS, 0)
+        self.union_active = dict.fromkeys(WINDOWS, 0)
+        self.within = torch.zeros(len(LEVELS) + 1, dtype=torch.int64)
+        self.squares = torch.zeros(len(LEVELS) + 1, dtype=torch.float64)
+        self.calls = self.few = self.min_rows = self.max_rows = 0
+
+    def count_input(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A hook that counts the input of a linear layer, (..., time, n_units) or (n_units,).
+
+        Raises
+        ------
+        ValueError
+            If a number is NaN or infinite: it is neither active nor zero.
+        """
+        activation: Tensor = args[0] if args else kwargs["input"]
+        if not activation.numel():
+            return
+        finite = torch.isfinite(activation)
+        if not finite.all():
+            raise ValueError(
+                f"the activations of block {self.name!r} must be finite to be counted; {int((~finite).sum()):,} of "
+                f"{activation.numel():,} are NaN or infinite: look for such weights or inputs."
+            )
+        sequences = activation.detach()
+        time = sequences.shape[-2] if sequences.ndim > 1 else 1
+        sequences = sequences.reshape(-1, time, self.n_units)
+        active = sequences != 0
+        self._count_active(active)
+        self._count_call(active.flatten(0, 1))
+        for rows in torch.split(sequences.flatten(0, 1), max(1, CHUNK // self.n_units)):
+            self._count_magnitudes(rows)
+
+    def _count_active(self, active: Tensor) -> None:
+        """Count booleans of shape (sequences, time, n_units)."""
+        n_active = active.sum(-1).flatten()
+        self.rows_by_active += torch.bincount(n_active, minlength=self.n_units + 1).cpu()
+        self.active_rows += active.sum((0, 1)).cpu()
+        for width in WINDOWS:
+            whole = active.shape[1] // width
+            groups = active[:, : whole * width].reshape(len(active), whole, width, self.n_units)
+            self.windows[width] += whole * len(active)
+            self.union_active[width] += int(groups.any(2).sum())
+
+    def _count_call(self, active: Tensor) -> None:
+        """Count booleans of shape (rows, n_units) as one call; few if exact methods apply by default."""
+        rows, limits = len(active), Applicability()
+        self.min_rows = min(self.min_rows or rows, rows)
+        self.max_rows = max(self.max_rows, rows)
+        self.calls += 1
+        self.few += rows <= limits.max_rows and int(active.any(0).sum()) <= int(limits.max_share * self.n_units)
+
+    def _count_magnitudes(self, rows: Tensor) -> None:
+        """Count activations of shape (rows, n_units) by multiple of their row's root mean square."""
+        size = rows.abs().to(torch.promote_types(rows.dtype, torch.float32))
+        largest = size.amax(-1, keepdim=True)
+        size = size / largest.where(largest > 0, 1)  # so that no square overflows; 0 stays 0
+        scale = size.square().mean(-1, keepdim=True).sqrt()
+        multiple = (size / scale.where(scale > 0, 1)).flatten()
+        place = torch.bucketize(multiple, torch.tensor(LEVELS, dtype=size.dtype, device=size.device))
+        length = len(LEVELS) + 1
+        self.within += torch.bincount(place, minlength=length).cpu()
+        self.squares += torch.bincount(place, multiple.square().double(), minlength=length).cpu()
+
+    def measurement(self, model: nn.Module, block: Block) -> BlockMeasurement:
+        """The measurement of the block, from at least one row."""
+        weight = block.linears(model)["up"].weight
+        n_inputs, n_units, n_outputs = block.sizes(model)
+        counts, squares = self.within.numpy(), self.squares.numpy()
+        return BlockMeasurement(
+            name=block.name,
+            up=block.up,
+            down=block.down,
+            gate=block.gate,
+            activation=block.activation.name,
+            exact=block.exact,
+            n_inputs=n_inputs,
+            n_units=n_units,
+            n_outputs=n_outputs,
+            dtype=str(weight.dtype).removeprefix("torch."),
+            itemsize=weight.itemsize,
+            rows_by_active=self.rows_by_active.numpy(),
+            active_rows=self.active_rows.numpy(),
+            windows=dict(self.windows),
+            unions={w: self.union_active[w] / n / n_units if n else None for w, n in self.windows.items()},
+            calls=self.calls,
+            rows=(self.min_rows, self.max_rows),
+            share_few=self.few / self.calls if block.exact else 0.0,
+            share_within=counts.cumsum()[:-1] / counts.sum(),
+            energy_within=squares.cumsum()[:-1] / (squares.sum() or 1),
+        )

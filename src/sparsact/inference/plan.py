@@ -1,4 +1,4 @@
-"""What was chosen for each block of a model, and what it gains."""
+"""The method of each block of a model, and its gain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METHODS = ("dense", "exact", "certified", "predictor", "threshold", "top_k")
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """What a block is computed by.
+    """The method by which a block is computed.
 
     Attributes
     ----------
@@ -24,24 +24,24 @@ class BlockPlan:
     method : str
         One of ``dense``, ``exact``, ``certified``, ``predictor``, ``threshold``, ``top_k``.
     reason : str
-        Why, in words.
+        Why it was chosen.
     density : float
-        Mean share of units that are active for an input of the sample.
+        Mean share of units that are active for a sample input.
     rows : tuple of int
-        Fewest, median and most rows of the calls of the block, as the inputs shown have them.
+        Fewest, median and most rows of the block's calls on the inputs shown.
     share : float
         Share of these calls in which the block was computed by the method: 0 if they have too many rows, switch on too
         many units, or never reach the layers of the block.
     seconds : dict of str to float
         Median time of the block for the median number of rows, by each method that was timed on this machine; empty if
-        none was. Of a method that is not taken for so many rows, the dense time.
+        none was. For a method that is not used for that many rows, the dense time.
     bound : float
-        How many times fewer bytes of weights the method reads than the dense block, at best; those of a predictor's own
-        tables are counted.
+        Bytes of weights that the dense block reads over those that the method reads at best, a predictor's own tables
+        included.
     max_rows : int
-        Most rows of an input for which the method is taken.
+        Most rows of an input for which the method is used.
     quality : dict or None
-        What an approximation costs, measured on inputs that it was not calibrated on.
+        Quality of an approximation, measured on inputs that it was not calibrated on.
     """
 
     block: str
@@ -65,60 +65,57 @@ class BlockPlan:
 
     @property
     def share_of_bound(self) -> float:
-        """The speed-up over its bound: what is lost against reading nothing but the bytes needed."""
+        """The speed-up over its bound."""
         return self.speed_up / self.bound
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices of all blocks of a model, in its order."""
+    """The plans of all blocks of a model, in its order."""
 
     choices: tuple[BlockPlan, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines; figures that were not measured, and infinite ones, are None."""
-        rows = []
-        for choice in self.choices:
-            row = asdict(choice) | {"speed_up": choice.speed_up, "share_of_bound": choice.share_of_bound}
-            rows.append(_finite(row))
-        return {"blocks": rows}
+        """All figures, as JSON holds them; those that were not measured, and infinite ones, are None."""
+        rows = [asdict(one) | {"speed_up": one.speed_up, "share_of_bound": one.share_of_bound} for one in self.choices]
+        return {"blocks": [_finite(row) for row in rows]}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as JSON."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
-        """A table for people: rows of a call, the share of calls that were computed sparsely, times in µs."""
+        """A table with rows of a call, the share of calls that were computed sparsely, and times in µs."""
         headings = ("density", "rows", "calls", "dense", "sparse", "faster", "bound")
         lines = [_line("block", "method", headings, "why")]
         for one in self.choices:
             seconds = one.seconds or {}
             figures = (
-                f"{_told(100 * one.density, '.1f')} %",
+                f"{_formatted(100 * one.density, '.1f')} %",
                 _range(one.rows),
                 f"{one.share:.0%}",
-                *(_told(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)),
-                _told(one.speed_up, ".2f"),
-                _told(one.bound, ".2f"),
+                *(_formatted(1e6 * seconds.get(method, nan), ".0f") for method in ("dense", one.method)),
+                _formatted(one.speed_up, ".2f"),
+                _formatted(one.bound, ".2f"),
             )
             lines.append(_line(one.block, one.method, figures, one.reason))
-        return "\n".join([*lines, *(_cost(one) for one in self.choices if one.quality is not None)])
+        return "\n".join([*lines, *(_quality(one) for one in self.choices if one.quality is not None)])
 
 
-def refused(choice: BlockPlan, reason: str) -> BlockPlan:
-    """The choice turned back to dense, with the figures that were measured."""
-    return replace(choice, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
+def refused(plan: BlockPlan, reason: str) -> BlockPlan:
+    """The plan changed to dense, with the figures that were measured."""
+    return replace(plan, method="dense", reason=reason, bound=1.0, max_rows=0, share=0.0, quality=None)
 
 
-def _cost(choice: BlockPlan) -> str:
-    """What an approximation costs, as it was measured on rows held out."""
-    found = (choice.quality or {})["quality"]
+def _quality(plan: BlockPlan) -> str:
+    """Quality of an approximation on held-out rows."""
+    found = (plan.quality or {})["quality"]
     figures = [
         f"{name.replace('_', ' ')} {QualityEstimate(**figure)}"
         for name, figure in found.items()
         if isinstance(figure, dict)
     ]
-    return f"{choice.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
+    return f"{plan.block}, on {found['rows']} inputs held out: {', '.join(figures)}"
 
 
 def _finite(value: Any) -> Any:
@@ -127,8 +124,8 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def _line(block: str, method: str, figures: tuple[str, ...], why: str) -> str:
-    return f"{block:<32} {method:<10} {' '.join(f'{figure:>8}' for figure in figures)}  {why}"
+def _line(block: str, method: str, figures: tuple[str, ...], reason: str) -> str:
+    return f"{block:<32} {method:<10} {' '.join(f'{figure:>8}' for figure in figures)}  {reason}"
 
 
 def _range(rows: tuple[int, int, int] | None) -> str:
@@ -137,7 +134,7 @@ def _range(rows: tuple[int, int, int] | None) -> str:
     return str(rows[0]) if rows[0] == rows[2] else f"{rows[0]}-{rows[2]}"
 
 
-def _told(value: float, form: str) -> str:
+def _formatted(value: float, form: str) -> str:
     return "" if value != value else format(value, form)
 
 
@@ -145,13 +142,7 @@ EXACT = ("auto", "exact", "certified")
 
 
 def check_options(method: str, options: Iterable[str]) -> None:
-    """Refuse an option that the method would not look at.
-
-    Raises
-    ------
-    ValueError
-        If there is one.
-    """
+    """Raise ValueError if an option has no effect on the method."""
     if method in EXACT:
         wrong = sorted(options)
         remedy = 'it computes what the model computes; to approximate, pass method="predictor", "threshold" or "top_k"'

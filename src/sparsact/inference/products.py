@@ -15,46 +15,29 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 
 
 class RowProduct:
-    """:math:`H W^T + b` of inputs H of which most numbers are 0, from a copy of W with one row a unit.
+    """:math:`H W^T + b` of inputs H that are mostly 0, from a copy of W with one row per unit.
 
-    Parameters
-    ----------
-    weight : Tensor of shape (outputs, units)
-        W; the copy takes as much memory again.
-    bias : Tensor of shape (outputs,) or None
-
-    Attributes
-    ----------
-    finite : bool
-        Whether all weights are: else 0 times one of them is not 0, and leaving it out shows.
+    W is (outputs, units), b (outputs,) or None. ``finite`` says whether all weights are: otherwise 0 times a weight may
+    not be 0, and cannot be left out.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self._outputs, self._units = weight.shape
         self.finite = _finite(weight)
-        self._product = SparseProduct(_turned(weight), None if bias is None else _array(bias))
+        self._product = SparseProduct(_transposed_copy(weight), None if bias is None else _array(bias))
 
     def __call__(self, h: Tensor, rows: int, share: float) -> Tensor | None:
         """The product (rows, outputs) of contiguous inputs, or None if more than ``share`` of the units are active."""
         out = h.new_empty(rows, self._outputs)
-        most = int(share * self._units)
-        found = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), most)
-        return out if found <= most else None
+        max_active = int(share * self._units)
+        n_active = self._product.at(h.data_ptr(), rows, out.data_ptr(), torch.get_num_threads(), max_active)
+        return out if n_active <= max_active else None
 
 
 class ActiveProduct:
     """:math:`X W^T + b` of the units that a mask names, and 0 of the others.
 
-    Parameters
-    ----------
-    weight : Tensor of shape (units, inputs)
-        W, which is read where it lies.
-    bias : Tensor of shape (units,) or None
-
-    Attributes
-    ----------
-    finite : bool
-        Whether weights and bias are.
+    W is (units, inputs), read in place, b (units,) or None. ``finite`` says whether both are.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -63,24 +46,25 @@ class ActiveProduct:
         self._product = ActiveDot(_array(weight), None if bias is None else _array(bias))
 
     def __call__(self, x: Tensor, mask: Tensor, share: float) -> Tensor | None:
-        """The product (m, units) of contiguous inputs (m, d) and mask of one byte; None as of :class:`RowProduct`."""
+        """The product (m, units) of contiguous inputs (m, d) and mask of one byte; None as for :class:`RowProduct`."""
         out = x.new_empty(len(x), self._units)
-        most = int(share * self._units)
-        found = self._product.at_mask(
-            x.data_ptr(), mask.data_ptr(), len(x), out.data_ptr(), torch.get_num_threads(), most
+        max_active = int(share * self._units)
+        n_active = self._product.at_mask(
+            x.data_ptr(), mask.data_ptr(), len(x), out.data_ptr(), torch.get_num_threads(), max_active
         )
-        return out if found <= most else None
+        return out if n_active <= max_active else None
 
 
 def _finite(numbers: Tensor) -> bool:
-    """Whether all are: an infinity is the largest or the least, and what is no number is both."""
+    """Whether all numbers are finite: an infinity is the maximum or the minimum, a NaN is both."""
     return all(bool(end.isfinite()) for end in numbers.aminmax()) if numbers.numel() else True
 
 
-def _turned(weight: Tensor) -> NDArray[Any]:
-    """A copy with one row a unit. NumPy asks the system for large pages, which scattered rows are found in quicker."""
-    across = weight.t()
-    return np.ascontiguousarray((across.view(torch.uint16) if weight.dtype == torch.bfloat16 else across).numpy())
+def _transposed_copy(weight: Tensor) -> NDArray[Any]:
+    """A copy with one row per unit. NumPy asks the system for large pages, in which scattered rows are found faster."""
+    transposed = weight.t()
+    bits = transposed.view(torch.uint16) if weight.dtype == torch.bfloat16 else transposed
+    return np.ascontiguousarray(bits.numpy())
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

@@ -1,8 +1,7 @@
-"""How good an approximate choice of units is, on one block, with standard errors."""
+"""Quality of an approximate selection of units on one block, with standard errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import nan, sqrt
 from typing import TYPE_CHECKING, Any
@@ -18,14 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QualityEstimate:
-    """A figure of the population, estimated from a sample of independent cases.
+    """An estimate from a sample of independent cases, with its standard error.
 
     Attributes
     ----------
     value : float
-        The estimate.
     standard_error : float
-        Standard deviation of the estimate over samples of this size; nan of a single case.
+        Standard deviation of the estimate over samples of this size; nan for a single case.
     """
 
     value: float
@@ -36,8 +34,8 @@ class QualityEstimate:
         r"""The ratio of two means :math:`r = \sum_i a_i / \sum_i b_i` over cases i.
 
         The standard error is that of the linearised ratio, :math:`\sqrt{\sum_i (a_i - r b_i)^2 \, n / (n - 1)} /
-        \sum_i b_i` (Cochran, "Sampling Techniques", 1977, eq. 6.13): both numbers of a case are taken as a pair.
-        With no denominators but 0 the ratio is nan.
+        \sum_i b_i` (Cochran, "Sampling Techniques", 1977, eq. 6.13): the two numbers of a case are paired.
+        If all denominators are 0 the ratio is nan.
         """
         a, b = numerators.double(), denominators.double()
         n, total = len(a), float(b.sum())
@@ -67,7 +65,7 @@ CHUNK = 256  # rows at a time: 16 MB of activations at 16,384 units
 
 @dataclass(frozen=True)
 class Quality:
-    r"""An approximate choice of units beside the truth, over rows that count as independent.
+    r"""An approximate selection of units compared with the active units, over rows taken as independent.
 
     With h the activations of a row, P its predicted units and A those truly on:
 
@@ -99,7 +97,7 @@ class Quality:
 
     @classmethod
     def of(cls, rule: ActivityPredictor, weights: BlockWeights, x: Tensor) -> Quality:
-        """Measured on the inputs ``x`` (m, d) of the block; its dense cost, in pieces of 256 rows."""
+        """Measured on inputs ``x`` (m, d) of the block, 256 rows at a time; costs a dense pass."""
         sums = torch.cat([_sums(rule, weights, part) for part in torch.split(x, CHUNK)]).T
         hits, predicted, on, kept, energy, error, output = sums
         s, exact = weights.sizes[1], weights.activation.zero_below is not None
@@ -115,14 +113,12 @@ class Quality:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures with their standard errors, as JSON spells them."""
+        """All figures with their standard errors, as JSON holds them."""
         return asdict(self)
 
     def __str__(self) -> str:
-        return ", ".join(f"{name.replace('_', ' ')} {figure}" for name, figure in self._figures())
-
-    def _figures(self) -> Iterator[tuple[str, object]]:
-        return ((name, figure) for name, figure in vars(self).items() if figure is not None)
+        figures = ((name, figure) for name, figure in vars(self).items() if figure is not None)
+        return ", ".join(f"{name.replace('_', ' ')} {figure}" for name, figure in figures)
 
 
 def _sums(rule: ActivityPredictor, weights: BlockWeights, x: Tensor) -> Tensor:

@@ -23,15 +23,14 @@ class Roofline:
     Attributes
     ----------
     dense : int
-        All of it.
+        All weights.
     oracle : float
-        The rows of active units alone, of every matrix: nothing that knew them for free could read less.
+        The rows of active units of every matrix: no method can read less.
     exact : float or None
-        The switch matrix (the gate, or else ``up``) whole, of the others the rows of active units. None where units are
-        not exactly zero when they are off.
+        The switch matrix (the gate, or else ``up``), and the rows of active units of the others. None where units that
+        are off are not exactly zero.
     certified : float or None
-        One byte for each weight of the switch matrix, its rows of the units that this leaves in doubt, and of the other
-        matrices the rows of active units. None as for ``exact``.
+        As ``exact``, but of the switch matrix one byte per weight and the rows of units that this leaves in doubt.
     """
 
     dense: int
@@ -40,12 +39,12 @@ class Roofline:
     certified: float | None
 
     def saved(self, method: str) -> float:
-        """Bytes that one of ``METHODS`` reads fewer than the dense block: 0 where it does not apply."""
+        """Bytes that one of ``METHODS`` saves over the dense block: 0 where it does not apply."""
         read: float | None = getattr(self, method)
         return 0.0 if read is None else self.dense - read
 
     def speedup(self, method: str) -> float | None:
-        """How much faster than dense a method can be: infinite if it reads nothing, None where it does not apply."""
+        """Largest speed-up of a method over dense: infinite if it reads nothing, None where it does not apply."""
         read: float | None = getattr(self, method)
         return None if read is None else ratio(self.dense, read)
 
@@ -63,7 +62,7 @@ def roofline(
 ) -> Roofline:
     r"""Bytes that a block reads, by method.
 
-    With d inputs, s units, o outputs, b bytes a weight, density p, a share q of units left in doubt by a screen, and
+    With d inputs, s units, o outputs, b bytes per weight, density p, a share q of units left in doubt by a screen, and
     g = 1 for a gated block and 0 else:
 
     .. math::
@@ -78,7 +77,7 @@ def roofline(
         Sizes d, s and o.
     gated : bool
     itemsize : int
-        Bytes a weight.
+        Bytes per weight.
     density : float
         Mean share of active units; for a batch, of units that are active for any of its inputs. Bytes are linear in it,
         so that the mean density gives the mean bytes.
@@ -118,7 +117,7 @@ def roofline(
 
 
 def bytes_read(model: nn.Module, *, batch: int = 1) -> int:
-    """Bytes of parameters that a model reads for a token each of ``batch`` sequences.
+    """Bytes of parameters that a model reads for one token each of ``batch`` sequences.
 
     All parameters of each module once, so that a weight that two modules share counts for both; of an ``nn.Embedding``
     a row for each token. Buffers and what is kept of earlier tokens (keys and values) are not counted.
@@ -143,7 +142,7 @@ def bytes_read(model: nn.Module, *, batch: int = 1) -> int:
 
 
 def amdahl(total: float, saved: float) -> float:
-    """How much faster a whole is at most if it reads ``saved`` bytes fewer of ``total``; infinite if none are left.
+    """Largest speed-up of a whole that reads ``saved`` of its ``total`` bytes less; infinite if none are left.
 
     Parameters
     ----------

@@ -1,8 +1,13 @@
-"""Linear layers that read only the weights of active units, in the place of those of a model."""
+"""Linear layers that read only the weights of active units, in the place of those of a model.
+
+Each takes over a layer by its class alone, as torch's own parametrizations do: parameters, hooks, ties and names stay.
+Where the sparse path does not apply (gradients, training, another device or dtype, too many rows or active units) the
+layer computes what ``nn.Linear`` computes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 from threading import Lock
@@ -12,11 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
+from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
-from sparsact.inference.activations import Constants
-from sparsact.inference.expression import Readers, hooked, hooked_globally
+from sparsact.inference.activations import ActivationConstants
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
 from sparsact.inference.weight_cache import WeightCache, WeightVersion
@@ -25,65 +30,92 @@ _LOCK = Lock()
 
 
 class UnitSelector(Protocol):
-    """Names the units that are worth computing."""
+    """Selects the units to compute."""
 
     def active(self, x: Tensor) -> Tensor:
-        """Of inputs (m, d), a mask (m, s) of one byte each: 0 for units that are left out."""
+        """Mask (m, s) of one byte each for inputs (m, d): 0 for units that are left out."""
 
 
 class SelectorFactory(Protocol):
-    """Finds the selector for a layer's weights; None if there is none for weights of their kind."""
+    """Returns the selector for a layer's weights; None if there is none for weights of their kind."""
 
-    def get(self, watch: WeightVersion) -> UnitSelector | None: ...  # noqa: D102 # see above
+    def get(self, version: WeightVersion) -> UnitSelector | None: ...  # noqa: D102 # see above
+
+
+class Readers:
+    """Modules of a model, by name, that stand between the layers of a block and see its pre-activations."""
+
+    def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
+        self._places = []
+        for name in names:
+            parent, _, last = name.rpartition(".")
+            self._places.append((model.get_submodule(parent), last, model.get_submodule(name)))
+
+    @property
+    def hooked(self) -> bool:
+        """Whether one of them has hooks, or was replaced by another module."""
+        return any(
+            parent._modules.get(name) is not module or has_hooks(module) for parent, name, module in self._places
+        )
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether hooks of a module see, or change, what it receives or returns."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def has_global_hooks() -> bool:
+    """Whether there are hooks for all modules of the process."""
+    return bool(_has_any_global_hook())  # type: ignore[no-untyped-call]
 
 
 @dataclass
 class LinearState:
-    """How a layer is computed.
+    """What a sparse layer needs besides its parameters.
 
     Attributes
     ----------
     max_rows : int
-        Most rows of an input for which the dense product is not taken.
+        Most rows of an input for which the layer is computed sparsely.
     max_share : float
-        Largest share of units, active for any of the rows, for which the dense product is not taken.
-    watch : WeightVersion or None
-        The weights that copies were made of.
-    doubts : int
-        How often something was seen after which these may have changed without torch's counting it.
+        Largest share of units, active for any of the rows, for which the layer is computed sparsely.
+    version : WeightVersion or None
+        The weights that copies were made from.
+    suspected_writes : int
+        How many events were seen after which the weights may have changed without torch counting it.
     """
 
     max_rows: int
     max_share: float
-    watch: WeightVersion | None = field(default=None, kw_only=True)
-    doubts: int = field(default=0, kw_only=True)
+    version: WeightVersion | None = field(default=None, kw_only=True)
+    suspected_writes: int = field(default=0, kw_only=True)
 
     def weight_version(self, layer: nn.Linear) -> WeightVersion:
-        """The weight and the bias of a layer as they are now: the same object as long as they are what they were."""
+        """The layer's weight and bias as they are now: the same object as long as they do not change."""
         parameters = layer._parameters  # much quicker than the attributes
         tensors = parameters["weight"], parameters["bias"]
-        watch = self.watch
-        if watch is None or not watch.is_current(tensors, self.doubts):
-            with _LOCK:  # threads that come at the same time are given one and the same
-                if self.watch is watch:
-                    self.watch = WeightVersion(tensors, self.doubts)
-                watch = self.watch
-        return watch  # type: ignore[return-value] # it is never set to None again
+        version = self.version
+        if version is None or not version.is_current(tensors, self.suspected_writes):
+            with _LOCK:  # simultaneous threads receive the same version
+                if self.version is version:
+                    self.version = WeightVersion(tensors, self.suspected_writes)
+                version = self.version
+        return version  # type: ignore[return-value] # it is never set to None again
 
 
 @dataclass
 class DownState(LinearState):
-    """How the second layer of a block reads its weight.
+    """State of the second layer of a block.
 
     Attributes
     ----------
-    keep : callable or None
-        Makes small activations zero first, where approximation was asked for.
+    mask_small : callable or None
+        Sets small activations to zero first, where an approximation was requested.
     calls, sparse_calls : int
-        Calls of the layer, and those of them that read active units only.
+        Calls of the layer, and those of them that read only active units.
     """
 
-    keep: Callable[[Tensor], Tensor] | None = None
+    mask_small: Callable[[Tensor], Tensor] | None = None
     product: WeightCache[RowProduct] = field(default_factory=lambda: WeightCache(RowProduct))
     calls: int = 0
     sparse_calls: int = 0
@@ -91,53 +123,53 @@ class DownState(LinearState):
 
 @dataclass
 class UpState(LinearState):
-    """How the layer whose pre-activations switch units on, up or gate, is computed.
+    """State of the layer whose pre-activations switch units on, ``up`` or the gate.
 
     Attributes
     ----------
     selector : SelectorFactory or None
-        Finds the units that may be on; None computes all.
-    constants : Constants
-        What the activation reads beside pre-activations: with other numbers other units would be on.
+        Selects the units that may be on; None computes all.
+    constants : ActivationConstants
+        What the activation reads besides pre-activations: other values would switch other units on.
     readers : Readers
-        Modules that are given pre-activations.
+        Modules that receive pre-activations.
     memo : GateMemo or None
         Of a gated block.
     """
 
     selector: SelectorFactory | None
-    constants: Constants
+    constants: ActivationConstants
     readers: Readers
     memo: GateMemo | None = None
     product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
-    calls_to_skip: int = 0  # calls to come that do not choose, because too many units were on
+    calls_to_skip: int = 0  # next calls without selection, because too many units were on
     backoff: int = 1
 
-    MOST: ClassVar[int] = 64
+    MAX_BACKOFF: ClassVar[int] = 64
 
     def back_off(self) -> None:
-        """Choosing did not pay: leave it out for the next calls, twice as many each time."""
-        self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MOST)
+        """Skip selection, which was not worthwhile, in the next calls: twice as many each time."""
+        self.calls_to_skip, self.backoff = self.backoff, min(2 * self.backoff, self.MAX_BACKOFF)
 
 
 @dataclass
 class GatedUpState(LinearState):
-    """How the up-projection of a gated block is computed: where the gate is on."""
+    """State of the up-projection of a gated block, which is computed where the gate is on."""
 
     gate: SparseUp
     memo: GateMemo
-    constants: Constants
+    constants: ActivationConstants
     readers: Readers
     product: WeightCache[ActiveProduct] = field(default_factory=lambda: WeightCache(ActiveProduct))
 
 
 class SparseLinear(nn.Linear):
-    """A linear layer that may take a shorter way."""
+    """A linear layer that is computed sparsely where that is possible and worthwhile."""
 
     _sparse: Any
 
-    def rows(self, x: Tensor) -> int:
-        """Rows of the input if the short way is open to it, else 0."""
+    def eligible_rows(self, x: Tensor) -> int:
+        """Number of input rows if the sparse path applies, else 0."""
         parameters = self._parameters
         weight, bias = parameters.get("weight"), parameters.get("bias")  # none if they are parametrized or pruned
         if (
@@ -151,7 +183,7 @@ class SparseLinear(nn.Linear):
             torch.is_grad_enabled()
             and (x.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad))
         ):
-            self._sparse.doubts += 1  # a step that torch does not count may follow
+            self._sparse.suspected_writes += 1  # a step that torch does not count may follow
             return 0
         if (
             x.is_nested
@@ -167,26 +199,26 @@ class SparseLinear(nn.Linear):
             return 0
         return x.numel() // self.in_features
 
-    def few(self, x: Tensor) -> int:
-        """Rows of the input if the short way is open to it and pays for so many, else 0."""
-        rows = self.rows(x)
+    def sparse_rows(self, x: Tensor) -> int:
+        """Number of input rows if the sparse path applies and is worthwhile for that many, else 0."""
+        rows = self.eligible_rows(x)
         return rows if rows <= self._sparse.max_rows else 0
 
     @property
-    def whole(self) -> bool:
-        """Whether all units must be computed: hooks see, or change, what there is; or the activation has changed."""
+    def needs_all_units(self) -> bool:
+        """Whether all units must be computed: hooks see, or change, pre-activations, or the activation has changed."""
         sparse = self._sparse
         return (
-            hooked(self)
-            or hooked_globally()
+            has_hooks(self)
+            or has_global_hooks()
             or sparse.readers.hooked
-            or sparse.constants.trained
+            or sparse.constants.records_gradient
             or not sparse.constants.is_current()
         )
 
     def train(self, mode: bool = True) -> SparseLinear:
-        """As of ``nn.Module``; weights are compared in full before they are used again."""
-        self._sparse.doubts += 1
+        """As in ``nn.Module``; weights are compared in full before they are used again."""
+        self._sparse.suspected_writes += 1
         return super().train(mode)
 
     def __prepare_scriptable__(self) -> nn.Linear:
@@ -201,12 +233,12 @@ class SparseDown(SparseLinear):
 
     _sparse: DownState
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
         """``input @ weight.T + bias``."""
         sparse = self._sparse
         sparse.calls += 1
-        rows = self.rows(input)
-        x = sparse.keep(input) if rows and sparse.keep is not None else input
+        rows = self.eligible_rows(input)
+        x = sparse.mask_small(input) if rows and sparse.mask_small is not None else input
         if 0 < rows <= sparse.max_rows:
             product = sparse.product.get(sparse.weight_version(self))
             out = product(x.contiguous(), rows, sparse.max_share) if product.finite else None
@@ -217,36 +249,36 @@ class SparseDown(SparseLinear):
 
 
 class SparseUp(SparseLinear):
-    """The layer that switches units on: exact where they may be on; 0, which activations keep, where they are off."""
+    """The layer that switches units on: exact where they may be on; 0, where the activation is 0 too, where not."""
 
     _sparse: UpState
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
-        """``input @ weight.T + bias`` of the units that are chosen, and 0 of the others."""
-        rows = self.few(input)
-        if not rows or self.whole:
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
+        """``input @ weight.T + bias`` at the selected units, and 0 at the others."""
+        rows = self.sparse_rows(input)
+        if not rows or self.needs_all_units:
             return F.linear(input, self.weight, self.bias)
         memo = self._sparse.memo
         if memo is None:
-            return self.compute(input, rows)
+            return self.pre_activations(input, rows)
         known = memo.pop(input, by_gate=True)
         if known is None:
-            known = memo.activations(self.compute(input, rows))
-            if not memo.up_first:  # it is still to come
+            known = memo.activations(self.pre_activations(input, rows))
+            if not memo.up_first:  # the up-projection is still to come
                 memo.store(input, known, by_gate=True)
-        return known.z
+        return known.values
 
-    def compute(self, x: Tensor, rows: int) -> Tensor:
-        """The pre-activations themselves, of an input to which the short way is open."""
+    def pre_activations(self, x: Tensor, rows: int) -> Tensor:
+        """The layer's output for an input to which the sparse path applies."""
         sparse = self._sparse
         if sparse.calls_to_skip:
             sparse.calls_to_skip -= 1
         elif sparse.selector is not None:
             flat = x.reshape(rows, self.in_features).contiguous()
-            watch = sparse.weight_version(self)
-            selector = sparse.selector.get(watch)
+            version = sparse.weight_version(self)
+            selector = sparse.selector.get(version)
             if selector is not None:
-                out = sparse.product.get(watch)(flat, selector.active(flat), sparse.max_share)
+                out = sparse.product.get(version)(flat, selector.active(flat), sparse.max_share)
                 if out is not None:
                     sparse.backoff = 1
                     return out.view(*x.shape[:-1], self.out_features)
@@ -259,45 +291,45 @@ class GatedUp(SparseLinear):
 
     _sparse: GatedUpState
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as of nn.Linear
-        """``input @ weight.T + bias`` where the gate lets it through."""
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002 # as in nn.Linear
+        """``input @ weight.T + bias`` where the gate is on."""
         sparse = self._sparse
-        rows = self.few(input)
-        if rows and not self.whole:
-            switched = self._gate_activations(input)
+        rows = self.sparse_rows(input)
+        if rows and not self.needs_all_units:
+            gate = self._gate_activations(input)
             product = sparse.product.get(sparse.weight_version(self))
-            if switched is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
+            if gate is not None and product.finite and isfinite(input.sum()):  # 0 times infinity is not 0
                 flat = input.reshape(rows, self.in_features).contiguous()
-                out = product(flat, switched.on.view(rows, -1), sparse.max_share)
+                out = product(flat, gate.mask.view(rows, -1), sparse.max_share)
                 if out is not None:
                     return out.view(*input.shape[:-1], self.out_features)
         return F.linear(input, self.weight, self.bias)
 
     def _gate_activations(self, x: Tensor) -> GateActivations | None:
-        """What the gate makes of the input, if it was asked already or is known to be asked next."""
+        """Gate activations of the input, if the gate was called already or is known to be called next."""
         gate, memo = self._sparse.gate, self._sparse.memo
-        switched = memo.pop(x, by_gate=False)
-        if switched is None:
-            rows = gate.few(x)
-            if memo.up_first and rows and not gate.whole:
-                switched = memo.activations(gate.compute(x, rows))
-            memo.store(x, switched, by_gate=False)
-        return switched
-
-
-def _function_mode() -> bool:
-    """Whether Python code is shown the operations of torch; a default device is no such code."""
-    modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
-    return any(not isinstance(mode, DeviceContext) for mode in modes)
+        known = memo.pop(x, by_gate=False)
+        if known is None:
+            rows = gate.sparse_rows(x)
+            if memo.up_first and rows and not gate.needs_all_units:
+                known = memo.activations(gate.pre_activations(x, rows))
+            memo.store(x, known, by_gate=False)
+        return known
 
 
 def is_being_traced() -> bool:
-    """Whether torch records, transforms or casts operations, so that a product of ours would be left out of it."""
+    """Whether torch records, transforms or casts operations, so that a kernel of ours would be left out of it."""
     return bool(
         torch._C._get_tracing_state()  # torch.jit.trace
         or torch._C._len_torch_dispatch_stack()  # make_fx, fake tensors, counters
-        or (torch._C._len_torch_function_stack() and _function_mode())
+        or (torch._C._len_torch_function_stack() and _is_function_mode_active())
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
         or torch._C._is_any_autocast_enabled()
     )
+
+
+def _is_function_mode_active() -> bool:
+    """Whether Python code sees torch's operations; a default device does not count."""
+    modes = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    return any(not isinstance(mode, DeviceContext) for mode in modes)

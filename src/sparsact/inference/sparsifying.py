@@ -1,4 +1,4 @@
-"""Make a trained model compute only the units that are on."""
+"""Make a trained model compute only its active units, show what was chosen, and undo it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.apply import apply, restore, verified, with_shares
-from sparsact.inference.autotune import BlockProfile, fastest, requested_setting
+from sparsact.inference.apply import apply, free_fast_paths, restore, verified, with_sparse_shares
+from sparsact.inference.autotune import BlockProfile, fastest, requested_replacement
 from sparsact.inference.batches import Batch, Inputs, batches
-from sparsact.inference.block import Block, fitting
-from sparsact.inference.fast_paths import free_fast_paths
+from sparsact.inference.block import Block, checked_blocks
 from sparsact.inference.find_blocks import find_blocks
 from sparsact.inference.plan import EXACT, METHODS, Plan, check_options
-from sparsact.inference.predictors.collect import sampled
+from sparsact.inference.predictors.collect import sample_inputs
 from sparsact.validation.parameters import checked_option
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -40,21 +39,21 @@ def sparsify(
     - ``"exact"``: columns of V, and of a gated block rows of the up-projection, where the activation is exactly 0;
     - ``"certified"``: also rows of W whose unit an int8 copy *proves* to be off (see
       :class:`~sparsact.inference.certified_screen.Screen`);
-    - ``"predictor"``: rows that a calibrated predictor takes to be off: an approximation, as the next two are;
+    - ``"predictor"``: rows that a calibrated predictor takes to be off: an approximation, like the next two;
     - ``"threshold"`` and ``"top_k"``: columns of V at small activations, for GELU and SiLU too;
-    - ``"auto"``: block by block the exact method that is fastest on this machine, or none where dense is.
+    - ``"auto"``: for each block the exact method that is fastest on this machine, or dense.
 
     Exact methods return what the model returns, up to the order of summation, for every input. Layers keep their
-    parameters, names and hooks: ``state_dict`` is what it was. While gradients are recorded, in training mode, on
-    another device, for many rows at once, and while torch traces, transforms or casts operations, layers compute
-    densely.
+    parameters, names and hooks: ``state_dict`` is what it was. Layers compute
+    densely while gradients are recorded, in training mode, on another device, for many rows at once, and while torch
+    traces, transforms or casts operations.
 
-    Layers notice new weights, hooks on them and on the modules between them, and other modules in their place. Writes
+    Layers detect new weights, hooks on them and on the modules between them, and other modules in their place. Writes
     that torch does not count (``.data``, fused optimisers, NumPy) are found by a fingerprint of the weights, of which
     every call compares a part: a write to a few numbers may be found some hundred calls late, unless an optimiser's
-    step, ``train``, ``eval`` or a pass with gradients comes between. They cannot notice a new forward of the model's.
-    Call :func:`sparsify` again then. ``nn.TransformerEncoderLayer`` leaves its fused path, which calls no layer, while
-    it holds a sparse one.
+    step, ``train``, ``eval`` or a pass with gradients comes between. They do not detect a new forward of the model:
+    call :func:`sparsify` again after such a change. ``nn.TransformerEncoderLayer`` leaves its fused path, which calls
+    no layer, while it holds a sparse layer.
 
     Parameters
     ----------
@@ -62,12 +61,12 @@ def sparsify(
         Any model with linear layers; it is changed in place unless ``copy``.
     method : str
     inputs : tensor, mapping, tuple, or iterable of these
-        What the model is shown to find its blocks, to measure them, to calibrate and to time: batches as in service,
-        with as many rows each; the first 64 are used.
+        Typical batches, to find the blocks, measure them, calibrate and time: with as many rows each as in service. The
+        first 64 are used.
     blocks : list of Block, optional
-        In place of those that :func:`find_blocks` finds.
+        By default those that :func:`find_blocks` finds.
     copy : bool
-        Leave ``model`` as it is and return a copy; the weights are copied too.
+        Leave ``model`` as it is and return a copy, weights included.
     time_limit : float
         Seconds for the timing of ``"auto"``.
     **options
@@ -77,13 +76,13 @@ def sparsify(
     Returns
     -------
     nn.Module
-        The model; :func:`plan_of` tells what was chosen, :func:`densify` undoes it.
+        The model; :func:`plan_of` returns the method of each block, :func:`densify` undoes it.
 
     Raises
     ------
     ValueError
         If there is no block, if a method needs exact zeros and no block has them, if inputs are missing or hold no row,
-        if ``blocks`` are of another model, or if the method does not take an option.
+        if ``blocks`` belong to another model, or if an option has no effect on the method.
     TypeError
         If a batch is neither a tensor, a mapping nor a tuple.
 
@@ -110,42 +109,39 @@ def sparsify(
         model = deepcopy(model)
     densify(model)
     shown = list(islice(batches(inputs), BATCHES))
-    found = fitting(model, blocks) if blocks is not None else find_blocks(model, shown[0])
-    samples = sampled(model, found, shown)
-    silent = [block.name for block in found if not sum(samples[block].calls)]
+    found = checked_blocks(model, blocks) if blocks is not None else find_blocks(model, shown[0])
+    samples = sample_inputs(model, found, shown)
+    silent = [block.name for block in found if not sum(samples[block].rows_per_call)]
     if silent:
         raise ValueError(
             f"`inputs` must hold inputs of every block; {', '.join(silent)} got none: pass batches with rows."
         )
-    candidates = [BlockProfile.of(model, block, samples[block]) for block in found]
+    profiles = [BlockProfile.of(model, block, samples[block]) for block in found]
     if method == "auto":
-        chosen = fastest(candidates, time_limit)
+        planned = fastest(profiles, time_limit)
     else:
-        chosen = [requested_setting(one, method, options) for one in candidates]
-        if all(setting is None for setting, _ in chosen):
-            reasons = "; ".join(sorted({choice.reason for _, choice in chosen}))
+        planned = [requested_replacement(profile, method, options) for profile in profiles]
+        if all(replacement is None for replacement, _ in planned):
+            reasons = "; ".join(sorted({plan.reason for _, plan in planned}))
             raise ValueError(
                 f'method="{method}" applies to none of the {len(found)} blocks of this model: {reasons}. '
                 'What takes any activation is method="threshold" or "top_k", which approximate; '
                 "sparsact.inference.training.with_relu puts another in its place."
             )
-    applied_blocks = apply(model, chosen)
+    planned = apply(model, planned)
     if method in EXACT:
-        applied_blocks = verified(model, found, applied_blocks, max(shown, key=_numbers))
-    object.__setattr__(model, PLAN, Plan(with_shares(model, found, applied_blocks, shown)))
+        planned = verified(model, found, planned, max(shown, key=_n_numbers))
+    object.__setattr__(model, PLAN, Plan(with_sparse_shares(model, found, planned, shown)))
     return model
 
 
-def _numbers(batch: Batch) -> int:
+def _n_numbers(batch: Batch) -> int:
     """How many numbers a batch holds."""
-    return sum(
-        leaf.numel()
-        for leaf in tree_leaves(dict(batch) if isinstance(batch, Mapping) else batch)
-        if isinstance(leaf, Tensor)
-    )
+    leaves = tree_leaves(dict(batch) if isinstance(batch, Mapping) else batch)
+    return sum(leaf.numel() for leaf in leaves if isinstance(leaf, Tensor))
 
 
-BATCHES = 64  # of the inputs, at most, that are looked at
+BATCHES = 64  # most batches of the inputs that are used
 PLAN = "_sparsact_plan"
 
 
@@ -155,7 +151,7 @@ def densify(model: Model) -> Model:
     Parameters
     ----------
     model : nn.Module
-        Changed in place; one that was never sparsified is left as it is.
+        Changed in place; a model that was never sparsified is left as it is.
 
     Returns
     -------
@@ -179,7 +175,7 @@ def densify(model: Model) -> Model:
 
 
 def plan_of(model: nn.Module) -> Plan:
-    """What :func:`sparsify` chose for each block.
+    """The method that :func:`sparsify` chose for each block.
 
     Parameters
     ----------
@@ -189,7 +185,7 @@ def plan_of(model: nn.Module) -> Plan:
     Returns
     -------
     plan : Plan
-        A choice for each block, with its reason and times.
+        A plan for each block, with its reason and times.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Training that switches units off: activations are penalised, or only the k largest are kept.
+"""Training for sparse activations: they are penalised, or only the k largest are kept.
 
 >>> import torch
 >>> from sparsact.inference import find_blocks
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -26,18 +27,18 @@ from sparsact.inference.block import Block
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_positive, checked_size
 
-GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # activations are told apart here
+GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # where activations are compared
 
 
 def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
-    """A copy of a model whose blocks have ReLU; a short fine-tuning by :func:`train` then wins back what this loses.
+    """A copy of a model whose blocks have ReLU; a short fine-tuning then recovers most of the accuracy.
 
     Parameters
     ----------
     model : nn.Module
         Left as it is.
     blocks : sequence of Block
-        Their activations must be modules of their own (``nn.GELU()``), not functions that a forward calls.
+        Their activations must be modules (``nn.GELU()``), not functions that a forward calls.
 
     Returns
     -------
@@ -51,8 +52,7 @@ def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
 
     Notes
     -----
-    The module is found by its values: it has no parameters, and does on a grid of numbers what the block's activation
-    does.
+    The module is found by its values: it has no parameters, and agrees with the block's activation on a grid.
     """
     changed = deepcopy(model)
     for block in blocks:
@@ -62,7 +62,7 @@ def with_relu(model: nn.Module, blocks: Sequence[Block]) -> nn.Module:
 
 
 def _activation_of(model: nn.Module, block: Block) -> str:
-    """Name in the model of the module that is the block's activation."""
+    """Name of the module that is the block's activation."""
     prefix = f"{block.holder}." if block.holder else ""
     names: list[str] = [prefix + name for name, _ in model.get_submodule(block.holder).named_modules() if name]
     same = [name for name in names if _has_the_values(model.get_submodule(name), block)]
@@ -94,7 +94,7 @@ def _has_the_values(module: nn.Module, block: Block) -> bool:
     return isinstance(values, torch.Tensor) and values.shape == wanted.shape and torch.equal(values, wanted)
 
 
-RARE = 1e-3  # a unit that is on for a smaller share of inputs is rarely active
+RARE = 1e-3  # share of inputs below which a unit is rarely active
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class UnitCounts:
     counts : Tensor of shape (units,), int64
         Inputs for which the unit's activation was not zero.
     n_inputs : int
-        Inputs seen: a unit without any of them may still be on for others.
+        Number of inputs.
     """
 
     counts: Tensor
@@ -114,30 +114,30 @@ class UnitCounts:
 
     @property
     def density(self) -> float:
-        """Share of units that are on, a mean over inputs."""
+        """Mean share of units that are on."""
         return int(self.counts.sum()) / (self.n_inputs * len(self.counts))
 
     @property
     def dead(self) -> int:
-        """Units that were on for none of the inputs seen."""
+        """Number of units that were on for no input."""
         return int((self.counts == 0).sum())
 
     @property
     def rare(self) -> int:
-        """Units that were on for some inputs, and for less than one in a thousand."""
+        """Number of units that were on for some inputs, but for less than one in a thousand."""
         return int(((self.counts > 0) & (self.counts < RARE * self.n_inputs)).sum())
 
 
 @contextmanager
 def unit_counts(model: nn.Module, blocks: Sequence[Block]) -> Iterator[Callable[[], list[UnitCounts]]]:
-    """Count while the model is called; the value gives the counts so far, a block each.
+    """Count active units while the model is called; the value returns the counts so far, one per block.
 
     Parameters
     ----------
     model : nn.Module
         Called within the ``with`` block.
     blocks : sequence of Block
-        Whose units are counted.
+        Blocks whose units are counted.
 
     Yields
     ------
@@ -158,59 +158,53 @@ def unit_counts(model: nn.Module, blocks: Sequence[Block]) -> Iterator[Callable[
                 raise ValueError(f"block {block.name!r} has seen no input; call the model first.")
         return [UnitCounts(torch.as_tensor(one), n) for one, n in zip(counts, seen, strict=True)]
 
-    with watching(model, blocks, add):
+    with activation_hooks(model, blocks, add):
         yield found
 
 
 @contextmanager
-def watching(model: nn.Module, blocks: Sequence[Block], look: Callable[[int, Tensor], Tensor | None]) -> Iterator[None]:
-    """Show the activations of each block, the inputs of ``down``, to ``look``; a tensor that it returns replaces them.
+def activation_hooks(
+    model: nn.Module, blocks: Sequence[Block], hook: Callable[[int, Tensor], Tensor | None]
+) -> Iterator[None]:
+    """Call ``hook(i, activations)`` with the activations (..., units) of block i, the input of ``down``.
 
-    ``look`` receives the position of the block among ``blocks``, and the activations (..., units).
+    A tensor that it returns replaces them.
     """
 
-    def hook(place: int) -> Callable[[nn.Module, tuple[Any, ...]], tuple[Any, ...] | None]:
-        def before(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-            changed = look(place, arguments[0])
-            return None if changed is None else (changed, *arguments[1:])
+    def forward_pre_hook(i: int, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        changed = hook(i, args[0])
+        return None if changed is None else (changed, *args[1:])
 
-        return before
-
-    downs = [block.linears(model)["down"] for block in blocks]
-    handles = [down.register_forward_pre_hook(hook(place)) for place, down in enumerate(downs)]
-    try:
+    with ExitStack() as handles:
+        for i, block in enumerate(blocks):
+            down = block.linears(model)["down"]
+            handles.callback(down.register_forward_pre_hook(partial(forward_pre_hook, i)).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class SparsityRegularizer(ABC):
-    """What is done to the activations of blocks while it is entered, and what it adds to the loss.
-
-    Any model will do: the inputs of the ``down`` layers of its blocks are watched. Call the model within its context.
-    """
+    """A context that observes or changes the activations of blocks, the inputs of ``down``, and adds to the loss."""
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:
         if not blocks:
             raise ValueError(f"{type(self).__name__} needs the blocks whose activations it is about; got none.")
         self.model, self.blocks = model, tuple(blocks)
-        self._watching = ExitStack()
+        self._hooks = ExitStack()
 
     def __enter__(self) -> Self:
-        self._watching.enter_context(watching(self.model, self.blocks, self._look))
+        self._hooks.enter_context(activation_hooks(self.model, self.blocks, self._on_activations))
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._watching.close()
+        self._hooks.close()
 
     @abstractmethod
-    def _look(self, place: int, hidden: Tensor) -> Tensor | None:
-        """See the activations (..., units) of a block, and change them or not."""
+    def _on_activations(self, i: int, hidden: Tensor) -> Tensor | None:
+        """Observe the activations (..., units) of block i; a tensor that is returned replaces them."""
 
     @abstractmethod
     def loss(self) -> Tensor:
-        """What training adds for the calls since it was asked last."""
+        """What training adds to the loss for the calls since the last time."""
 
 
 class ActivationPenalty(SparsityRegularizer):
@@ -244,12 +238,12 @@ class ActivationPenalty(SparsityRegularizer):
         super().__exit__()
         self._means = {}
 
-    def _look(self, place: int, hidden: Tensor) -> None:
+    def _on_activations(self, i: int, hidden: Tensor) -> None:
         if torch.is_grad_enabled():
-            self._means.setdefault(place, []).append(hidden.abs().mean())
+            self._means.setdefault(i, []).append(hidden.abs().mean())
 
     def loss(self) -> Tensor:
-        """The strength times the sum over blocks; a block that was called several times counts by its mean.
+        """The strength times the sum over blocks, of the mean over the calls of each.
 
         Raises
         ------
@@ -269,16 +263,16 @@ class ActivationPenalty(SparsityRegularizer):
 
 @renamed(k="n_active")
 class TopKTraining(SparsityRegularizer):
-    """Only the activations of each input that are largest in absolute value; the others are 0, and get no gradient.
+    """Keep the activations of each input that are largest in absolute value; the others are 0, without gradient.
 
-    It holds for every call within the context, evaluations too: what is measured is the model that is trained.
+    Applies to every call within the context, evaluations included.
 
     Parameters
     ----------
     model : nn.Module
     blocks : sequence of Block
     n_active : int
-        Units that an input keeps in each block, fewer than there are.
+        Units per input that each block keeps, fewer than it has.
     """
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block], n_active: int) -> None:
@@ -289,12 +283,12 @@ class TopKTraining(SparsityRegularizer):
             if self.n_active >= units:
                 raise ValueError(f"block {block.name!r} has {units} units: `n_active` = {n_active} leaves none out.")
 
-    def _look(self, place: int, hidden: Tensor) -> Tensor:
+    def _on_activations(self, i: int, hidden: Tensor) -> Tensor:
         kept = hidden.detach().abs().topk(self.n_active, dim=-1).indices
         return hidden * torch.zeros_like(hidden).scatter(-1, kept, 1.0)
 
     def loss(self) -> Tensor:
-        """0: the choice is made in the model itself."""
+        """0: the model itself is changed."""
         return torch.zeros((), device=next(self.model.parameters()).device)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What is computed from a layer's weights, cached until they change."""
+"""Values computed from a layer's weights, cached until the weights change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from sparsact.kernels.fingerprint import fingerprint
 
-Made = TypeVar("Made")
+T = TypeVar("T")
 
 
 class WeightVersion:
@@ -20,96 +20,85 @@ class WeightVersion:
 
     Torch does not count all writes: fused optimisers, collectives, ``.data`` and NumPy views leave ``_version`` alone.
     Every call of :meth:`is_current` therefore also compares one stripe of the memory with its fingerprint, and all of
-    it after an optimiser's step, a counted write, or a doubt of the caller's.
-
-    Parameters
-    ----------
-    tensors : sequence of Tensor or None
-        Not of inference mode, which counts no writes.
-    doubts : int
-        How often the caller has seen something after which the tensors may have changed.
+    it after an optimiser's step, a counted write, or a write that the caller suspects: ``suspected_writes`` counts the
+    events after which the tensors may have changed. They must not be of inference mode, which counts no writes.
     """
 
-    def __init__(self, tensors: Sequence[Tensor | None], doubts: int = 0) -> None:
-        _count_steps()
+    def __init__(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> None:
+        _count_optimizer_steps()
         self.tensors = [None if tensor is None else tensor.detach() for tensor in tensors]
-        self._places = [_place(tensor) for tensor in tensors]
-        self._seen = _seen(tensors, doubts)
+        self._layouts = [_layout(tensor) for tensor in tensors]
+        self._write_counts = _write_counts(tensors, suspected_writes)
         self._fingerprint = fingerprint([_memory(tensor) for tensor in tensors])
 
-    def is_current(self, tensors: Sequence[Tensor | None], doubts: int = 0) -> bool:
-        """Whether the tensors lie where they lay and hold what they held, as far as was looked."""
-        seen = _seen(tensors, doubts)
-        if seen == self._seen:
+    def is_current(self, tensors: Sequence[Tensor | None], suspected_writes: int = 0) -> bool:
+        """Whether the tensors lie where they lay and hold what they held, in the part of them that was compared."""
+        counts = _write_counts(tensors, suspected_writes)
+        if counts == self._write_counts:
             return bool(self._fingerprint.next())
-        if [_place(tensor) for tensor in tensors] != self._places or not self._fingerprint.all():
+        if [_layout(tensor) for tensor in tensors] != self._layouts or not self._fingerprint.all():
             return False
-        self._seen = seen
+        self._write_counts = counts
         return True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """None: a copy is of other memory."""
+        """None: a copy would be of other memory."""
         return type(None), ()
 
 
-class WeightCache(Generic[Made]):
-    """A value made from watched tensors, the weight and the bias of a layer, and made again when others are watched.
+class WeightCache(Generic[T]):
+    """A value computed from a layer's weight and bias, and computed again when their version changes.
 
-    Copies and pickles hold the recipe alone: memory that kernels point into is never shared by accident.
-
-    Parameters
-    ----------
-    make : callable
-        From (weight, bias or None) to the value. To be pickled it must be a function of a module, or a partial of one.
+    Copies and pickles hold only ``make``, a function of (weight, bias or None) at module level or a partial of one:
+    memory that kernels point into is never shared by accident.
     """
 
-    def __init__(self, make: Callable[[Tensor, Tensor | None], Made]) -> None:
+    def __init__(self, make: Callable[[Tensor, Tensor | None], T]) -> None:
         self._make = make
-        self._made: tuple[Made, WeightVersion] | None = None
+        self._made: tuple[T, WeightVersion] | None = None
 
-    def get(self, watch: WeightVersion) -> Made:
-        """The value for the weights that are watched."""
+    def get(self, version: WeightVersion) -> T:
+        """The value for this version of (weight, bias)."""
         made = self._made
-        if made is None or made[1] is not watch:
-            weight, bias = watch.tensors
-            assert weight is not None  # noqa: S101 # a layer has one
-            self._made = made = self._make(weight, bias), watch
+        if made is None or made[1] is not version:
+            weight, bias = version.tensors
+            self._made = made = self._make(weight, bias), version  # type: ignore[arg-type] # a layer has a weight
         return made[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WeightCache, (self._make,)
 
 
-def _seen(tensors: Sequence[Tensor | None], doubts: int) -> list[Any]:
-    """What changes when a tensor moves, or is written to and torch counts it, and when there is doubt."""
-    seen: list[Any] = [doubts, _steps]
+def _write_counts(tensors: Sequence[Tensor | None], suspected_writes: int) -> list[Any]:
+    """What changes when a tensor moves, is written to as torch counts it, or may have been written to."""
+    counts: list[Any] = [suspected_writes, _optimizer_steps]
     for tensor in tensors:
-        if tensor is not None:  # a square matrix may be turned where it lies: it is not contiguous then
-            seen += tensor.data_ptr(), tensor._version, tensor.is_contiguous()
-    return seen
+        if tensor is not None:  # a square matrix may be transposed in place: it is not contiguous then
+            counts += tensor.data_ptr(), tensor._version, tensor.is_contiguous()
+    return counts
 
 
-def _place(tensor: Tensor | None) -> tuple[Any, ...]:
+def _layout(tensor: Tensor | None) -> tuple[Any, ...]:
     return () if tensor is None else (tensor.data_ptr(), tensor.shape, tensor.stride())
 
 
 def _memory(tensor: Tensor | None) -> tuple[int, int]:
-    """Address and length of the memory that a tensor on the CPU spans, (0, 0) of others."""
+    """Address and length in bytes of the memory that a tensor on the CPU spans, (0, 0) of others."""
     if tensor is None or not tensor.is_cpu or tensor.layout is not torch.strided or not tensor.numel():
         return 0, 0
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor.data_ptr(), (last + 1) * tensor.itemsize
 
 
-_steps = 0  # of all optimisers of the process
+_optimizer_steps = 0  # of all optimisers of the process
 
 
 @cache
-def _count_steps() -> None:
+def _count_optimizer_steps() -> None:
     """Count steps of optimisers from the first call on."""
 
     def count(*given: Any) -> None:
-        global _steps
-        _steps += 1
+        global _optimizer_steps
+        _optimizer_steps += 1
 
     register_optimizer_step_post_hook(count)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsact.inference.predictors.conformal import least_rows, level_for_density, level_for_recall
+from sparsact.inference.predictors.conformal import level_for_density, level_for_recall, min_rows
 
 
 def bound(needs, on, level):
@@ -37,7 +37,7 @@ def test_recall_1_is_the_largest_need_of_an_active_unit():
 @pytest.mark.parametrize(("recall", "rows"), [(0.5, 1), (0.9, 9), (0.99, 99), (0.95, 19), (2 / 3, 2), (1.0, 1)])
 def test_rows_that_a_recall_needs(recall, rows):
     """One row fewer, and even a level that misses nothing would exceed the bound."""
-    assert least_rows(recall) == rows
+    assert min_rows(recall) == rows
     if recall < 1:
         assert 1 / (rows + 1) <= 1 - recall + 1e-9 < 1 / rows
     with pytest.raises(ValueError, match=f"needs {rows} calibration rows in which a unit is on; {rows - 1} of"):

@@ -10,9 +10,9 @@ from torch.nn.functional import silu
 from sparsact.inference.block import Activation
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.predictors import LSH, LowRank, Sketch, Threshold, TopKActivations, calibrate
-from sparsact.inference.predictors.conformal import relative_error
 from sparsact.inference.predictors.low_rank import metric
-from sparsact.inference.predictors.lsh import hashed
+from sparsact.inference.predictors.lsh import hash_vectors
+from sparsact.inference.predictors.magnitude import relative_error
 
 SCALES = torch.tensor([[4.0, 2.0, 1.0, 0.5, 0.2, 0.1], [0.3, 1.0, 0.5, 3.0, 1.0, 2.0]], dtype=torch.float64)
 
@@ -89,7 +89,7 @@ def test_a_sketch_without_error_decides_as_the_layer():
 
 def test_the_margin_of_a_sketch_is_per_unit():
     weights, x = block(), inputs(300, seed=4)
-    rule = Sketch.fit(weights, x, random_state=0, screen=Coarse.of(weights)).at(1.5)
+    rule = Sketch.fit(weights, x, random_state=0, screen=Coarse.of(weights)).with_level(1.5)
     estimates = Coarse.of(weights).estimates(x)
     spread = (estimates - weights.pre_activations(x)).square().mean(0).sqrt()
     torch.testing.assert_close(rule.spread, spread)
@@ -103,9 +103,9 @@ def test_buckets_hold_what_the_hashes_say(n_hashes):
     """Looking units up in buckets equals comparing all codes, at every number of tables."""
     weights, x = block(), inputs(37, seed=4)
     rule = LSH.of(weights, inputs(200, seed=5), random_state=1, n_hashes=n_hashes, n_tables=6)
-    needs = rule.needs(x)
+    unit_levels = rule.unit_levels(x)
     for level in (0, 1, 4, 6):
-        assert torch.equal(rule.at(level).active(x).bool(), needs < level)
+        assert torch.equal(rule.with_level(level).active(x).bool(), unit_levels < level)
 
 
 @pytest.mark.parametrize("dimension", [5, D])
@@ -113,7 +113,7 @@ def test_hashed_units_and_inputs_have_the_products_of_the_layer(dimension):
     """Units of equal norm whose products with the hashed inputs are the pre-activations less thresholds."""
     weights = replace(block(relu(threshold=0.3)), weight=block().weight.double(), bias=block().bias.double())
     x = inputs(200, seed=4, dimension=dimension, noise=0.0).double()
-    units, transform = hashed(weights, x)
+    units, transform = hash_vectors(weights, x)
     fresh = inputs(41, seed=5, dimension=dimension, noise=0.0).double()
     hashed_inputs = torch.cat([fresh, torch.ones(41, 1)], dim=1) @ transform.T
     torch.testing.assert_close(hashed_inputs @ units.T, weights.pre_activations(fresh) - 0.3, atol=1e-5, rtol=0)
@@ -150,8 +150,8 @@ def test_units_meet_inputs_as_their_angles_say():
         )
         for t in range(1500)
     ]
-    met = sum((table.needs(x) < 1).double() for table in one) / 1500
-    units, transform = hashed(weights, sample)
+    met = sum((table.unit_levels(x) < 1).double() for table in one) / 1500
+    units, transform = hash_vectors(weights, sample)
     query = torch.cat([x, torch.ones(41, 1)], dim=1).double() @ transform.T
     cosine = (query / query.norm(dim=1, keepdim=True)) @ (units / units.norm(dim=1, keepdim=True)).T
     share = 1 - cosine.clamp(-1, 1).arccos() / torch.pi

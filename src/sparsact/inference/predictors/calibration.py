@@ -1,4 +1,4 @@
-"""From a block, or all blocks of a model, sample inputs and a target to predictors with their quality."""
+"""Calibrate predictors for one block, or all blocks of a model, and measure their quality."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from sparsact.inference.quality import Quality
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_option, checked_share
 
-PREDICTING: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
-CHOOSING: dict[str, type[Threshold | TopKActivations]] = {"threshold": Threshold, "top_k": TopKActivations}
+FROM_INPUTS: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
+FROM_ACTIVATIONS: dict[str, type[Threshold | TopKActivations]] = {"threshold": Threshold, "top_k": TopKActivations}
 
 
 @renamed(seed="random_state")
@@ -42,28 +42,28 @@ def calibrate(
     random_state: int = 0,
     **settings: Any,
 ) -> Predictor:
-    r"""An approximate choice of a block's units, set to a target on sample inputs and measured on others.
+    r"""An approximate selection of a block's units, calibrated to a target on sample inputs and measured on others.
 
     Parameters
     ----------
     weights : BlockWeights
         The block, as :meth:`BlockWeights.of` takes it from a model.
     x : Tensor of shape (m, d)
-        Inputs of the block, such as :func:`collect_inputs` gathers; 40 rows at least, and for a recall
-        4 (1 / (1 - recall) - 1), of which each has a unit on.
+        Inputs of the block, as :func:`collect_inputs` gathers them; at least 40 rows, and for a recall at least
+        4 (1 / (1 - recall) - 1) with a unit on.
     method : str
         ``"sketch"``, ``"low_rank"`` and ``"lsh"`` predict the units that are on from the block's inputs;
         ``"threshold"`` and ``"top_k"`` leave out small activations, of GELU and SiLU as well.
     recall : float in (0, 1], optional
-        Mean share of an input's active units that are to be predicted, in expectation over new inputs that are
-        exchangeable with the sample's; for the first three methods. At 1 none is missed of the rows calibrated
-        on, which promises nothing of new ones.
+        Mean share of an input's active units to predict, in expectation over new inputs that are exchangeable with
+        the sample's; for the first three methods. At 1 none is missed on the rows calibrated on, which promises
+        nothing for new ones.
     density : float in (0, 1], optional
-        Share of units that is computed on the sample at most.
+        Largest share of units computed on the sample.
     error : float in (0, 1], optional
-        :math:`\sqrt{\sum \|V h' - V h\|^2 / \sum \|V h\|^2}` on the sample at most; for the last two methods.
+        :math:`\sqrt{\sum \|V h' - V h\|^2 / \sum \|V h\|^2}` on the sample, at most; for the last two methods.
     random_state : int, default=0
-        Of the split of the rows, and of the hashes.
+        Seed of the split of the rows, and of the hashes.
     **settings
         ``screen`` of the sketch; ``rank`` of the low-rank map; ``n_hashes`` and ``n_tables`` (at most) of the LSH.
 
@@ -95,20 +95,20 @@ def calibrate(
     >>> predictor.quality.recall.value, predictor.quality.rows
     (1.0, 100)
     """
-    target = _target(method, recall=recall, density=density, error=error)
+    target = _checked_target(method, recall=recall, density=density, error=error)
     rows = checked_sample(x, weights)
-    if method in PREDICTING:
-        _ = weights.threshold  # says so where there is none
-    fitted, calibrated, held_out, shares = split(rows, target, fits=method in PREDICTING, random_state=random_state)
+    if method in FROM_INPUTS:
+        _ = weights.threshold  # raises if there is none
+    fitted, calibrated, held_out, shares = split(rows, target, fits=method in FROM_INPUTS, random_state=random_state)
     with torch.no_grad():
-        if method in PREDICTING:
-            rule: ActivityPredictor = _predicting(method, weights, fitted, calibrated, target, random_state, settings)
+        if method in FROM_INPUTS:
+            rule: ActivityPredictor = _fitted_rule(method, weights, fitted, calibrated, target, random_state, settings)
         else:
-            rule = _choosing(method, weights, calibrated, target, settings)
+            rule = _magnitude_rule(method, weights, calibrated, target, settings)
         return Predictor(rule, Quality.of(rule, weights, held_out), shares, target)
 
 
-def _predicting(
+def _fitted_rule(
     method: str,
     weights: BlockWeights,
     fitted: Tensor,
@@ -119,38 +119,38 @@ def _predicting(
 ) -> Graded:
     if method == "lsh":  # the number of hyperplanes is chosen for the recall
         settings = {"recall": target.get("recall", 0.9), **settings}
-    rule = PREDICTING[method](weights, fitted, random_state=random_state, **settings)
-    needs = rule.needs(calibrated)
+    rule = FROM_INPUTS[method](weights, fitted, random_state=random_state, **settings)
+    unit_levels = rule.unit_levels(calibrated)
     if "density" in target:
-        return rule.at(level_for_density(needs, target["density"]))
+        return rule.with_level(level_for_density(unit_levels, target["density"]))
     on = weights.on(weights.pre_activations(calibrated))
-    level = level_for_recall(needs, on, target["recall"])
+    level = level_for_recall(unit_levels, on, target["recall"])
     if isinf(level):
-        reached = float((needs.isfinite() & on).sum() / on.sum())
+        reached = float((unit_levels.isfinite() & on).sum() / on.sum())
         raise ValueError(
             f"recall {target['recall']:g} is out of reach of {rule.to_dict()}: all of it finds {reached:.3g} of the "
             "active units; allow more tables (n_tables), fewer hyperplanes (n_hashes), or less recall."
         )
     exact = target["recall"] == 1 and method != "lsh"
-    return rule.at(max(level, 0.0) if exact else level)  # at 0 a score without error is a decision without error
+    return rule.with_level(max(level, 0.0) if exact else level)  # at 0 a score without error decides without error
 
 
-def _choosing(
+def _magnitude_rule(
     method: str, weights: BlockWeights, rows: Tensor, target: dict[str, float], settings: dict[str, Any]
 ) -> ActivityPredictor:
     if settings:
         raise TypeError(f"{method} takes no settings; got {', '.join(settings)}.")
-    kind = CHOOSING[method]
+    kind = FROM_ACTIVATIONS[method]
     if "density" in target:
         return kind.for_density(weights, rows, target["density"])
     return kind.for_error(weights, rows, target["error"])
 
 
-def _target(method: str, **targets: float | None) -> dict[str, float]:
+def _checked_target(method: str, **targets: float | None) -> dict[str, float]:
     """The one target that was given, checked against the method."""
-    checked_option(method, "`method`", PREDICTING | CHOOSING)
+    checked_option(method, "`method`", FROM_INPUTS | FROM_ACTIVATIONS)
     given = {name: float(value) for name, value in targets.items() if value is not None}
-    suits = ("recall", "density") if method in PREDICTING else ("density", "error")
+    suits = ("recall", "density") if method in FROM_INPUTS else ("density", "error")
     if len(given) != 1 or not given.keys() <= set(suits):
         got = ", ".join(f"{name}={value:g}" for name, value in given.items()) or "none"
         raise ValueError(f"{method} takes one target, {' or '.join(suits)}; got {got}.")
@@ -186,7 +186,7 @@ def calibrate_blocks(
     loss : callable, optional
         ``loss(output, batch)``, as :func:`sparsact.inference.comparison.compare` takes it; with ``held_out``.
     limit, random_state : int
-        Of the sample, as :func:`collect_inputs` takes them; ``random_state`` also of the split.
+        As for :func:`collect_inputs`; ``random_state`` also seeds the split.
     **how
         Method, target and settings, as :func:`calibrate` takes them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,35 +13,48 @@ from torch import Tensor, nn
 from sparsact.inference.batches import Inputs, batches, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.block_weights import BlockWeights, plain
-from sparsact.inference.predictors.conformal import least_rows
+from sparsact.inference.predictors.conformal import min_rows
 from sparsact.inference.predictors.predictor import CalibrationSplit
 from sparsact.validation.arrays import check_finite_tensor
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
+MIN_ROWS = 40
+
 
 @dataclass
 class Reservoir:
-    """A uniform sample without replacement of the rows that went by, at most ``limit`` of them.
+    """A uniform sample without replacement of at most ``limit`` of a block's input rows.
 
     Each row draws a random number when it comes; the rows with the smallest are kept, in the order that they came.
-    ``calls`` lists how many rows came at a time.
     """
 
+    name: str
     limit: int
     generator: torch.Generator
     rows: Tensor | None = None
     keys: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.float64))
-    calls: list[int] = field(default_factory=list)
+    rows_per_call: list[int] = field(default_factory=list)
 
-    def add(self, rows: Tensor) -> None:
-        """More rows (m, d), of one call."""
-        self.calls.append(len(rows))
+    def add(self, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A hook that samples the input of one call of a linear layer."""
+        x: Tensor = args[0] if args else kwargs["input"]
+        rows = plain(x).reshape(-1, x.shape[-1])
+        self.rows_per_call.append(len(rows))
         keys = torch.cat([self.keys, torch.rand(len(rows), generator=self.generator, dtype=torch.float64)])
         if self.rows is not None:
             rows = torch.cat([self.rows, rows])
         kept = keys.argsort()[: self.limit].sort().values
         self.rows, self.keys = rows[kept], keys[kept]
+
+    @property
+    def sample(self) -> Tensor:
+        """The sampled rows (m, d)."""
+        if self.rows is None:
+            raise ValueError(
+                f"block {self.name!r} was never run by these inputs; pass inputs that reach it, or leave it out."
+            )
+        return self.rows
 
 
 @renamed(seed="random_state")
@@ -59,9 +72,9 @@ def collect_inputs(
     inputs : tensor, mapping, tuple, or iterable of these
         Batches for the model.
     limit : int, default=4096
-        Rows a block, which is also what is held in memory at a time, and one batch.
+        Rows per block; these, and one batch, are in memory at a time.
     random_state : int, default=0
-        Of the sample. Blocks that see the same number of rows keep the same ones.
+        Seed of the sample. Blocks that see the same number of rows keep the same ones.
 
     Returns
     -------
@@ -73,42 +86,23 @@ def collect_inputs(
     ValueError
         If a block was never run.
     """
-    found = sampled(model, blocks, inputs, limit, random_state=random_state)
-    return {block: _gathered(block.name, reservoir) for block, reservoir in found.items()}
+    found = sample_inputs(model, blocks, inputs, limit, random_state=random_state)
+    return {block: reservoir.sample for block, reservoir in found.items()}
 
 
-def sampled(
+def sample_inputs(
     model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Reservoir]:
-    """As :func:`collect_inputs`, and how many rows each call of a block had; without an error for blocks never run."""
+    """As :func:`collect_inputs`, with the number of rows of each call; blocks that are never run raise no error."""
     checked_size(limit, "`limit`")
-    chosen = list(blocks)
-    reservoirs = {block: Reservoir(limit, torch.Generator().manual_seed(random_state)) for block in chosen}
+    reservoirs = {block: Reservoir(block.name, limit, torch.Generator().manual_seed(random_state)) for block in blocks}
     with evaluating(model), ExitStack() as hooks:
-        for block in chosen:
+        for block, reservoir in reservoirs.items():
             layer = model.get_submodule(block.switch)
-            hook = layer.register_forward_pre_hook(_listening(reservoirs[block]), with_kwargs=True)
-            hooks.callback(hook.remove)
+            hooks.callback(layer.register_forward_pre_hook(reservoir.add, with_kwargs=True).remove)
         for batch in batches(inputs):
             call(model, batch)
     return reservoirs
-
-
-def _listening(reservoir: Reservoir) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
-    def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-        x: Tensor = positional[0] if positional else named["input"]
-        reservoir.add(plain(x).reshape(-1, x.shape[-1]))
-
-    return hook
-
-
-def _gathered(name: str, reservoir: Reservoir) -> Tensor:
-    if reservoir.rows is None:
-        raise ValueError(f"block {name!r} was never run by these inputs; pass inputs that reach it, or leave it out.")
-    return reservoir.rows
-
-
-LEAST_ROWS = 40
 
 
 def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
@@ -133,16 +127,9 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
 def split(
     x: Tensor, target: Mapping[str, float], *, fits: bool, random_state: int
 ) -> tuple[Tensor, Tensor, Tensor, CalibrationSplit]:
-    """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; a rule that is not fitted
-    calibrates on the first three quarters.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 40 rows, or fewer than four times what calibration for the recall needs.
-    """  # noqa: D205 # one sentence
+    """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; without fit 3/4 calibrate."""
     m = len(x)
-    needed = max(LEAST_ROWS, 4 * least_rows(target["recall"]) if "recall" in target else 0)
+    needed = max(MIN_ROWS, 4 * min_rows(target["recall"]) if "recall" in target else 0)
     if m < needed:
         asked = ", ".join(f"{name} {value:g}" for name, value in target.items())
         raise ValueError(f"{asked} needs at least {needed} sample inputs; got {m}: collect more of them.")

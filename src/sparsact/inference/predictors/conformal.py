@@ -1,26 +1,23 @@
-"""Calibration of the level of a predictor, so that new inputs get the recall that was asked for."""
+"""Conformal calibration of a predictor's level, so that new inputs get the requested recall."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil, sqrt
+from math import ceil
 
 import torch
 from torch import Tensor
 
-from sparsact.inference.block_weights import BlockWeights
 
-
-def least_rows(recall: float) -> int:
+def min_rows(recall: float) -> int:
     """Rows with active units that calibration needs for a recall: 1 / (1 - recall) - 1, and one for recall 1."""
     return 1 if recall == 1 else ceil(round(1 / (1 - recall), 6)) - 1
 
 
-def level_for_recall(needs: Tensor, on: Tensor, recall: float) -> float:
-    r"""The least level at which new inputs get ``recall`` of their active units, in expectation.
+def level_for_recall(unit_levels: Tensor, on: Tensor, recall: float) -> float:
+    r"""The smallest level at which new inputs get ``recall`` of their active units, in expectation.
 
-    Unit j of row i is computed at level l if ``needs[i, j] < l``. The loss of a row is the share of its active units
-    that are missed, at most 1, and falls with l. Conformal risk control takes the least l with
+    Unit j of row i is computed at level l if ``unit_levels[i, j] < l``. The loss of a row is the share of its active
+    units that are missed, at most 1, and falls with l. Conformal risk control takes the smallest l with
 
     .. math:: \frac{n}{n + 1} \hat R(l) + \frac{1}{n + 1} \le 1 - \mathrm{recall}
 
@@ -30,8 +27,8 @@ def level_for_recall(needs: Tensor, on: Tensor, recall: float) -> float:
 
     Parameters
     ----------
-    needs : Tensor of shape (m, s)
-        Level above which each unit is computed, from rows that the rule was not fitted to.
+    unit_levels : Tensor of shape (m, s)
+        Level above which each unit is computed, for rows that the predictor was not fitted to.
     on : Tensor of shape (m, s), bool
         Units that are truly on.
     recall : float
@@ -40,7 +37,7 @@ def level_for_recall(needs: Tensor, on: Tensor, recall: float) -> float:
     Raises
     ------
     ValueError
-        If fewer rows than :func:`least_rows` have a unit on.
+        If fewer rows than :func:`min_rows` have a unit on.
 
     References
     ----------
@@ -48,58 +45,27 @@ def level_for_recall(needs: Tensor, on: Tensor, recall: float) -> float:
     """
     counts = on.sum(1)
     n = int((counts > 0).sum())
-    if n < least_rows(recall):
+    if n < min_rows(recall):
         raise ValueError(
-            f"recall {recall:g} needs {least_rows(recall)} calibration rows in which a unit is on; {n} of {len(on)} "
+            f"recall {recall:g} needs {min_rows(recall)} calibration rows in which a unit is on; {n} of {len(on)} "
             "are: pass more sample inputs, of which a quarter serves calibration, or ask for less recall."
         )
     row = on.nonzero()[:, 0]
-    order = needs[on].argsort(descending=True)
+    order = unit_levels[on].argsort(descending=True)
     allowed = (1 - recall) * (n + 1) - 1 if recall < 1 else 0.0
-    missed = (1 / counts[row[order]].double()).cumsum(
-        0
-    )  # loss if the first of them, the hardest to reach, are left out
+    missed = (1 / counts[row[order]].double()).cumsum(0)  # loss if the first units, the hardest to reach, are left out
     n_missed = min(int((missed <= allowed + 1e-9).sum()), len(order) - 1)
-    return above(float(needs[on][order[n_missed]]))
+    return _next_float32(float(unit_levels[on][order[n_missed]]))
 
 
-def level_for_density(needs: Tensor, density: float) -> float:
-    """The largest level at which at most a share ``density`` of all units are computed, (m, s) ``needs``."""
-    most = int(density * needs.numel())
-    if most >= needs.numel():
-        return above(float(needs.max()))
-    return float(needs.flatten().kthvalue(most + 1).values)
+def level_for_density(unit_levels: Tensor, density: float) -> float:
+    """The largest level at which at most a share ``density`` of all units is computed, from ``unit_levels`` (m, s)."""
+    max_units = int(density * unit_levels.numel())
+    if max_units >= unit_levels.numel():
+        return _next_float32(float(unit_levels.max()))
+    return float(unit_levels.flatten().kthvalue(max_units + 1).values)
 
 
-def above(value: float) -> float:
-    """The next larger number of single precision, in which needs are compared."""
+def _next_float32(value: float) -> float:
+    """The next larger number of single precision, in which levels are compared."""
     return float(torch.nextafter(torch.tensor(value, dtype=torch.float32), torch.tensor(torch.inf)))
-
-
-def relative_error(weights: BlockWeights, h: Tensor, left_out: Tensor) -> float:
-    r"""Relative error of the output without the activations that are ``left_out`` (m, s): a root mean square over rows.
-
-    .. math:: \sqrt{\sum \|V (h \cdot 1_{\text{left out}})\|^2 / \sum \|V h\|^2}
-    """
-    whole = float(weights.output(h).double().square().sum())
-    if not whole:
-        raise ValueError(
-            "the block's output is 0 on every sample input, so an error relative to it has no meaning; "
-            "pass other sample inputs, or a density."
-        )
-    return sqrt(float(weights.output(h.masked_fill(~left_out, 0)).double().square().sum()) / whole)
-
-
-def largest_within(loss: Callable[[int], float], most: int, error: float) -> int:
-    """A place i of 0 ... most with loss(i) <= error and, unless i is the last, loss(i + 1) > error.
-
-    Place 0 is taken to be within. Where the loss grows, as it does but for cancellation between units,
-    it is the largest.
-    """
-    if loss(most) <= error:
-        return most
-    inside, outside = 0, most
-    while outside - inside > 1:
-        middle = (inside + outside) // 2
-        inside, outside = (middle, outside) if loss(middle) <= error else (inside, middle)
-    return inside

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.block_weights import BlockWeights, plain
-from sparsact.inference.predictors.predictor import Reads, mask, spreads, whole
+from sparsact.inference.predictors.predictor import MarginPredictor, spreads, switch_layer
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
@@ -19,7 +19,7 @@ CHUNK = 1024
 
 
 def moments(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean (d,) and second moment E[x x^T] (d, d) in float64, in one pass over pieces of ``x`` (m, d)."""
+    """Mean (d,) and second moment E[x x^T] (d, d) in float64, in one pass over ``x`` (m, d) in chunks."""
     d = x.shape[1]
     first, second = torch.zeros(d, dtype=torch.float64), torch.zeros(d, d, dtype=torch.float64)
     for part in torch.split(x, CHUNK):
@@ -44,7 +44,7 @@ def square_root(second: Tensor) -> tuple[Tensor, Tensor]:
 def metric(inputs: Tensor, units: Tensor) -> Tensor:
     r"""The P with :math:`P C P = M`, of second moments C of inputs and M of weights, (d, d) each.
 
-    It makes :math:`\mathbb{E}\|P^{1/2} x\|^2 \, \mathbb{E}\|P^{-1/2} w\|^2` least, at
+    It minimises :math:`\mathbb{E}\|P^{1/2} x\|^2 \, \mathbb{E}\|P^{-1/2} w\|^2`, with the minimum
     :math:`(\operatorname{tr} (C^{1/2} M C^{1/2})^{1/2})^2`: both factors then have the same second moment, as in
     a balanced realisation [1]_. Directions that inputs or weights lack are null.
 
@@ -59,17 +59,17 @@ def metric(inputs: Tensor, units: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
-    r"""Units whose pre-activation is not far below its threshold by an affine map of rank r.
+class LowRank(MarginPredictor):
+    r"""Units whose pre-activation is not far below its threshold, as an affine map of rank r estimates it.
 
     Unit j is computed if :math:`(A B x)_j + c_j > t_j - \lambda \sigma_j`. Of all affine maps of rank r this one has
-    the least mean square error over the sample's inputs: with mean :math:`\mu` and covariance C,
+    the smallest mean square error on the sample: with mean :math:`\mu` and covariance C,
 
     .. math:: \min_{A, B, c} \mathbb{E} \|W x + b - A B x - c\|^2 = \min_{A B} \|(W - A B) C^{1/2}\|_F^2
               \quad \text{at} \quad c = b + (W - A B) \mu,
 
-    and :math:`A B C^{1/2}` is the truncated singular value decomposition of :math:`W C^{1/2}` [1]_. Trained predictors
-    of rank r that stand before the layers of a language model are due to [2]_; this one is solved for.
+    and :math:`A B C^{1/2}` is the truncated singular value decomposition of :math:`W C^{1/2}` [1]_. Trained
+    predictors of rank r before the layers of a language model are due to [2]_; this one has a closed form.
 
     Attributes
     ----------
@@ -91,7 +91,6 @@ class LowRank:
     """
 
     name: ClassVar[str] = "low_rank"
-    reads: ClassVar[Reads] = "inputs"
     A: Tensor
     B: Tensor
     bias: Tensor
@@ -102,10 +101,10 @@ class LowRank:
     @classmethod
     @renamed(seed="random_state")
     def fit(cls, weights: BlockWeights, x: Tensor, *, random_state: int, rank: int | None = None) -> LowRank:
-        """The best map for the rows ``x``, of rank d / 16 unless given (at most d and s); not yet at a level."""
+        """The best map for the rows ``x``, of rank d / 16 by default (at most d and s). Its level is to be set."""
         d, s, _ = weights.sizes
         r = min(d, s, max(1, d // 16) if rank is None else checked_size(rank, "`rank`"))
-        W, b, _ = whole(weights)
+        W, b, _ = switch_layer(weights)
         mean, second = moments(x)
         root, inverse = square_root(second - torch.outer(mean, mean))
         seen = W @ root
@@ -118,24 +117,16 @@ class LowRank:
 
     @property
     def nbytes(self) -> int:
-        """Both factors, and three numbers a unit."""
+        """Bytes of both factors, and of three numbers per unit."""
         return sum(array.nbytes for array in (self.A, self.B, self.bias, self.threshold, self.spread))
 
     def scores(self, x: Tensor) -> Tensor:
         """A B x + c for each row."""
         return F.linear(F.linear(plain(x).to(self.B.dtype), self.B), self.A, self.bias)
 
-    def needs(self, x: Tensor) -> Tensor:
-        """The margin above which each unit is computed."""
-        return (self.threshold - self.scores(x)) / self.spread
-
-    def at(self, level: float) -> LowRank:
-        """With another margin."""
-        return replace(self, level=level)
-
-    def active(self, x: Tensor) -> Tensor:
-        """Units to compute, (m, s) uint8."""
-        return mask(self.needs(x), self.level)
+    def margins(self, x: Tensor) -> Tensor:
+        """:meth:`scores` minus thresholds."""
+        return self.scores(x) - self.threshold
 
     def to_dict(self) -> dict[str, Any]:
         """The rank and the margin."""

@@ -1,4 +1,4 @@
-"""Units in buckets by a hash of their weights; an input computes those of its own buckets."""
+"""A predictor by locality-sensitive hashing: an input computes the units whose weights share a bucket with it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import level_for_recall
 from sparsact.inference.predictors.low_rank import metric, moments, square_root
-from sparsact.inference.predictors.predictor import Reads, whole
+from sparsact.inference.predictors.predictor import Reads, switch_layer
 from sparsact.routing import HyperplaneLSH, hash_generator
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
-HASHES = (2, 3, 4, 6, 8)  # hyperplanes a table that are tried where the number is not given
+HASHES = (2, 3, 4, 6, 8)  # hyperplanes per table that are tried if the number is not given
 
 
 @dataclass(frozen=True, eq=False)
 class LSH:
     r"""The units that share a bucket with the input in at least one of several tables of hyperplane hashes.
 
-    A unit is on where an inner product is large, but hyperplanes meet at angles. As all units get the same norm M by
-    one more coordinate, the larger inner product is the smaller angle [1]_, [2]_:
+    A unit is on where an inner product is large, but hyperplanes meet at angles. One more coordinate gives all
+    units the same norm M, the larger inner product is the smaller angle [1]_, [2]_:
 
     .. math:: \langle w_j, x \rangle + b_j - t_j = \langle (P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j),\
               (P^{1/2} (x - \mu),\ \kappa,\ 0) \rangle, \qquad \|(P^{-1/2} w_j,\ \beta_j / \kappa,\ p_j)\| = M,
@@ -33,13 +33,13 @@ class LSH:
     with :math:`\mu` the mean of sample inputs and :math:`\beta_j = b_j - t_j + \langle w_j, \mu \rangle`. The metric P
     is ours: where inputs lie near a subspace, most of a weight's norm meets none, and angles would be near 90 degrees.
     Of all P, that with :math:`P C P = W^T W / s`, C the inputs' covariance, makes the mean squared norms of both sides
-    the smallest for the same inner products; likewise :math:`\kappa`. A call pays nothing for it, as it is folded into
+    the smallest for the same inner products; likewise :math:`\kappa`. A call has no cost for it, as it is folded into
     the hyperplanes.
 
     Attributes
     ----------
     router : HyperplaneLSH
-        Hyperplanes a table, and tables.
+        Hyperplanes per table, and tables.
     directions : Tensor of shape (tables, hashes, d + 1)
         The hyperplanes for inputs with a 1 appended.
     codes : Tensor of shape (s, tables), int64
@@ -47,7 +47,7 @@ class LSH:
     units, starts : Tensor of shape (tables * s,) and (tables * buckets + 1,), int64
         Units of all buckets one after another, and where each bucket begins.
     level : float
-        Tables that are looked up: the first of them.
+        Number of tables, the first ones, that are looked up.
 
     References
     ----------
@@ -69,7 +69,7 @@ class LSH:
     def of(cls, weights: BlockWeights, x: Tensor, *, random_state: int, n_hashes: int, n_tables: int) -> LSH:
         """Tables for the units, scaled by the rows ``x``; all of them looked up."""
         router = HyperplaneLSH(n_hashes, n_tables, random_state)
-        units, transform = hashed(weights, x)
+        units, transform = hash_vectors(weights, x)
         normals = torch.from_numpy(router.initial_state(units.shape[1], rng=hash_generator(random_state))["directions"])
         codes = _buckets(router, units, normals)
         n_buckets = router.width(0)
@@ -92,7 +92,7 @@ class LSH:
         n_tables: int = 64,
         recall: float = 0.9,
     ) -> LSH:
-        """Up to ``n_tables`` tables; by default of as many hyperplanes as compute least on ``x`` at the ``recall``."""
+        """Up to ``n_tables`` tables; by default with the number of hyperplanes that computes fewest units."""
         checked_size(n_tables, "`n_tables`")
         counts = HASHES if n_hashes is None else (checked_size(n_hashes, "`n_hashes`"),)
         made = [cls.of(weights, x, random_state=random_state, n_hashes=count, n_tables=n_tables) for count in counts]
@@ -100,9 +100,9 @@ class LSH:
 
     def _share(self, weights: BlockWeights, x: Tensor, recall: float) -> float:
         """Share of the units computed on ``x`` at the recall; all of them if that is out of reach."""
-        on, needs = weights.on(weights.pre_activations(x)), self.needs(x)
-        level = level_for_recall(needs, on, recall)
-        return 1.0 if isinf(level) else float((needs < level).double().mean())
+        on, unit_levels = weights.on(weights.pre_activations(x)), self.unit_levels(x)
+        level = level_for_recall(unit_levels, on, recall)
+        return 1.0 if isinf(level) else float((unit_levels < level).double().mean())
 
     @property
     def nbytes(self) -> int:
@@ -110,7 +110,7 @@ class LSH:
         used = int(self.level)
         return self.directions[:used].nbytes + used * len(self.codes) * self.units.itemsize
 
-    def needs(self, x: Tensor) -> Tensor:
+    def unit_levels(self, x: Tensor) -> Tensor:
         """Number of the first table in which unit and input meet, counted from 0; infinite if in none."""
         codes = _buckets(self.router, _with_one(x, self.directions), self.directions)
         first = torch.full((len(codes), len(self.codes)), inf)
@@ -118,10 +118,10 @@ class LSH:
             first.masked_fill_(codes[:, t, None] == self.codes[:, t], float(t))
         return first
 
-    def at(self, level: float) -> LSH:
+    def with_level(self, level: float) -> LSH:
         """With the first tables only, those numbered below the level."""
-        most = self.router.n_tables
-        return replace(self, level=float(most if isinf(level) else min(max(ceil(level), 0), most)))
+        n_tables = self.router.n_tables
+        return replace(self, level=float(n_tables if isinf(level) else min(max(ceil(level), 0), n_tables)))
 
     def active(self, x: Tensor) -> Tensor:
         """Units to compute, (m, s) uint8; all of them for an input that is not finite."""
@@ -141,13 +141,13 @@ class LSH:
         return mask
 
     def to_dict(self) -> dict[str, Any]:
-        """Hyperplanes a table, and tables in use."""
+        """Hyperplanes per table, and tables in use."""
         return {"predictor": self.name, "n_hashes": self.router.n_hashes, "n_tables": int(self.level)}
 
 
-def hashed(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
+def hash_vectors(weights: BlockWeights, x: Tensor) -> tuple[Tensor, Tensor]:
     """Units (s, d + 2) of equal norm, and the map (d + 2, d + 1) from inputs with a 1 to what they meet."""
-    W, b, t = whole(weights)
+    W, b, t = switch_layer(weights)
     d = W.shape[1]
     mean, second = moments(x)
     root, inverse = square_root(metric(second - torch.outer(mean, mean), W.T @ W / len(W)))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from sparsact.inference.block_weights import BlockWeights, plain
-from sparsact.inference.predictors.conformal import largest_within, relative_error
 from sparsact.inference.predictors.predictor import Reads
 from sparsact.routing import TopK
 from sparsact.validation.former_names import renamed
 
-STEPS = 1 << 16  # places of the sorted activations among which a threshold is chosen
+STEPS = 1 << 16  # quantiles of the activations among which a threshold is chosen
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ class Threshold:
 
     @classmethod
     def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> Threshold:
-        """The least threshold that keeps at most a share ``density`` of the activations on the rows ``x``."""
+        """The smallest threshold that keeps at most a share ``density`` of the activations on the rows ``x``."""
         sizes = weights.hidden(x).abs().flatten()
-        most = min(int(density * len(sizes)), len(sizes) - 1)
-        return cls(float(sizes.kthvalue(len(sizes) - most).values))
+        n_kept = min(int(density * len(sizes)), len(sizes) - 1)
+        return cls(float(sizes.kthvalue(len(sizes) - n_kept).values))
 
     @classmethod
     def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> Threshold:
@@ -61,11 +62,11 @@ class Threshold:
         def loss(i: int) -> float:
             return relative_error(weights, h, h.abs() <= taus[i])
 
-        return cls(taus[largest_within(loss, len(taus) - 1, error)])
+        return cls(taus[last_within_error(loss, len(taus) - 1, error)])
 
     @property
     def nbytes(self) -> int:
-        """None to speak of: one number."""
+        """Bytes of one number."""
         return 4
 
     def active(self, x: Tensor) -> Tensor:
@@ -80,7 +81,7 @@ class Threshold:
 @renamed(k="n_active")
 @dataclass(frozen=True)
 class TopKActivations:
-    """The units with the largest :math:`|h_j|`, of equal ones the first; units at exactly 0 are never among them.
+    """The units with the largest :math:`|h_j|`, ties in favour of the first, and never a unit that is exactly 0.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class TopKActivations:
 
     @classmethod
     def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> TopKActivations:
-        """The most units that are no more than a share ``density`` of all; one at least."""
+        """As many units as a share ``density`` of all holds; at least one."""
         return cls(max(1, int(density * weights.sizes[1])))
 
     @classmethod
@@ -110,11 +111,11 @@ class TopKActivations:
         def loss(left_out: int) -> float:
             return relative_error(weights, h, cls(s - left_out).active(h) == 0)
 
-        return cls(s - largest_within(loss, s - 1, error))
+        return cls(s - last_within_error(loss, s - 1, error))
 
     @property
     def nbytes(self) -> int:
-        """None to speak of: one number."""
+        """Bytes of one number."""
         return 4
 
     def active(self, x: Tensor) -> Tensor:
@@ -127,3 +128,31 @@ class TopKActivations:
     def to_dict(self) -> dict[str, Any]:
         """The number of units."""
         return {"predictor": self.name, "n_active": self.n_active}
+
+
+def relative_error(weights: BlockWeights, h: Tensor, left_out: Tensor) -> float:
+    r"""Relative error of the output without the activations that are ``left_out`` (m, s): a root mean square over rows.
+
+    .. math:: \sqrt{\sum \|V (h \cdot 1_{\text{left out}})\|^2 / \sum \|V h\|^2}
+    """
+    whole = float(weights.output(h).double().square().sum())
+    if not whole:
+        raise ValueError(
+            "the block's output is 0 on every sample input, so an error relative to it has no meaning; "
+            "pass other sample inputs, or a density."
+        )
+    return sqrt(float(weights.output(h.masked_fill(~left_out, 0)).double().square().sum()) / whole)
+
+
+def last_within_error(loss: Callable[[int], float], last: int, error: float) -> int:
+    """By bisection, an i of 0 ... last with loss(i) <= error and, unless i is the last, loss(i + 1) > error.
+
+    loss(0) is taken to be within. Where the loss grows, as it does but for cancellation between units, i is largest.
+    """
+    if loss(last) <= error:
+        return last
+    inside, outside = 0, last
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        inside, outside = (middle, outside) if loss(middle) <= error else (inside, middle)
+    return inside

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,17 +15,17 @@ from sparsact.inference.predictors.predictor import ActivityPredictor
 
 
 class Approximated(nn.Module):
-    """A model whose blocks take the units that a rule does not name as zero.
+    """A model whose blocks set the units to zero that a rule does not select.
 
-    Every unit is still computed, and then left out: it tells what an approximation costs in quality, and saves no time.
+    Every unit is still computed, and then left out: for measuring the quality of an approximation, without saving time.
     The model itself is left as it is; both share their parameters.
 
     Parameters
     ----------
     model : nn.Module
-        What is approximated.
+        The model to approximate.
     rules : mapping of Block to ActivityPredictor
-        Blocks of the model, and what chooses their units.
+        Blocks of the model, and the rules that select their units.
 
     Examples
     --------
@@ -47,31 +48,27 @@ class Approximated(nn.Module):
         """What the model returns, with units left out."""
         with ExitStack() as hooks:
             for block, rule in self.rules.items():
-                masks: list[Tensor] = []  # from the layer that switches to the one that reads, in each pass
+                masks: list[Tensor] = []  # from the switch layer to ``down``, in each pass
                 if rule.reads == "inputs":
                     switch = self.model.get_submodule(block.switch)
-                    hooks.callback(switch.register_forward_pre_hook(_predicting(rule, masks), with_kwargs=True).remove)
+                    predict = partial(_predict, rule, masks)
+                    hooks.callback(switch.register_forward_pre_hook(predict, with_kwargs=True).remove)
                 down = self.model.get_submodule(block.down)
-                hooks.callback(down.register_forward_pre_hook(_leaving_out(rule, masks), with_kwargs=True).remove)
+                leave_out = partial(_leave_out, rule, masks)
+                hooks.callback(down.register_forward_pre_hook(leave_out, with_kwargs=True).remove)
             return self.model(*positional, **named)
 
 
-Hook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], Any]
+def _predict(
+    rule: ActivityPredictor, masks: list[Tensor], layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    x = args[0] if args else kwargs["input"]
+    masks.append(rule.active(x.detach().reshape(-1, x.shape[-1])))
 
 
-def _predicting(rule: ActivityPredictor, masks: list[Tensor]) -> Hook:
-    def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-        x = positional[0] if positional else named["input"]
-        masks.append(rule.active(x.detach().reshape(-1, x.shape[-1])))
-
-    return hook
-
-
-def _leaving_out(rule: ActivityPredictor, masks: list[Tensor]) -> Hook:
-    def hook(layer: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        h = positional[0] if positional else named["input"]
-        mask = masks.pop() if rule.reads == "inputs" else rule.active(h.detach().reshape(-1, h.shape[-1]))
-        kept = torch.where(mask.to(device=h.device, dtype=torch.bool).reshape(h.shape), h, 0)
-        return (kept,), {}
-
-    return hook
+def _leave_out(
+    rule: ActivityPredictor, masks: list[Tensor], layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    h = args[0] if args else kwargs["input"]
+    mask = masks.pop() if rule.reads == "inputs" else rule.active(h.detach().reshape(-1, h.shape[-1]))
+    return (torch.where(mask.to(device=h.device, dtype=torch.bool).reshape(h.shape), h, 0),), {}

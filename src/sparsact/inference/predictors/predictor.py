@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -17,15 +18,15 @@ Reads = Literal["inputs", "activations"]
 
 
 class ActivityPredictor(Protocol):
-    """A choice of units for each input, approximate in general.
+    """A selection of units for each input, approximate in general.
 
     Attributes
     ----------
     name : str
-        Of the method.
+        Name of the method.
     reads : {"inputs", "activations"}
         Whether :meth:`active` takes inputs of the block (m, d), and predicts before any unit is computed, or the units'
-        activations (m, s), and tells which of them ``down`` should read.
+        activations (m, s), and selects those that ``down`` should read.
     """
 
     @property
@@ -42,13 +43,68 @@ class ActivityPredictor(Protocol):
         """Units to compute, (m, s) uint8, contiguous, on the CPU: 1 for those; the others are taken as off."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The method and its numbers, as JSON spells them; not its arrays."""
+        """The method and its numbers, as JSON holds them; without its arrays."""
+
+
+class Graded(ActivityPredictor, Protocol):
+    """A predictor from inputs that computes more units at a higher level."""
+
+    def unit_levels(self, x: Tensor) -> Tensor:
+        """Level above which each unit is computed, (m, s) float32; infinite for a unit that no level reaches."""
+
+    def with_level(self, level: float) -> Graded:
+        """The same predictor at another level."""
+
+
+class MarginPredictor(ABC):
+    r"""Units whose estimated pre-activation is less than :math:`\lambda \sigma_j` below its threshold.
+
+    Subclasses are dataclasses with the fields ``spread`` (s,), the root mean square error :math:`\sigma` of the
+    estimates on sample inputs, and ``level``, the margin :math:`\lambda`.
+    """
+
+    reads: ClassVar[Reads] = "inputs"
+    spread: Tensor
+    level: float
+
+    @abstractmethod
+    def margins(self, x: Tensor) -> Tensor:
+        """Estimated pre-activations minus thresholds, (m, s)."""
+
+    def unit_levels(self, x: Tensor) -> Tensor:
+        """The margin above which each unit is computed."""
+        return -self.margins(x) / self.spread
+
+    def with_level(self, level: float) -> Self:
+        """The same predictor with another margin."""
+        return replace(self, level=level)  # type: ignore[type-var] # subclasses are dataclasses
+
+    def active(self, x: Tensor) -> Tensor:
+        """Units to compute, (m, s) uint8; those with a margin that is not a number too."""
+        return (self.unit_levels(x) >= self.level).logical_not_().to(torch.uint8)
+
+
+def spreads(scores: Tensor, truth: Tensor) -> Tensor:
+    r"""Root mean square error :math:`\sigma_j` of the score of each unit, (s,), from rows (m, s).
+
+    At least the rounding error of the pre-activations, so that exact scores have a spread to divide by. A unit that no
+    finite threshold switches on has no error.
+    """
+    error = (scores - truth).double().nan_to_num(0.0, 0.0, 0.0).square().mean(0).sqrt()
+    size = truth.double().nan_to_num(0.0, 0.0, 0.0).square().mean(0).sqrt()
+    rounding = torch.finfo(truth.dtype).eps * size
+    return torch.maximum(error, rounding).clamp(min=torch.finfo(torch.float32).tiny).to(truth.dtype)
+
+
+def switch_layer(weights: BlockWeights) -> tuple[Tensor, Tensor, Tensor]:
+    """Weight (s, d), bias (s,) and threshold (s,) of the layer that switches units on, in double precision."""
+    return weights.weight.double(), weights.bias.double(), weights.threshold.double()
 
 
 @renamed(seed="random_state")
 @dataclass(frozen=True)
 class CalibrationSplit:
-    """How the rows of a sample were shared out, in a random order.
+    """Use of a sample's rows, in a random order.
 
     Attributes
     ----------
@@ -59,7 +115,7 @@ class CalibrationSplit:
     held_out : int
         Rows that its quality was measured on, which no choice has seen.
     random_state : int
-        Of the order.
+        Seed of the order.
     """
 
     fitted: int
@@ -70,18 +126,18 @@ class CalibrationSplit:
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A rule with its quality on rows that it has not seen: there is none without.
+    """A rule with its quality on rows that it has not seen.
 
-    Made by :func:`sparsact.inference.predictors.calibration`.
+    Made by :func:`sparsact.inference.predictors.calibrate`.
 
     Attributes
     ----------
     rule : ActivityPredictor
-        What chooses.
+        What selects units.
     quality : Quality
         Measured on the held-out rows.
     split : CalibrationSplit
-        Which rows served what.
+        Use of the rows.
     target : dict
         What was asked for: ``{"recall": 0.99}``.
     effect : ModelComparison or None
@@ -101,7 +157,7 @@ class Predictor:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """Name of the method."""
         return self.rule.name
 
     @property
@@ -119,7 +175,7 @@ class Predictor:
         return self.rule.active(x)
 
     def to_dict(self) -> dict[str, Any]:
-        """The rule, what was asked, the split and the quality, as JSON spells them."""
+        """The rule, its target, the split and the quality, as JSON holds them."""
         return {
             **self.rule.to_dict(),
             "reads": self.reads,
@@ -129,35 +185,3 @@ class Predictor:
             "quality": self.quality.to_dict(),
             "effect": None if self.effect is None else self.effect.to_dict(),
         }
-
-
-class Graded(ActivityPredictor, Protocol):
-    """A rule of the inputs whose choice grows with its level."""
-
-    def needs(self, x: Tensor) -> Tensor:
-        """Level above which each unit is computed, (m, s) float32; infinite for a unit that no level reaches."""
-
-    def at(self, level: float) -> Graded:
-        """The same rule at another level."""
-
-
-def mask(needs: Tensor, level: float) -> Tensor:
-    """Units whose need is below the level, as uint8; where a need is not a number the unit is computed too."""
-    return (needs >= level).logical_not_().to(torch.uint8)
-
-
-def spreads(scores: Tensor, truth: Tensor) -> Tensor:
-    r"""Root mean square error :math:`\sigma_j` of the score of each unit, (s,), from rows (m, s).
-
-    At least the rounding error of the pre-activations, so that scores without error have a spread to divide by. A unit
-    that no finite threshold switches on has no error.
-    """
-    error = (scores - truth).double().nan_to_num(0.0, 0.0, 0.0).square().mean(0).sqrt()
-    size = truth.double().nan_to_num(0.0, 0.0, 0.0).square().mean(0).sqrt()
-    rounding = torch.finfo(truth.dtype).eps * size
-    return torch.maximum(error, rounding).clamp(min=torch.finfo(torch.float32).tiny).to(truth.dtype)
-
-
-def whole(weights: BlockWeights) -> tuple[Tensor, Tensor, Tensor]:
-    """Weight (s, d), bias (s,) and threshold (s,) of the layer that switches, in double precision."""
-    return weights.weight.double(), weights.bias.double(), weights.threshold.double()

@@ -1,41 +1,42 @@
-"""The coarse copy of the layer that the certified screen reads, trusted without its certificate."""
+"""A predictor from the int8 copy of the layer that the certified screen reads, without its certificate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
 from sparsact.inference.block_weights import BlockWeights, plain
-from sparsact.inference.predictors.predictor import Reads, mask, spreads
+from sparsact.inference.certified_screen import Screen
+from sparsact.inference.predictors.predictor import MarginPredictor, spreads
 from sparsact.validation.former_names import renamed
 
 
-class Estimates(Protocol):
-    """What estimates a layer from few bytes, as :class:`sparsact.inference.certified_screen.Screen` does."""
+class LayerEstimator(Protocol):
+    """Estimates a layer's output from few bytes, as :class:`sparsact.inference.certified_screen.Screen` does."""
 
     @property
     def nbytes(self) -> int:
         """Bytes that a call reads, at most."""
 
     def estimates(self, x: Tensor) -> Tensor:
-        """Pre-activations less thresholds, about, (m, s) float32, of inputs (m, d) in float32."""
+        """Approximate pre-activations minus thresholds, (m, s) float32, of inputs (m, d) in float32."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Sketch(MarginPredictor):
     r"""Units whose estimated pre-activation is not far below its threshold.
 
-    Unit j is computed if :math:`g_j(x) > -\lambda \sigma_j`: g estimates the pre-activation less its threshold from an
+    Unit j is computed if :math:`g_j(x) > -\lambda \sigma_j`: g estimates the pre-activation minus its threshold from an
     int8 copy of the weights, and :math:`\sigma_j` is the root mean square error of the estimate on sample inputs.
-    The certified screen takes a margin that no input can exceed; this one is set by what inputs do.
+    The certified screen takes a margin that no input can exceed; this one is calibrated on inputs.
 
     Attributes
     ----------
-    screen : Estimates
-        What estimates.
+    screen : LayerEstimator
+        The estimator g.
     spread : Tensor of shape (s,)
         sigma.
     level : float
@@ -43,38 +44,29 @@ class Sketch:
     """
 
     name: ClassVar[str] = "sketch"
-    reads: ClassVar[Reads] = "inputs"
-    screen: Estimates
+    screen: LayerEstimator
     spread: Tensor
     level: float = inf
 
     @classmethod
     @renamed(seed="random_state")
-    def fit(cls, weights: BlockWeights, x: Tensor, *, random_state: int, screen: Estimates | None = None) -> Sketch:
-        """Spreads from the rows ``x``; ``screen`` is by default the int8 screen of the layer. Not yet at a level."""
+    def fit(
+        cls, weights: BlockWeights, x: Tensor, *, random_state: int, screen: LayerEstimator | None = None
+    ) -> Sketch:
+        """Spreads on the rows ``x``; ``screen`` is by default the layer's int8 screen. Its level is to be set."""
         if screen is None:
-            from sparsact.inference.certified_screen import Screen
-
             screen = Screen.of(weights.weight, weights.bias, weights.threshold, x)
         truth = weights.pre_activations(x) - weights.threshold
         return cls(screen, spreads(screen.estimates(x.float()), truth))
 
     @property
     def nbytes(self) -> int:
-        """The copy, and a number a unit."""
+        """Bytes of the copy, and of one number per unit."""
         return self.screen.nbytes + self.spread.nbytes
 
-    def needs(self, x: Tensor) -> Tensor:
-        """The margin above which each unit is computed."""
-        return -self.screen.estimates(plain(x).float()) / self.spread
-
-    def at(self, level: float) -> Sketch:
-        """With another margin."""
-        return replace(self, level=level)
-
-    def active(self, x: Tensor) -> Tensor:
-        """Units to compute, (m, s) uint8."""
-        return mask(self.needs(x), self.level)
+    def margins(self, x: Tensor) -> Tensor:
+        """The estimates."""
+        return self.screen.estimates(plain(x).float())
 
     def to_dict(self) -> dict[str, Any]:
         """The margin."""
