@@ -27,17 +27,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the figures behind it.
+    """An outcome and the figures behind it, with their uncertainty.
 
-    Attributes
-    ----------
-    outcome : Outcome
-    measured : str
-        The deciding figures with their uncertainty.
-    condition : str
-        Under what the claim holds, for ``HOLDS_ONLY_IF``.
-    slack : float or None
-        For ``CONSISTENT``, the factor by which the bound exceeds the largest value found.
+    ``HOLDS_ONLY_IF`` has its condition; ``CONSISTENT`` its slack, by which the bound exceeds the largest value found.
     """
 
     outcome: Outcome

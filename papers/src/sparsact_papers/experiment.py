@@ -14,11 +14,6 @@ from sparsact_papers.results import MissingRowsError, Parameter, Row, Rows, Scal
 __all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Rows", "Scale"]
 
 
-def _nothing() -> str | None:
-    """What an experiment lacks on this machine: nothing."""
-    return None
-
-
 @dataclass(frozen=True)
 class Experiment:
     """A figure, table or claim of a paper as data.
@@ -62,7 +57,7 @@ class Experiment:
     charts: tuple[Chart[Rows], ...]
     order: int
     version: int = 1
-    unmet: Callable[[], str | None] = _nothing
+    unmet: Callable[[], str | None] = lambda: None
 
     def tasks(self, scale: Scale) -> list[Task]:
         """Every task of a scale, each once, in the order in which they are best run."""
@@ -72,18 +67,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Findings:
-    """Rows of one experiment at one scale, and the verdicts of its claims.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    scale : Scale
-        Of the rows.
-    rows : Rows
-        Those that are there.
-    n_tasks : int
-        How many there would be.
-    """
+    """Rows of one experiment at one scale, of ``n_tasks`` that there would be, and the verdicts of its claims."""
 
     experiment: Experiment
     scale: Scale
@@ -104,18 +88,16 @@ class Findings:
     @cached_property
     def verdicts(self) -> list[tuple[Claim, Verdict]]:
         """Every claim with what the rows say of it."""
-        return [(claim, self._told(claim.verdict(self.rows))) for claim in self.experiment.claims]
+        verdicts = [(claim, claim.verdict(self.rows)) for claim in self.experiment.claims]
+        if self.complete or not self.rows:
+            return verdicts
+        part = f"from {len(self.rows)} of {self.n_tasks} tasks"
+        return [(claim, replace(verdict, measured=f"{verdict.measured}; {part}")) for claim, verdict in verdicts]
 
     @property
     def complete(self) -> bool:
         """Whether every task has its row."""
         return len(self.rows) == self.n_tasks
-
-    def _told(self, verdict: Verdict) -> Verdict:
-        """The verdict; where rows are missing it says so."""
-        if self.complete or not self.rows:
-            return verdict
-        return replace(verdict, measured=f"{verdict.measured}; from {len(self.rows)} of {self.n_tasks} tasks")
 
     @property
     def seconds(self) -> float:
