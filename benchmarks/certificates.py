@@ -50,7 +50,7 @@ def measure(work: CertificateWork, repeats: int, quick: bool) -> list[Figure]:
     best = certificates[0].max_active
     print(f"{work.name}: {certificates[0]}")
     apart = max(each.upper - best for each in certificates)
-    apart += abs(work.network.certify(work.rival, inputs=work.inputs, n_jobs=1).max_active - best)
+    apart += abs(work.network.certify(work.rival, inputs=work.inputs, n_threads=1).max_active - best)
     seconds = [each.seconds for each in certificates]
     return [
         Figure.of(work.name, "seconds", seconds, "s", most=judged(MOST_SECONDS, quick)),

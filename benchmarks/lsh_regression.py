@@ -95,7 +95,7 @@ def tuned(task: RegressionTask, m: int, degrees: tuple[int, ...] = (1, 2)) -> di
     return {
         "n_tables": TABLES,
         "n_hashes": task.n_hashes or found.n_hashes_,
-        "width": found.width_,
+        "width": found.bucket_width_,
         "degree": found.degree,
         "alpha": found.alpha_,
         "directions": found.directions_,

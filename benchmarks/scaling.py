@@ -27,8 +27,8 @@ from sparsact.distributed.additive import empty, seen_in, seen_out
 CUBE = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
 N_REAL = 6
 REAL: dict[str, Any] = {
-    "LSH": LSHRegressor(n_tables=8, n_hashes=2, width=0.5, alpha=0.1, directions="principal", random_state=0),
-    "DSM": DSMRegressor(width=256, n_active=32, random_state=0),
+    "LSH": LSHRegressor(n_tables=8, n_hashes=2, bucket_width=0.5, alpha=0.1, directions="principal", random_state=0),
+    "DSM": DSMRegressor(n_units=256, n_active=32, random_state=0),
 }
 FIRST = 2048  # rows that fix the layout of a learner of real columns
 PARTS = 16  # of the fit by workers
@@ -65,7 +65,7 @@ def measured(name: str, blank: Any, X: NDArray[Any], y: NDArray[Any], repeats: i
         start = time.perf_counter()
         empty(learner).merge(seen_in(blank, *seen)).merge(seen_in(blank, *seen))
         merges.append((time.perf_counter() - start) / 2)
-    form = type(learner.stream_.statistics[0]).__name__ if hasattr(learner, "stream_") else "Buckets"
+    form = type(learner.accumulator_.statistics[0]).__name__ if hasattr(learner, "accumulator_") else "Buckets"
     form = "Sums" if name == "DSM" else form
     work = f"{name} n={X.shape[1]} d={degree} m={len(X):,} as {form}"
     yield Figure.of(work, "partition, seconds", learned, "s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparsact.bounds import BOUNDS, Entry
+from sparsact.bounds import BOUNDS, BoundInfo
 from sparsact.bounds.registry import MEANING
 
 
@@ -19,7 +19,7 @@ def bound_table(path: Path) -> None:
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def _row(entry: Entry) -> tuple[str, str, str, str]:
-    paper = "" if entry.paper == "ours" else f" (paper {entry.paper})"
+def _row(entry: BoundInfo) -> tuple[str, str, str, str]:
+    paper = "" if entry.paper is None else f" (paper {entry.paper})"
     function = f":func:`~sparsact.bounds.{entry.name}` of {', '.join(entry.parameters)}"
     return f"{entry.statement}{paper}", entry.status, entry.gives, function

@@ -21,7 +21,7 @@ class DroppingGate(Router):
     def width(self, in_features):
         return self.n
 
-    def n_active(self, in_features):
+    def max_active(self, in_features):
         return 1
 
     def flops(self, in_features):

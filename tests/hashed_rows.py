@@ -22,7 +22,8 @@ def state(model):
     known = known[table.copies[known] > 0]
     arrays = [table.index.keys[buckets], table.counts[buckets], table.sums[buckets], table.totals]
     arrays += [table.rows.keys[known], table.copies[known]]
-    arrays += [np.concatenate(part) for part in zip(*model._rows, strict=True)]
+    rows = [(batch.X, batch.y, batch.weights) for batch in model._rows]
+    arrays += [np.concatenate(part) for part in zip(*rows, strict=True)]
     return [array.copy() for array in arrays]
 
 

@@ -21,10 +21,12 @@ EXACT = {
 }
 ROUNDED = {
     "real": LowDegreeRegressor(2, 0.1, domain="real"),
-    "lsh": LSHRegressor(n_tables=3, n_hashes=2, width=0.7, alpha=0.1, directions="principal", random_state=5),
-    "lsh classes": LSHClassifier(n_tables=2, n_hashes=2, width=0.9, alpha=0.1, directions="principal", random_state=6),
-    "dsm": DSMRegressor(width=24, n_active=7, random_state=7),
-    "dsm pca": DSMRegressor(width=16, n_active=5, bottom="pca", alpha=1e-3, random_state=8),
+    "lsh": LSHRegressor(n_tables=3, n_hashes=2, bucket_width=0.7, alpha=0.1, directions="principal", random_state=5),
+    "lsh classes": LSHClassifier(
+        n_tables=2, n_hashes=2, bucket_width=0.9, alpha=0.1, directions="principal", random_state=6
+    ),
+    "dsm": DSMRegressor(n_units=24, n_active=7, random_state=7),
+    "dsm pca": DSMRegressor(n_units=16, n_active=5, bottom="pca", alpha=1e-3, random_state=8),
 }
 
 

@@ -11,9 +11,9 @@ D, M = 5, 37
 ROUTERS = [
     routing.TopK(2),
     routing.TopK(3, absolute=True),
-    routing.HyperplaneLSH(3, n_tables=2, seed=1),
-    routing.EuclideanLSH(4, 1.5, n_tables=3, n_buckets=11, seed=2),
-    routing.RandomHash(3, 7, seed=3),
+    routing.HyperplaneLSH(3, n_tables=2, random_state=1),
+    routing.EuclideanLSH(4, 1.5, n_tables=3, n_buckets=11, random_state=2),
+    routing.RandomHash(3, 7, random_state=3),
     routing.Switch(4, capacity_factor=0.75, eval_capacity_factor=1.0, z_loss=0.001),
     routing.BlockTop1(3, 4, rank=2),
     routing.Nearest(2, n_centres=6),

@@ -4,20 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparsact.reports import (
-    ColumnWeight,
-    Confusion,
-    Contender,
-    CVCandidate,
-    FitSummary,
-    LowDegreeInfo,
-    LSHSummary,
-    Resources,
-    Spread,
-    TargetSummary,
-    Term,
-    TriedLayout,
-)
+from sparsact.datasets import Encoding
+from sparsact.datasets.columns import Bit, Classes, Real
+from sparsact.fit.explain import TargetResult, Term
+from sparsact.fit.layout import ColumnWeight, LayoutInfo, TriedLayout
+from sparsact.fit.result import Choices, FitResult, LowDegreeInfo, Resources
+from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, FoldScores
 
 
 def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 0.85), n_held_out=700):
@@ -28,10 +20,10 @@ def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 
     terms += [
         Term(pair, 0.1 * (-1) ** i, 0.1 * (-1) ** i - 0.05, 0.1 * (-1) ** i + 0.05) for i, pair in enumerate(pairs)
     ]
-    return TargetSummary(
+    return TargetResult(
         name=name,
-        r2=Spread(r2),
-        linear_r2=Spread((0.41, 0.39, 0.44, 0.4, 0.42)),
+        r2=FoldScores(r2),
+        linear_r2=FoldScores((0.41, 0.39, 0.44, 0.4, 0.42)),
         variance=1.2,
         weights=(0.7, 0.25),
         terms=tuple(terms),
@@ -43,27 +35,38 @@ def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 
 
 def summary(targets=None, confusion=None, names=("a", "b", "c"), **changes):
     candidates = tuple(
-        CVCandidate(d, a, Spread(tuple(0.4 + 0.2 * (d > 1) - 0.01 * a + 0.01 * f for f in range(5))))
+        CVCandidate(d, a, FoldScores(tuple(0.4 + 0.2 * (d > 1) - 0.01 * a + 0.01 * f for f in range(5))))
         for d in (1, 2, 3)
         for a in (0.0, 1.0, 10.0)
     )
-    fields = {
-        "table": "proteins.csv",
-        "task": "regression" if confusion is None else "classification",
-        "n_rows": 8192,
-        "feature_names": tuple(names),
-        "notes": ("genotype: strings of 3 bits, expanded into as many columns.",),
-        "choice": LowDegreeInfo(
-            2, 1.0, 6, "cells", "8 cells hold every row, and 7 unknowns fit in memory.", ("degree", "alpha")
-        ),
+    targets = tuple(targets or [target(names=names)])
+    reason = "8 cells hold every row, and 7 unknowns fit in memory."
+    chosen = CandidateModel("degree 2", targets[0].r2, chosen=True)
+    choices = {
+        "reason": "every column is bits",
+        "models": (chosen, CandidateModel("degree 1 (linear)", targets[0].linear_r2)),
         "candidates": candidates,
-        "targets": tuple(targets or [target(names=names)]),
+        "low_degree": LowDegreeInfo(2, 1.0, 6, "cells", reason),
+    }
+    fields = {
+        "model": None,
+        "table": "proteins.csv",
+        "n_rows": 8192,
+        "encoding": Encoding(
+            tuple(Bit(name, ("0", "1")) for name in names),
+            tuple(Real(one.name) for one in targets) if confusion is None else (Classes("kind", confusion.classes),),
+            ("genotype: strings of 3 bits, expanded into as many columns.",),
+        ),
+        "task": "regression" if confusion is None else "classification",
+        "domain": "cube",
+        "choices": Choices(**(choices | {name: changes.pop(name) for name in choices if name in changes})),
+        "targets": targets,
         "resources": Resources((("reading", 0.31), ("fitting", 1.4)), 210_000_000),
         "versions": (("sparsact", "0.1"), ("kernels", "native (avx2)")),
-        "command": "sparsact fit proteins.csv --target brightness",
+        "call": 'sa.fit_table("proteins.csv", "brightness")',
         "confusion": confusion,
     }
-    return FitSummary(**(fields | changes))
+    return FitResult(**(fields | changes))
 
 
 def classes(names=("cat", "dog", "eel")):
@@ -84,12 +87,12 @@ def tables(names=("a", "b", "c")):
         )
         for alpha in (0.01, 0.1)
     ]
-    return LSHSummary(
+    return LayoutInfo(
         directions="gradients",
         n_tables=2,
         n_local=2,
         degree=1,
-        width=0.625,
+        bucket_width=0.625,
         alpha=0.01,
         n_buckets=1440,
         n_bytes=320_000,
@@ -108,8 +111,8 @@ def tables(names=("a", "b", "c")):
 def hashed(confusion=None, names=("a", "b", "c")):
     """A summary of a fit that has taken hash tables."""
     part = [replace(target(names=names), weights=(), terms=(), influences=())]
-    linear = Contender("degree 1 (linear)", part[0].linear_r2, Spread((2.0, 2.1, 2.2, 2.0, 2.1)))
-    won = Contender("hash tables (LSH)", part[0].r2, Spread((1.0, 1.1, 1.2, 1.0, 1.1)), chosen=True)
-    why = "held-out R² 0.826 against 0.412 of degree 1 (linear), on the same 5 folds"
-    contest = {"choice": None, "lsh": tables(names), "contenders": (won, linear), "why": why, "domain": "real"}
-    return summary(part, confusion, names, **contest)
+    linear = CandidateModel("degree 1 (linear)", part[0].linear_r2, FoldScores((2.0, 2.1, 2.2, 2.0, 2.1)))
+    won = CandidateModel("hash tables (LSH)", part[0].r2, FoldScores((1.0, 1.1, 1.2, 1.0, 1.1)), chosen=True)
+    reason = "held-out R² 0.826 against 0.412 of degree 1 (linear), on the same 5 folds"
+    choices = {"low_degree": None, "models": (won, linear), "reason": reason}
+    return summary(part, confusion, names, **choices, layout=tables(names), domain="real")

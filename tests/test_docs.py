@@ -39,6 +39,7 @@ RECORDS = {  # made by functions and classes whose examples show them
     "BlockMeasurement",
     "BlockPlan",
     "Certificate",
+    "FitResult",
     "Measurement",
     "Plan",
     "Router",

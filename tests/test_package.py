@@ -34,9 +34,10 @@ MAY_IMPORT = {
     "files": set(),
     "transaction": set(),
     "memory": set(),
+    "environment": {"_version", "kernels"},
     "validation": {"hypercube"},
     "kernels": {"hypercube"},
-    "statistics": {"kernels", "transaction"},
+    "statistics": {"kernels", "transaction", "saving"},
     "lift": {"hypercube", "validation"},
     "saving": {"_version", "files", "registry", "validation"},
     "network": GROUND | {"exact_sign", "registry"},
@@ -52,9 +53,10 @@ MAY_IMPORT = {
     "inference": GROUND | {"routing", "layers"},
     "datasets": GROUND | {"fourier"},
     "distributed": GROUND | {"learners", "datasets"},
-    "reports": {"files", "network"},
+    "reports": {"files", "network"},  # of results of fits and measurements they read attributes
+    "fit": GROUND | {"environment", "learners", "datasets", "distributed", "reports"},
     "cli": NETWORKS
-    | {"certificate", "constructions", "bounds", "learners", "inference", "datasets", "distributed", "reports"},
+    | {"environment", "certificate", "constructions", "bounds", "learners", "inference", "datasets", "reports", "fit"},
     "__main__": {"cli"},
 }
 

@@ -24,8 +24,8 @@ ROUTERS = {
     "top k": routing.TopK(ACTIVE),
     "switch": routing.Switch(n_experts=WIDTH // ACTIVE, capacity_factor=None),
     "tree": routing.Tree(depth=4),
-    "hyperplanes": routing.HyperplaneLSH(n_hashes=4, n_tables=1, seed=1),
-    "random hash": routing.RandomHash(k=1, width=WIDTH // ACTIVE),
+    "hyperplanes": routing.HyperplaneLSH(n_hashes=4, n_tables=1, random_state=1),
+    "random hash": routing.RandomHash(n_active=1, n_units=WIDTH // ACTIVE),
 }
 
 # %%

@@ -91,7 +91,8 @@ plt.show()
 
 for k in (1, 2, 3):
     plan = sa.plan_table(k, 0.25, ambient=16)
-    print(f"k = {k}: {plan.n_hashes} directions, width {plan.width:.3f}, {plan.samples:.2g} rows")
+    sizes = f"{plan.n_hashes} directions, buckets {plan.bucket_width:.3f} wide"
+    print(f"k = {k}: {sizes}, {plan.samples:.2g} rows")
 
 # %%
 # Everything is one model
@@ -123,7 +124,7 @@ direction /= np.linalg.norm(direction, axis=1, keepdims=True)
 routers = {
     "hyperplanes, 4 a table": routing.HyperplaneLSH(n_hashes=4, n_tables=1),
     "Euclidean cells": routing.EuclideanLSH(n_hashes=2, bucket_width=6.0, n_buckets=256),
-    "random hash": routing.RandomHash(k=1, width=16),
+    "random hash": routing.RandomHash(n_active=1, n_units=16),
 }
 distances = np.array([0.001, 0.1, 0.25, 0.5, 1, 2, 4, 8])
 fig, ax = plt.subplots(figsize=(5.8, 4))

@@ -112,7 +112,7 @@ def test_lsh_regression_is_a_dsm(rng, family, degree, combine):
 def test_literal_lsh_has_one_active_bucket_a_table(rng):
     """LSH(d, s, m, 0): beside level and trend, exactly s units are on at a row that was learned."""
     X = rng.normal(size=(60, 2))
-    model = LSHRegressor(n_tables=3, n_hashes=4, width=1.5, degree=0, family="euclidean", random_state=2)
+    model = LSHRegressor(n_tables=3, n_hashes=4, bucket_width=1.5, degree=0, family="euclidean", random_state=2)
     g = from_lsh(model.fit(X, X[:, 0]))
     np.testing.assert_array_equal(g.n_active(X), 3 + 3)
     assert g.width == 3 + model.n_buckets_

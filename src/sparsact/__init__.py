@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         routing,
     )
     from sparsact.certificate import Certificate, certify
+    from sparsact.fit.fit_table import fit_table
+    from sparsact.fit.result import FitResult
     from sparsact.inference import densify, measure, plan_of, sparsify
     from sparsact.learners import (
         DSMRegressor,
@@ -60,6 +62,7 @@ _SUBMODULES = (
 )
 _NAMES = {
     "Certificate": "sparsact.certificate",
+    "FitResult": "sparsact.fit.result",
     "LSHClassifier": "sparsact.learners",
     "LSHRegressor": "sparsact.learners",
     "DSMRegressor": "sparsact.learners",
@@ -72,6 +75,7 @@ _NAMES = {
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
+    "fit_table": "sparsact.fit.fit_table",
     "load": "sparsact.saving.modelfile",
     "measure": "sparsact.inference",
     "plan_of": "sparsact.inference",
@@ -82,6 +86,7 @@ _NAMES = {
 __all__ = [
     "Certificate",
     "DSMRegressor",
+    "FitResult",
     "LSHClassifier",
     "LSHRegressor",
     "Lift",
@@ -99,6 +104,7 @@ __all__ = [
     "datasets",
     "densify",
     "distributed",
+    "fit_table",
     "fourier",
     "hardness",
     "hypercube",
@@ -116,7 +122,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker reads the imports above, and tells a name that does not exist
+if not TYPE_CHECKING:  # a type checker reads the imports above, and reports a name that does not exist
 
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:

@@ -80,13 +80,15 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Give the error of a full disk, which names no file, this one and the remedy."""
+    """Give errors this file in place of the unfinished one, or of none, and a full disk its remedy."""
     try:
         yield
     except OSError as error:
         if error.errno in FULL and error.filename is None:
             remedy = f"{error.strerror or 'no space'}; free some space and run this again"
             raise OSError(error.errno, remedy, str(path)) from error
+        if str(error.filename).endswith(SUFFIX):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -15,6 +15,18 @@ from pathlib import Path
 
 PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
+SMALL = 1 << 28  # bytes that are taken without asking how many are free
+SHARE = 0.8  # of the free memory
+
+
+def has_room(nbytes: float, limit: float | None = None) -> bool:
+    """Whether so many bytes may be taken: of a limit or, by default, of 80 % of what is free."""
+    return nbytes <= SMALL or nbytes <= available_memory() if limit is None else nbytes <= limit
+
+
+def available_memory() -> float:
+    """Bytes that may be taken by default: 80 % of what the machine, or the container, has free."""
+    return SHARE * free_memory()
 
 
 def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:
@@ -23,18 +35,18 @@ def free_memory(proc: Path = PROC, cgroup: Path = CGROUP) -> int:
     Parameters
     ----------
     proc, cgroup : path
-        Where Linux tells of memory and of control groups, versions 1 and 2.
+        Where Linux reports memory and control groups, versions 1 and 2.
 
     Returns
     -------
     nbytes : int
-        Never negative. On macOS free and inactive pages; where a system does not tell, half of its memory.
+        Never negative. On macOS free and inactive pages; where a system does not report it, half of its memory.
     """
     if sys.platform == "win32":
         return int(_windows_memory().ullAvailPhys)
     if sys.platform == "darwin":
-        told = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout
-        return vm_stat_free(told)
+        output = subprocess.run(["/usr/bin/vm_stat"], capture_output=True, text=True, check=True).stdout
+        return vm_stat_free(output)
     try:
         machine = _field(proc / "meminfo", "MemAvailable") * 1024
     except (OSError, ValueError):
@@ -65,14 +77,14 @@ def peak_memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def vm_stat_free(told: str) -> int:
+def vm_stat_free(output: str) -> int:
     r"""Bytes of free and inactive pages, from the words of macOS's ``vm_stat``.
 
     >>> vm_stat_free("(page size of 16384 bytes)\nPages free: 3.\nPages active: 9.\nPages inactive: 2.\n")
     81920
     """
-    page = re.search(r"page size of (\d+) bytes", told)
-    pages = re.findall(r"^Pages (?:free|inactive):\s+(\d+)", told, flags=re.MULTILINE)
+    page = re.search(r"page size of (\d+) bytes", output)
+    pages = re.findall(r"^Pages (?:free|inactive):\s+(\d+)", output, flags=re.MULTILINE)
     if page is None or not pages:
         return total_memory() // 2
     return int(page[1]) * sum(map(int, pages))

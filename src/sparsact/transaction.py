@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from threading import Lock, RLock, current_thread, main_thread
+from threading import RLock, current_thread, main_thread
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,22 +16,15 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 _locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # not attributes: a copy or a pickle must not hold a lock
-_guard = Lock()
 
 
 def lock_of(thing: Any) -> Any:
     """The re-entrant lock of an object. A copy, a clone and an unpickled object have their own."""
-    with _guard:
-        lock = _locks.get(thing)
-        if lock is None:
-            lock = _locks[thing] = RLock()
-    return lock
+    return _locks.setdefault(thing, RLock())  # one step of a dict: no other lock, which an interrupt could leave held
 
 
 def _after_fork() -> None:
     """Drop locks that threads of the parent process held."""
-    global _guard
-    _guard = Lock()
     _locks.clear()
 
 

@@ -12,12 +12,17 @@ from sparsact.bounds import BOUNDS
 from sparsact.bounds.registry import MEANING
 from sparsact.validation.parameters import check_named
 
-SAID = {"proved": "*Proved*", "ours": "*Ours", "conjectured": "*Conjectured*", "shape only": "*Shape only*"}
+SAID = {
+    "proved": "*Proved*",
+    "sharper": "*Sharper",
+    "conjectured": "*Conjectured*",
+    "up to constants": "*Up to constants*",
+}
 VALUES = {
     "n": 5, "s": 2, "k": 1, "m": 900, "degree": 3, "ambient": 20, "intrinsic": 3, "n_directions": 64, "cuts": 7, "p": 4,
     "W": 0.5, "B": 0.5, "R": 3.0, "C": 4.0, "L": 2.0, "epsilon": 0.5, "delta": 0.05, "rho": 0.75, "probability": 0.25,
-    "tau": 0.125, "width": 0.5, "length": 10, "radius": 0.01, "p_modulus": 3, "q_modulus": 8, "noise_sensitivity": 0.01,
-    "average_sensitivity": 2.0, "second_moment": 1.5, "complexity": lambda m: m**-0.5,
+    "tau": 0.125, "bucket_width": 0.5, "length": 10, "radius": 0.01, "p_modulus": 3, "q_modulus": 8,
+    "noise_sensitivity": 0.01, "average_sensitivity": 2.0, "second_moment": 1.5, "complexity": lambda m: m**-0.5,
 }  # fmt: skip
 
 
@@ -28,9 +33,9 @@ def given(entry):
 @pytest.mark.parametrize("entry", BOUNDS, ids=lambda entry: f"{entry.statement}-{entry.name}")
 class TestEntry:
     def test_says_what_it_is(self, entry):
-        assert SAID[entry.status] in getdoc(entry.function)
+        assert f"*{entry.status.capitalize()}" in getdoc(entry.function)
         assert entry.status in MEANING
-        assert (entry.status == "ours") == (entry.paper == "ours")
+        assert (entry.status == "sharper") == (entry.paper is None)
 
     def test_gives_a_number_that_means_something(self, entry):
         value = entry.function(**given(entry))
@@ -44,7 +49,7 @@ class TestEntry:
             assert entry.log2(**given(entry)) == pytest.approx(log2(entry.function(**given(entry))))
 
     def test_a_constant_scales_a_shape(self, entry):
-        if "c" in entry.constants and entry.status == "shape only":
+        if "c" in entry.constants and entry.status == "up to constants":
             assert entry.function(**given(entry), c=2.0) > entry.function(**given(entry))
 
     def test_every_parameter_is_checked(self, entry):
@@ -61,7 +66,7 @@ class TestEntry:
 
 def test_every_public_bound_is_listed():
     listed = {entry.name for entry in BOUNDS} | {f"log2_{entry.name}" for entry in BOUNDS}
-    others = {"BOUNDS", "Entry", "NetworkSize", "SufficientDegree", "UnexplainedVariance", "degree_for"}
+    others = {"BOUNDS", "BoundInfo", "NetworkSize", "SufficientDegree", "UnexplainedVariance", "degree_for"}
     measures = {
         "sensitivity_certificate",
         "sensitivity_from_activity",

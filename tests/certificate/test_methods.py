@@ -102,7 +102,7 @@ def test_both_kernels(name):
     network = random_network("reals", 11, 9, np.random.default_rng(3))
     with kernels.using(name):
         assert set(COMPARISONS) >= {kernels.backend()}
-        check(network.certify("enumeration", n_jobs=2), network, points(9))
+        check(network.certify("enumeration", n_threads=2), network, points(9))
 
 
 def test_orbits_are_few_and_cover_the_cube():

@@ -55,7 +55,7 @@ def test_more_parameters_more_bounds(capsys):
 def test_paper_b(capsys):
     given = [
         word
-        for pair in ("ambient=16", "intrinsic=2", "L=1", "n_directions=40", "width=0.5")
+        for pair in ("ambient=16", "intrinsic=2", "L=1", "n_directions=40", "bucket_width=0.5")
         for word in ("--given", pair)
     ]
     found = values(told(capsys, *given))
@@ -66,7 +66,14 @@ def test_paper_b(capsys):
 def test_the_table(capsys):
     status, out, err = run(capsys, "bounds", *SIZE)
     assert (status, err) == (0, "")
-    for word in ("Theorem 8", "shape only", "conjectured", "ours: a theorem of this library", "2^", "more bounds want"):
+    for word in (
+        "Theorem 8",
+        "up to constants",
+        "conjectured",
+        "sharper: a theorem of this library",
+        "2^",
+        "more bounds want",
+    ):
         assert word in out
 
 

@@ -61,7 +61,7 @@ def test_time_that_runs_out_leaves_an_interval(capsys, folder):
 
 
 def test_samples(capsys, folder):
-    words = ("--samples", 200, "--at-most", 1, "--confidence", 0.9, "--seed", 3)
+    words = ("--samples", 200, "--at-most", 1, "--confidence", 0.9, "--random-state", 3)
     status, out, _ = run(capsys, "certify", folder / "index.sparsact", *words)
     assert status == 0
     most = f"{1 - 0.1 ** (1 / 200):.3g}"  # none of 200 samples: (1 - p)^200 = 1 - confidence

@@ -155,7 +155,7 @@ def test_a_fixed_degree_and_penalty_are_kept_and_the_lower_degrees_are_compared(
 
 def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_path):
     for seed, folds in ((0, 5), (7, 3)):
-        fixed = ("--degree", "2", "--alpha", "0", "--seed", seed, "--folds", folds)
+        fixed = ("--degree", "2", "--alpha", "0", "--random-state", seed, "--folds", folds)
         run(capsys, "fit", folder / "t.csv", "--target", "y", *fixed, "--out", tmp_path / f"{seed}.sparsact", "--quiet")
     one, other = (sparsact.load(tmp_path / f"{seed}.sparsact") for seed in (0, 7))
     np.testing.assert_array_equal(one.coef_, other.coef_)
@@ -171,15 +171,15 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         ("a,y\n0,1\n1,nan\n", [], "column 'y', row 2: the value is missing"),
         ("a,y\n", [], "no rows"),
         ("a,y\n0,3\n1,3\n", [], "target 'y' is constant"),
-        ("a,y\n0,1\n1,2\n0,3\n", [], "3 rows are fewer than 5 folds; choose --folds 3"),
-        ("a,y\n0,1\n1,2\n0,3\n", ["--degree", "4", "--folds", "2"], "--degree 4 is above the number of columns"),
-        ("a,y\n0,1\n1,2\n", ["--degree", "two"], "--degree two is neither 'auto' nor a whole number"),
-        ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "--alpha -1 is neither 'auto' nor a number"),
-        ("a,y\n0,1\n1,2\n", ["--folds", "1"], "--folds 1: held-out scores need at least 2"),
+        ("a,y\n0,1\n1,2\n0,3\n", [], "3 rows are fewer than 5 folds; choose folds 3"),
+        ("a,y\n0,1\n1,2\n0,3\n", ["--degree", "4", "--folds", "2"], "degree 4 is above the number of columns"),
+        ("a,y\n0,1\n1,2\n", ["--degree", "two"], "degree two is neither 'auto' nor a whole number"),
+        ("a,y\n0,1\n1,2\n", ["--alpha", "-1"], "alpha -1 is neither 'auto' nor a number"),
+        ("a,y\n0,1\n1,2\n", ["--folds", "1"], "folds 1: held-out scores need at least 2"),
         ("a,y\n0,1\n1,2\n", ["--domain", "torus"], "'torus' is not one of 'auto', 'cube', 'real'"),
         ("a,y\n0,1\n1,2\n", ["--model", "forest"], "'forest' is not one of 'auto', 'low-degree', 'lsh'"),
-        ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "--degree 3 is of low-degree models"),
-        ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "--alpha 0.5 is of low-degree models"),
+        ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--degree", "3"], "degree 3 is of low-degree models"),
+        ("a,y\n0,1\n1,2\n", ["--model", "lsh", "--alpha", "0.5"], "alpha 0.5 is of low-degree models"),
         ("0.5,-1\n0,1\n1,2\n", [], "its first row holds numbers (0.5, -1, ...) where names are due"),
         ("a,y\n0,1\n1,2\n", ["--nonsense"], "No such option"),
         ("a,y\n0,1\n1,2\n", ["--report", "nowhere/r.html"], "there is no folder 'nowhere'"),
@@ -210,8 +210,8 @@ def test_too_large_a_degree_is_one_line_that_names_the_nearest(capsys, tmp_path)
     np.savez(tmp_path / "wide.npz", X=rng.integers(0, 2, (40, 700)), y=rng.normal(size=40))
     status, _, err = run(capsys, "fit", tmp_path / "wide.npz", "--target", "y", "--degree", "9", "--alpha", "1")
     assert status == 2
-    assert err.startswith("sparsact: error: --degree 9 of 700 columns has ")
-    assert err.endswith("choose --degree 2 or less.\n")
+    assert err.startswith("sparsact: error: degree 9 of 700 columns has ")
+    assert err.endswith("choose degree 2 or less.\n")
 
 
 def test_model_files_that_are_missing_foreign_or_altered_are_refused(capsys, folder, tmp_path):

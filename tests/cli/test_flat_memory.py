@@ -12,7 +12,7 @@ import pytest
 CHILD = """
 import sys
 from sparsact.cli import main
-from sparsact.cli.terminal import peak_memory
+from sparsact.memory import peak_memory
 status = main(sys.argv[1:])
 print(peak_memory())
 sys.exit(status)

@@ -13,11 +13,12 @@ from commands import fit_json, run
 import sparsact
 from sparsact import LSHClassifier, LSHRegressor
 from sparsact.cli import main
-from sparsact.cli.fitting.choose import wish
-from sparsact.cli.fitting.explain import standardised_weights, tried
-from sparsact.cli.fitting.folds import RowSample
-from sparsact.cli.fitting.held_out import laid_out, learned, measured, rows_of_fold
 from sparsact.datasets import open_table
+from sparsact.fit.checkpoint import Checkpoint
+from sparsact.fit.folds import RowSample
+from sparsact.fit.layout import standardised_weights, tried
+from sparsact.fit.lsh_candidate import fit_rows, held_out_scores, laid_out, rows_of_fold
+from sparsact.fit.options import FitOptions
 
 N = 901
 
@@ -104,15 +105,15 @@ def test_bits_are_learned_by_a_polynomial_unless_tables_are_asked_for(capsys, fo
     assert told["kind"] == "low-degree"
     assert "every column is bits" in told["why"]
     asked = fit_json(capsys, folder / "bits.csv", "--target", "y", "--model", "lsh")
-    assert (asked["kind"], asked["why"]) == ("lsh", "--model lsh asks for it")
+    assert (asked["kind"], asked["why"]) == ("lsh", "model lsh was asked for")
     assert [c["name"] for c in asked["contenders"]] == ["hash tables (LSH)", "degree 1 (linear)"]
 
 
 def test_a_degree_or_penalty_that_is_asked_for_asks_for_a_polynomial(capsys, folder):
     told = fit_json(capsys, folder / "bent.csv", "--target", "y", "--degree", "2")
-    assert (told["kind"], told["degree"], told["why"]) == ("low-degree", 2, "--degree asks for it")
+    assert (told["kind"], told["degree"], told["why"]) == ("low-degree", 2, "degree was given")
     told = fit_json(capsys, folder / "bent.csv", "--target", "y", "--degree", "1", "--alpha", "1")
-    assert told["why"] == "--degree and --alpha ask for it"
+    assert told["why"] == "degree and alpha were given"
 
 
 def test_many_columns_of_noise_are_not_called_learned(capsys, folder):
@@ -125,39 +126,39 @@ def test_many_columns_of_noise_are_not_called_learned(capsys, folder):
 
 def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     table = open_table(folder / "bent.csv", "y", domain="auto")
-    asked = wish("auto", "auto", 3, 4, "auto")
+    asked = FitOptions(("y",), folds=3, random_state=4)
     sample = RowSample(table, 3, 4)
     for X, y in table.batches():
         sample.take(X, y)
     model = laid_out(table, asked, sample)
-    held_out = measured(table, model, asked, sample, nothing)
+    held_out = held_out_scores(table, model, asked, sample, nothing, Checkpoint())
     X, y, folds = sample.rows()
     expected = []
     for fold in range(3):
-        fixed = {name: getattr(model, f"{name}_") for name in ("width", "alpha", "n_hashes", "directions")}
+        fixed = {name: getattr(model, f"{name}_") for name in ("bucket_width", "alpha", "n_hashes", "directions")}
         other = LSHRegressor(random_state=4, **fixed).fit(X[folds != fold], y[folds != fold])
         expected.append(other.score(X[folds == fold], y[folds == fold]))
-    np.testing.assert_allclose(held_out.r2[0].folds, expected, rtol=1e-9)
-    assert held_out.sample.predicted.shape == (N, 1)
+    np.testing.assert_allclose(held_out.by_fold("r2")[0].folds, expected, rtol=1e-9)
+    assert held_out.kept.rows()[1].shape == (N, 1)
 
 
 def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder):
     """Few rows lay the tables out; every row is learned and held out once, whatever the batches."""
     table = open_table(folder / "bent.csv", "y", batch_rows=131, domain="auto")
-    asked = wish("auto", "auto", 3, 4, "auto")
+    asked = FitOptions(("y",), folds=3, random_state=4)
     sample = RowSample(table, 3, 4, most=600)
     for X, y in table.batches():
         sample.take(X, y)
-    assert not sample.is_whole
+    assert not sample.is_complete
     assert 516 < len(sample.rows()[0]) < 660  # 588 and five standard deviations, which are 72
     model = laid_out(table, asked, sample)
-    whole = learned(table, model, sample, nothing)
+    whole = fit_rows(table, model, sample, nothing, Checkpoint())
     X = np.concatenate([X for X, _ in table.batches()])
     y = np.concatenate([y for _, y in table.batches()])
     assert whole.n_samples_seen_ == N
     assert np.abs(whole.predict(X) - model.blank().partial_fit(X, y).predict(X)).max() < 1e-9 * np.abs(y).max()
     seen = []
-    held_out = measured(table, model, asked, sample, seen.append)
+    held_out = held_out_scores(table, model, asked, sample, seen.append, Checkpoint())
     assert sum(seen) == 3 * rows_of_fold(sample) == 3 * 2 * N  # read once to learn the other folds, once to predict
     assert held_out.mean_r2.mean > 0.9
 
@@ -234,13 +235,13 @@ def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     sample = RowSample(table, 5, 0)
     for X, y in table.batches():
         sample.take(X, y)
-    model = laid_out(table, wish("auto", "auto", 5, 0, "auto"), sample)
+    model = laid_out(table, FitOptions(("y",)), sample)
     X, y, _ = sample.rows()
     weights = {weight.column: weight for weight in standardised_weights(model, table, sample)}
     slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
     assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little
     trials = tried(model)
-    assert len({(t.directions, t.n_rows, t.width, t.alpha) for t in trials}) == len(trials)
+    assert len({(t.directions, t.n_rows, t.bucket_width, t.alpha) for t in trials}) == len(trials)
     chosen = next(t for t in trials if t.chosen)
     assert chosen.error == min(t.error for t in trials if t.n_rows == chosen.n_rows)
     assert chosen.n_rows == N

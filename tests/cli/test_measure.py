@@ -62,7 +62,7 @@ def measured(capsys, *words):
 
 
 def test_the_command_tells_what_the_library_measures(capsys, folder):
-    told = measured(capsys, named("make"), "--inputs", "tokens.npy", "--batch-size", 4, "--threads", 1)
+    told = measured(capsys, named("make"), "--inputs", "tokens.npy", "--batch-size", 4, "--n-threads", 1)
     from made_for_tests_of_measure import make
 
     tokens = torch.from_numpy(np.load("tokens.npy")).long()
@@ -115,7 +115,7 @@ def test_the_report_is_written_and_named(capsys, folder):
 
 def test_threads_are_as_before(capsys, folder):
     before = torch.get_num_threads()
-    measured(capsys, named("of_points"), "--inputs", "points.npy", "--threads", before + 1)
+    measured(capsys, named("of_points"), "--inputs", "points.npy", "--n-threads", before + 1)
     assert torch.get_num_threads() == before
 
 

@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 from commands import run
 
-from sparsact.cli.fitting import folds as sampled
 from sparsact.datasets.parts import Parts
+from sparsact.fit import folds as sampled
 from sparsact.saving import modelfile
 
 SIZES = (61, 97, 23, 150)
@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 def small(monkeypatch):
     """Batches of 40 rows, hash tables laid out on about 100 rows, so that a small table is read as a large one."""
     monkeypatch.setattr("sparsact.datasets.tables.BATCH_ROWS", 40)
-    monkeypatch.setattr("sparsact.cli.fitting.work.RowSample", functools.partial(sampled.RowSample, most=100))
+    monkeypatch.setattr("sparsact.fit.steps.RowSample", functools.partial(sampled.RowSample, most=100))
 
 
 class Interrupted:
@@ -165,7 +165,7 @@ def test_another_fit_or_another_file_is_refused_and_nothing_is_touched(capsys, s
 
     assert "--degree was auto, now it is 2" in refusal(*words, "--degree", "2")
     assert "--report was not given, now it is given" in refusal(*words, "--report", folder / "r.html")
-    assert "--seed was 0, now it is 1" in refusal(*words, "--seed", "1")
+    assert "--random-state was 0, now it is 1" in refusal(*words, "--random-state", "1")
     assert "there are 3" in refusal("fit", *sorted(folder.glob("p[012].csv")), *words[2:])
     os.utime(folder / "p2.csv", ns=(5, 5))
     assert "p2.csv has changed since" in refusal(*words)
@@ -218,7 +218,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(capsys, monkeypatch, stopped
 
 KILLED = """
 import os, random, signal, sys, time
-import sparsact.cli.fitting.work, sparsact.cli.fitting.work, sparsact.datasets.tables, pyarrow.csv
+import sparsact.fit.steps, sparsact.datasets.tables, pyarrow.csv
 from sparsact import LowDegreeRegressorCV
 from sparsact.cli import main
 

@@ -60,7 +60,7 @@ def broken():
 
 number = lambda: 3
 """
-QUICK = ("--time-limit", "0.1", "--threads", "1")
+QUICK = ("--time-limit", "0.1", "--n-threads", "1")
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_named_tensors_weights_and_units_that_are_all_off(capsys, folder):
 
 def test_threads_are_as_before(capsys, folder):
     before = torch.get_num_threads()
-    words = [named("of_points"), "--inputs", "points.npy", "--method", "exact", "--threads", before + 1]
+    words = [named("of_points"), "--inputs", "points.npy", "--method", "exact", "--n-threads", before + 1]
     assert run(capsys, "sparsify", *words)[0] == 0
     assert torch.get_num_threads() == before
     assert run(capsys, "sparsify", *words, "--recall", "0.5")[0] == 2
@@ -253,7 +253,7 @@ POINTS = [named("of_points"), "--inputs", "points.npy", "--method"]
         ),
         ([named("of_points"), "--inputs", "points.npy", "--batch-size", 0], "--batch-size"),
         ([named("of_points"), "--inputs", "points.npy", "--time-limit", -1], "--time-limit"),
-        ([named("of_points"), "--inputs", "points.npy", "--threads", 0], "--threads"),
+        ([named("of_points"), "--inputs", "points.npy", "--n-threads", 0], "--n-threads"),
         ([named("of_points"), "--text", "a.txt"], "has no tokenizer"),
     ],
 )

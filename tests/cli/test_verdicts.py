@@ -25,4 +25,4 @@ def test_too_high_a_degree_is_not_called_nothing(capsys, tmp_path):
     told = fit_json(capsys, tmp_path / "t.npz", "--target", "y", "--degree", "4", "--alpha", "1")
     assert not told["learned"]
     assert told["verdict"].startswith("Degree 4 does not predict rows that it has not seen")
-    assert told["verdict"].endswith("choose --degree 1.")
+    assert told["verdict"].endswith("choose degree 1.")

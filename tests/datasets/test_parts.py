@@ -111,7 +111,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(parts):
     with pytest.raises(ValueError, match=r"part-10\.csv changed while it was read \(.* bytes before, .* now\)"):
         list(batches)
     os.utime(parts / "part-9.csv", ns=(1, 1))
-    with pytest.raises(ValueError, match=r"part-9\.csv changed while it was read \(it was written anew\)"):
+    with pytest.raises(ValueError, match=r"part-9\.csv changed while it was read \(it was written again\)"):
         list(table.points())
     (parts / "part-9.csv").unlink()
     with pytest.raises((FileNotFoundError, ValueError), match=r"part-9\.csv"):

@@ -16,7 +16,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree import plan, stream
+from sparsact.learners.low_degree import accumulator
+from sparsact.learners.low_degree.solvers import cells
 
 SOLVERS = ["auto", "cells", "rows", "moments", "kernel", "conjugate gradients", "real", "pieces"]
 
@@ -40,16 +41,16 @@ def drawn(rng):
 def model_of(solver, parameters, X, y, weights, monkeypatch):
     """A model fitted by a solver or, for ``"pieces"``, from parts that came, went and were merged."""
     if solver == "conjugate gradients":
-        monkeypatch.setattr(plan, "_MAX_CHOLESKY", 0)
+        monkeypatch.setattr(cells, "MAX_CHOLESKY", 0)
     if solver == "moments":
-        monkeypatch.setattr(stream, "prefers_moments", lambda size: True)
+        monkeypatch.setattr(accumulator, "prefers_moments", lambda size: True)
     name = {"rows": "moments", "conjugate gradients": "cells", "real": "auto", "pieces": "auto"}.get(solver, solver)
     make = LowDegreeRegressor(solver=name, domain="real" if solver == "real" else "auto", **parameters)
     if solver != "pieces":
         return make.fit(X, y, weights)
     half, other = len(y) // 2, LowDegreeRegressor(**parameters)
     make.partial_fit(X[:half], y[:half], weights[:half]).partial_fit(X[::-1], y / 3, weights)
-    return make.forget(X[::-1], y / 3, weights).merge(other.partial_fit(X[half:], y[half:], weights[half:]))
+    return make.remove(X[::-1], y / 3, weights).merge(other.partial_fit(X[half:], y[half:], weights[half:]))
 
 
 def compare(rng, solver, monkeypatch):
@@ -112,7 +113,7 @@ def compare_folds(rng, solver, monkeypatch):
     signs, alphas = 1 - 2 * X, [1e-2, 3.0]
     with monkeypatch.context() as patch:
         if solver == "conjugate gradients":
-            patch.setattr(plan, "_MAX_CHOLESKY", 0)
+            patch.setattr(cells, "MAX_CHOLESKY", 0)
         name = {"conjugate gradients": "cells"}.get(solver, solver)
         cv = PredefinedSplit(folds)
         model = LowDegreeRegressorCV([1, 2], alphas, cv, name, fit_intercept).fit(signs, y, weights)

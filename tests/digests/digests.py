@@ -41,6 +41,7 @@ LEFT_OUT = {  # of JSON: prose, and what differs from run to run
     "verdict", "why", "notes", "solver_reason", "seconds", "peak_memory_bytes", "report", "model", "table", "layout",
     "fill", "reason", "warnings",
 }  # fmt: skip
+FORMER = {"bucket_width": "width"}  # names of the manifest
 ITEMS: dict[str, Callable[[], Any]] = {}
 
 
@@ -114,7 +115,7 @@ def low_degree() -> Iterator[tuple[str, Any]]:
     unclear = low(2).fit(one_hot, y[:, 0])
     yield "not identified", {"identified": unclear.identified(), "coef": unclear.coef_}
     streamed = low(2, 0.1).fit(bits[:100], y[:100]).partial_fit(bits[100:], y[100:])
-    streamed.merge(low(2, 0.1).fit(bits[few], y[few])).forget(bits[10:30], y[10:30])
+    streamed.merge(low(2, 0.1).fit(bits[few], y[few])).remove(bits[10:30], y[10:30])
     yield "streamed, merged, forgotten", fitted(streamed)
     yield "statistic", arrays_of_file(streamed, statistic=True)
     yield "degree chosen", [(model := low("auto").fit(*wide_rows(9))).degree_, model.coef_]
@@ -328,8 +329,9 @@ def bounds() -> Iterator[tuple[str, Any]]:
     at: dict[str, Any] = {
         "n": 5, "s": 2, "k": 1, "m": 900, "degree": 3, "ambient": 20, "intrinsic": 3, "n_directions": 64, "cuts": 7,
         "p": 4, "W": 0.5, "B": 0.5, "R": 3.0, "C": 4.0, "L": 2.0, "epsilon": 0.5, "delta": 0.05, "rho": 0.75,
-        "probability": 0.25, "tau": 0.125, "width": 0.5, "length": 10, "radius": 0.01, "p_modulus": 3, "q_modulus": 8,
-        "noise_sensitivity": 0.01, "average_sensitivity": 2.0, "second_moment": 1.5, "complexity": lambda m: m**-0.5,
+        "probability": 0.25, "tau": 0.125, "bucket_width": 0.5, "length": 10, "radius": 0.01, "p_modulus": 3,
+        "q_modulus": 8, "noise_sensitivity": 0.01, "average_sensitivity": 2.0, "second_moment": 1.5,
+        "complexity": lambda m: m**-0.5,
     }  # fmt: skip
     yield "all", {f"{e.statement}: {e.name}": e.function(**{name: at[name] for name in e.parameters}) for e in b.BOUNDS}
     X, y = 1 - 2 * rows()[0], rows()[2][:, 0]
@@ -412,7 +414,8 @@ def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) or hasattr(value, "_asdict"):
         for name, inner in (value if isinstance(value, dict) else value._asdict()).items():
             if str(name) not in LEFT_OUT:
-                yield from leaves(inner, f"{key}/{name}" if key else str(name))
+                kept = FORMER.get(str(name), str(name))
+                yield from leaves(inner, f"{key}/{kept}" if key else kept)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from leaves(inner, key)

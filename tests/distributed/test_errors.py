@@ -14,11 +14,17 @@ from partitioned import EXACT, ROUNDED, table
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from sparsact import DSMRegressor, LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor, SparselyActivatedRegressor
+from sparsact import (
+    DSMRegressor,
+    LowDegreeRegressor,
+    LowDegreeRegressorCV,
+    LSHRegressor,
+    SparselyActivatedRegressor,
+    memory,
+)
 from sparsact.distributed import fit
 from sparsact.distributed.engine import Lesson, PassTask, joined, learned
 from sparsact.distributed.partitions import ArrayReader
-from sparsact.learners.lsh import room
 
 X, Y, _ = table(EXACT["rows"], m=90)
 
@@ -163,8 +169,8 @@ def test_hash_tables_that_outgrow_the_memory(monkeypatch):
         learned(Lesson(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
         for i in (0, 1)
     ]
-    monkeypatch.setattr(room, "SMALL", 0)
-    monkeypatch.setattr(room, "free_memory", lambda: 14_000)
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 14_000)
     with pytest.raises(MemoryError, match=r"^partition 2: rows fall into .* buckets, which need"):
         learned(Lesson(blank), task, points, targets)
     with pytest.raises(MemoryError, match=r"^partition 0 to partition 1: rows fall into"):

@@ -80,7 +80,7 @@ def test_a_worker_that_is_killed_amid_batches(client, tmp_path):
             os.kill(victim, signal.SIGKILL)
 
     batches = ((X[i : i + 8], y[i : i + 8], weights[i : i + 8]) for i in range(0, len(X), 8))
-    model = distributed.fit(estimator, batches, client, on_progress=kill)
+    model = distributed.fit(estimator, batches, client, progress=kill)
     assert killed
     assert saved(model, tmp_path) == saved(clone(estimator).fit(X, y, weights), tmp_path)
     client.wait_for_workers(2)
@@ -104,7 +104,7 @@ def test_progress_counts_every_partition_once(somewhere):
     X, y, _ = table(EXACT["rows"])
     seen = []
     parts = da.from_array(X, chunks=(40, 6)), da.from_array(y, chunks=40)
-    distributed.fit(EXACT["rows"], parts, somewhere, on_progress=seen.append)
+    distributed.fit(EXACT["rows"], parts, somewhere, progress=seen.append)
     assert [p.partitions for p in seen] == list(range(1, 9))
     assert [p.n_rows for p in seen] == sorted(p.n_rows for p in seen)
     assert seen[-1] == distributed.Progress("learning", 8, 8, 317)
@@ -126,7 +126,7 @@ def test_few_partitions_and_statistics_are_held_at_once():
 
     X = da.from_array(np.eye(40, dtype=np.int8), chunks=(1, 40)).map_blocks(read, dtype=np.int8, meta=np.empty((0, 0)))
     with dask.config.set(num_workers=threads):
-        distributed.fit(EXACT["rows"], (X, da.arange(40, chunks=1)), on_progress=done)
+        distributed.fit(EXACT["rows"], (X, da.arange(40, chunks=1)), progress=done)
     assert max(held) <= 2 * threads
     assert 2 <= max(statistics) <= 2 * ARITY + 2 * threads
 

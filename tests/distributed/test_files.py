@@ -45,7 +45,7 @@ def test_files_stand_in_their_natural_order(tmp_path):
 def test_one_large_file_is_several_partitions(large, client, tmp_path):
     estimator = LowDegreeRegressorCV(degrees=(1, 2), alphas=(0.5,), cv=3, random_state=1)
     seen = []
-    model = distributed.fit(estimator, large, client, target="y", on_progress=seen.append)
+    model = distributed.fit(estimator, large, client, target="y", progress=seen.append)
     assert [(p.stage, p.partitions, p.n_partitions) for p in seen] == [
         ("learning", 1, 3),
         ("learning", 2, 3),

@@ -133,7 +133,7 @@ def test_unknown_sizes_of_blocks(client, tmp_path):
     some = parts[0][:, 2] == 1
     stages = []
     model = distributed.fit(
-        estimator, tuple(part[some] for part in parts), client, on_progress=lambda p: stages.append(p.stage)
+        estimator, tuple(part[some] for part in parts), client, progress=lambda p: stages.append(p.stage)
     )
     assert saved(model, tmp_path) == saved(clone(estimator).fit(X[kept], y[kept]), tmp_path)
     assert {"counting", "learning"} == set(stages)
@@ -144,9 +144,7 @@ def test_classes_may_be_named(tmp_path):
     X, y, _ = table(estimator)
     stages = []
     labels = ["low", "high", "middle"]
-    model = distributed.fit(
-        estimator, cut((X, y), (50, 50)), classes=labels, on_progress=lambda p: stages.append(p.stage)
-    )
+    model = distributed.fit(estimator, cut((X, y), (50, 50)), classes=labels, progress=lambda p: stages.append(p.stage))
     assert set(stages) == {"learning"}
     assert saved(model, tmp_path) == saved(clone(estimator).fit(X, y), tmp_path)
 

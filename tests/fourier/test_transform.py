@@ -113,8 +113,8 @@ def test_overwrite_leaves_a_read_only_array():
 
 def test_n_jobs_changes_no_bit():
     f = np.random.default_rng(4).standard_normal((3, 2**16))
-    expected = walsh_hadamard(f, n_jobs=1).tobytes()
-    assert all(walsh_hadamard(f, n_jobs=n_jobs).tobytes() == expected for n_jobs in (None, 2, 3, -1))
+    expected = walsh_hadamard(f, n_threads=1).tobytes()
+    assert all(walsh_hadamard(f, n_threads=n_jobs).tobytes() == expected for n_jobs in (None, 2, 3, -1))
 
 
 def test_large_values_do_not_overflow():

@@ -15,7 +15,7 @@ import sparsact as sa
 from sparsact.fourier import Spectrum
 from sparsact.saving import modelfile
 
-DSM = {"width": 12, "n_active": 3, "random_state": 2, "epochs": 2}
+DSM = {"n_units": 12, "n_active": 3, "random_state": 2, "epochs": 2}
 LSH = {"n_tables": 2, "random_state": 0}
 TABLE = (
     '{"columns": [{"kind": "bit", "name": "a", "values": ["no", "yes"]}, {"kind": "bit string", "name": "b", '

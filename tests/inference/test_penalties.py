@@ -155,9 +155,9 @@ def test_hostile_choices():
     blocks = model.feed_forward_blocks()
     with pytest.raises(ValueError, match="`strength`"):
         ActivationPenalty(model, blocks, 0.0)
-    with pytest.raises(ValueError, match="has 14 units, of which `k` = 14 leaves none out"):
+    with pytest.raises(ValueError, match="has 14 units: `n_active` = 14 leaves none out"):
         TopKTraining(model, blocks, 14)
-    with pytest.raises(ValueError, match="`k`"):
+    with pytest.raises(ValueError, match="`n_active`"):
         TopKTraining(model, blocks, 0)
     with pytest.raises(ValueError, match="needs the blocks"):
         TopKTraining(model, [], 3)

@@ -11,8 +11,8 @@ from sparsact.routing import EuclideanLSH, HyperplaneLSH, TopK
 
 n, o = 4, 3
 ROUTERS = {
-    "hyperplanes": HyperplaneLSH(3, n_tables=2, seed=1),
-    "euclidean": EuclideanLSH(2, 1.5, n_tables=3, n_buckets=32, seed=1),
+    "hyperplanes": HyperplaneLSH(3, n_tables=2, random_state=1),
+    "euclidean": EuclideanLSH(2, 1.5, n_tables=3, n_buckets=32, random_state=1),
 }
 
 
@@ -78,7 +78,7 @@ def test_training_finds_the_least_squares_solution(degree):
     """Of one table: the means of its buckets, or the lines through them."""
     x = inputs(400, dtype=torch.float64)
     y = torch.sin(2 * x[:, :o]) + x[:, 1:]
-    table = layer(HyperplaneLSH(2, seed=3), degree, filled=False, dtype=torch.float64)
+    table = layer(HyperplaneLSH(2, random_state=3), degree, filled=False, dtype=torch.float64)
     optimizer = torch.optim.LBFGS(table.parameters(), max_iter=300, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
 
     def closure():
@@ -108,7 +108,7 @@ def test_leading_dimensions(lead, degree):
 
 def test_state_carries_the_hashes():
     table, x = layer(degree=1), inputs(9)
-    other = layer(HyperplaneLSH(3, n_tables=2, seed=2), degree=1, filled=False)
+    other = layer(HyperplaneLSH(3, n_tables=2, random_state=2), degree=1, filled=False)
     other.load_state_dict(table.state_dict())
     assert torch.equal(other(x), table(x))
     assert torch.equal(copy.deepcopy(table)(x), table(x))

@@ -283,13 +283,13 @@ def test_what_is_refused():
         layer(method="fast")
     with pytest.raises(ValueError, match="`activation` must be one of"):
         layer(activation="rleu")
-    with pytest.raises(ValueError, match="5 units, which do not divide `width` = 24"):
+    with pytest.raises(ValueError, match="5 units, which do not divide `n_units` = 24"):
         layer(DroppingGate(5))
-    with pytest.raises(ValueError, match=r"TopK\(k=25\) cannot choose among 24 units"):
+    with pytest.raises(ValueError, match=r"TopK\(n_active=25\) cannot choose among 24 units"):
         layer(TopK(25))
     with pytest.raises(TypeError, match="`router` must be a router"):
         layer(3)
-    with pytest.raises(ValueError, match="`width` must be 1 or more"):
+    with pytest.raises(ValueError, match="`n_units` must be 1 or more"):
         SparselyActivatedLayer(n, 0, o, router=TopK(1))
 
 
@@ -311,7 +311,7 @@ def test_no_bias_and_any_activation():
 
 def test_it_says_what_it_is():
     assert "7, 24, 5, activation='relu', bias=True, method='auto'" in repr(layer())
-    assert "TopK(k=5, absolute=False)" in repr(layer())
+    assert "TopK(n_active=5, absolute=False)" in repr(layer())
 
 
 def test_auto_takes_whole_matrices_for_large_batches():

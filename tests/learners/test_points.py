@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparsact.learners.points import Points, pack, recognized, unpack
+from sparsact.learners.points import Points, detect_encoding, pack, unpack
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 shapes = {"m": st.integers(0, 70), "n": st.integers(1, 67), "seed": st.integers(0, 99)}
@@ -51,7 +51,7 @@ def test_codes_number_the_points_in_table_order(m, n, seed):
     ],
 )
 def test_how_rows_are_written(rows, encoding):
-    assert recognized(np.array(rows))[0] == encoding
+    assert detect_encoding(np.array(rows))[0] == encoding
 
 
 def test_the_first_bad_value_row_by_row_is_named():

@@ -14,7 +14,7 @@ import pytest
 
 import sparsact
 from sparsact import DSMRegressor, LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor
-from sparsact.learners.low_degree import cells, moments, rows
+from sparsact.learners.low_degree import cells, distinct_points, moments
 from sparsact.transaction import lock_of, uninterrupted
 
 
@@ -63,9 +63,7 @@ def updates(name):
         "fit": lambda model: model.fit(X[NEW], y[NEW]),
         "partial_fit": lambda model: model.partial_fit(X[NEW], y[NEW]),
     }
-    if hasattr(make, "forget") and name != "folds":
-        found["forget"] = lambda model: model.forget(X[:9], y[:9])
-    if hasattr(make, "remove"):
+    if hasattr(make, "remove") and name != "folds":
         found["remove"] = lambda model: model.remove(X[:9], y[:9])
     if name != "trained":
         other = begun(name).blank() if hasattr(make, "blank") else deepcopy(make)
@@ -96,14 +94,14 @@ def agree(model):
         assert not table._counts[len(table.index) :].any()
         assert not table._sums[len(table.index) :].any()
         assert table._undo is None
-    for statistic in model.stream_.statistics if "stream_" in vars(model) else []:
-        if isinstance(statistic, cells.Cells | rows.DistinctPoints):
-            statistic.digest()
+    for statistic in model.accumulator_.statistics if "accumulator_" in vars(model) else []:
+        if isinstance(statistic, cells.Cells | distinct_points.DistinctPoints):
+            statistic.flush()
             assert sum(statistic.weights.to_fractions()) == statistic.totals.weight.to_fractions()[0]
             sums = np.reshape(statistic.sums.to_fractions(), statistic.sums.shape).sum(axis=1)
             assert sums.tolist() == statistic.totals.sums.to_fractions()
         elif isinstance(statistic, moments.Moments):
-            statistic.digest()
+            statistic.flush()
             assert statistic.weights.to_fractions()[0] == statistic.totals.weight.to_fractions()[0]
     if "statistic_" in vars(model):
         assert model.n_rows_ == model.statistic_.n_rows

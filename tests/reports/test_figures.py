@@ -1,25 +1,25 @@
 import pytest
 from summaries import classes, summary, tables
 
-from sparsact.reports import Spread
+from sparsact.fit.scores import FoldScores
 from sparsact.reports.figure import n_rows
-from sparsact.reports.fit_figures import CONFUSION, ERROR, RESIDUALS, SCORES
-from sparsact.reports.lsh_figures import COLUMNS, COVERAGE, LAYOUTS, LOAD
-from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
+from sparsact.reports.fit_figures import confusion_chart, error_chart, residuals_chart, scores_chart
+from sparsact.reports.lsh_figures import columns_chart, coverage_chart, layouts_chart, load_chart
+from sparsact.reports.polynomial_figures import gains_chart, influences_chart, interactions_chart, weights_chart
 
 CHARTS = [
-    (SCORES, lambda: {"chosen": Spread((0.8, 0.9)), "linear": Spread((0.1, 0.2))}),
-    (ERROR, lambda: summary().candidates),
-    (WEIGHTS, lambda: summary().targets[0]),
-    (GAINS, summary),
-    (INTERACTIONS, lambda: summary().targets[0]),
-    (INFLUENCES, lambda: summary().targets[0]),
-    (RESIDUALS, lambda: summary().targets[0]),
-    (CONFUSION, lambda: classes().confusion),
-    (LOAD, tables),
-    (LAYOUTS, tables),
-    (COVERAGE, tables),
-    (COLUMNS, tables),
+    (scores_chart, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),
+    (error_chart, lambda: summary().choices.candidates),
+    (weights_chart, lambda: summary().targets[0]),
+    (gains_chart, lambda: summary().choices.gains),
+    (interactions_chart, lambda: summary().targets[0]),
+    (influences_chart, lambda: summary().targets[0]),
+    (residuals_chart, lambda: summary().targets[0]),
+    (confusion_chart, lambda: classes().confusion),
+    (load_chart, tables),
+    (layouts_chart, tables),
+    (coverage_chart, tables),
+    (columns_chart, tables),
 ]
 
 
@@ -39,26 +39,26 @@ def test_every_figure_labels_its_axes(chart, source):
 
 def test_interactions_go_from_the_largest_down_and_weights_add_up():
     target = summary().targets[0]
-    sizes = [abs(c) for c in INTERACTIONS.frame(target)["coefficient"]]
+    sizes = [abs(c) for c in interactions_chart.frame(target)["coefficient"]]
     assert sizes == sorted(sizes, reverse=True)
-    columns = WEIGHTS.frame(target)
+    columns = weights_chart.frame(target)
     assert columns["cumulative share"][-1] == pytest.approx(sum(columns["weight"]) / target.variance)
 
 
 def test_each_degree_has_one_best_penalty():
-    columns = ERROR.frame(summary().candidates)
+    columns = error_chart.frame(summary().choices.candidates)
     best = [degree for degree, is_best in zip(columns["degree"], columns["best"], strict=True) if is_best]
     assert best == [1, 2, 3]
 
 
 def test_confusion_of_shares():
-    columns = CONFUSION.frame(classes().confusion)
+    columns = confusion_chart.frame(classes().confusion)
     assert columns["predicted dog"] == [3, 61, 5]
     assert columns["share right"][0] == pytest.approx(50 / 54)
 
 
 def test_bucket_load_counts_every_bucket_and_row_in_classes_that_double():
-    frame = LOAD.frame(tables())
+    frame = load_chart.frame(tables())
     assert frame["rows from"] == [1, 2, 4, 8, 16, 32, 64]
     assert frame["buckets"] == [400, 0, 800, 0, 0, 200, 40]
     assert sum(frame["share of rows"]) == pytest.approx(1)
@@ -67,19 +67,18 @@ def test_bucket_load_counts_every_bucket_and_row_in_classes_that_double():
 
 def test_half_of_the_rows_lie_in_buckets_of_no_more_than_the_median_load():
     assert tables().median_load == 35  # 400 + 4000 + 7000 of 16,360 rows
-    assert tables().alone == pytest.approx(400 / 1440)
 
 
 def test_each_layout_is_drawn_with_its_best_penalty_and_one_is_chosen():
-    frame = LAYOUTS.frame(tables())
+    frame = layouts_chart.frame(tables())
     assert frame["ridge penalty"] == [0.01] * 4
     assert frame["chosen"].count(True) == 1
-    lines = {line.get_label() for line in LAYOUTS.plot(frame).axes[0].lines}
+    lines = {line.get_label() for line in layouts_chart.plot(frame).axes[0].lines}
     assert {"gradients, 8,192 rows", "gradients, 4,096 rows", "principal, 4,096 rows", "chosen"} <= lines
 
 
 def test_scores_draw_any_number_of_models():
     for n in (1, 2, 5):
-        frame = SCORES.frame({f"model {i}": Spread((0.1 * i, 0.2)) for i in range(n)})
+        frame = scores_chart.frame({f"model {i}": FoldScores((0.1 * i, 0.2)) for i in range(n)})
         assert frame["model"][-1] == "mean"
-        SCORES.plot(frame)
+        scores_chart.plot(frame)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from summaries import classes, hashed, summary, target
 
-from sparsact.reports import Spread
+from sparsact.fit.scores import FoldScores
 from sparsact.reports.page import fit_page
 
 VOID = {"meta", "path", "use", "br", "link", "img", "input", "hr"}
@@ -116,7 +116,7 @@ def test_saved_figures_are_whole_svg_documents_and_saved_numbers_whole_tables(re
         "What was chosen, and why",
         "The data",
         "Time and memory",
-        "sparsact fit proteins.csv --target brightness",
+        "sa.fit_table(&#34;proteins.csv&#34;, &#34;brightness&#34;)",
         "8 cells hold every row",
         "by cross-validation over 0, 1, 10",
         "210 MB",
@@ -164,10 +164,10 @@ def test_classes_of_hash_tables_have_a_page_too():
 
 def test_tables_that_taught_nothing_are_not_said_to():
     part = hashed()
-    noise = type(part.targets[0])(**(vars(part.targets[0]) | {"r2": Spread((-0.2, 0.1, -0.1))}))
+    noise = type(part.targets[0])(**(vars(part.targets[0]) | {"r2": FoldScores((-0.2, 0.1, -0.1))}))
     told = type(part)(**(vars(part) | {"targets": (noise,)})).verdict
     assert told.startswith("Hash tables (LSH) do not predict rows that they have not seen")
-    assert told.endswith("choose --model low-degree.")
+    assert told.endswith("choose model low-degree.")
 
 
 def test_names_from_the_data_are_text_and_never_markup():
@@ -191,7 +191,7 @@ def test_a_page_of_several_targets_names_each():
 
 @pytest.mark.usefixtures("unrendered")
 def test_the_page_says_plainly_when_nothing_was_learned(regression):
-    noise = Spread((-0.002, 0.001, -0.001, 0.0005, -0.003))
+    noise = FoldScores((-0.002, 0.001, -0.001, 0.0005, -0.003))
     html = fit_page(summary([target(r2=noise.folds)]))
     assert "Nothing of degree ≤ 3 can be learned from these columns" in html
     assert 'class="verdict nothing"' in html
@@ -209,6 +209,6 @@ def test_names_in_any_script_and_few_rows_are_drawn_without_a_warning():
 
 def test_a_fit_of_one_column_and_one_fold_is_drawn():
     lonely = target(names=("a",), r2=(0.5,), n_held_out=3)
-    lonely = type(lonely)(**(vars(lonely) | {"linear_r2": Spread((0.4,)), "weights": (0.0,)}))
+    lonely = type(lonely)(**(vars(lonely) | {"linear_r2": FoldScores((0.4,)), "weights": (0.0,)}))
     Page(fit_page(summary([lonely], names=("a",))))
     assert np.isfinite(lonely.r2.deviation)

@@ -52,19 +52,19 @@ def test_a_selection_has_the_shapes_that_it_promises(router, kind, training):
     m, k = plain(chosen.indices).shape
     units, weights, counts = plain(chosen.indices), plain(chosen.weights), plain(chosen.counts)
     assert m == len(inputs())
-    assert chosen.width == router.width(D)
-    assert k == router.n_active(D) or (training and isinstance(router, routing.Tree) and k == chosen.width)
+    assert chosen.n_units == router.width(D)
+    assert k == router.max_active(D) or (training and isinstance(router, routing.Tree) and k == chosen.n_units)
     assert units.dtype == counts.dtype == np.int64
     assert weights.shape == (m, k)
     assert str(weights.dtype) == kind[1]
     assert plain(chosen.dropped).dtype == bool
     assert plain(chosen.auxiliary_loss).shape == ()
-    assert ((units >= 0) & (units < chosen.width) | (units == EMPTY)).all()
+    assert ((units >= 0) & (units < chosen.n_units) | (units == EMPTY)).all()
     assert (weights[units == EMPTY] == 0).all()
     for row in units:
         assert len(set(row[row != EMPTY])) == (row != EMPTY).sum()
         assert (np.diff(row[row != EMPTY]) > 0).all()
-    taken = np.bincount(units[units != EMPTY], minlength=chosen.width)
+    taken = np.bincount(units[units != EMPTY], minlength=chosen.n_units)
     assert (counts >= taken).all()
     assert counts.sum() - taken.sum() == (plain(chosen.dropped).sum())
     assert type(chosen.indices) is type(made(inputs(), kind))
@@ -263,7 +263,7 @@ def test_a_record_of_hyperparameters(router):
         == router
     )
     with pytest.raises(AttributeError):
-        router.seed = 3
+        router.random_state = 3
     assert router.flops(D) > 0
 
 
@@ -273,7 +273,7 @@ def test_every_router_is_tested():
 
 def test_numpy_integers_are_recorded_as_integers():
     router = routing.TopK(np.int64(3))
-    assert json.dumps(router.to_dict()) == '{"router": "top_k", "k": 3, "absolute": false}'
+    assert json.dumps(router.to_dict()) == '{"router": "top_k", "n_active": 3, "absolute": false}'
     assert json.loads(json.dumps(routing.EuclideanLSH(2, np.float32(0.5)).to_dict()))["bucket_width"] == 0.5
 
 
@@ -281,27 +281,27 @@ def test_numpy_integers_are_recorded_as_integers():
     ("record", "complaint"),
     [
         ({"router": "perceptron"}, "perceptron.*top_k"),
-        ({"k": 3}, "router"),
+        ({"n_active": 3}, "router"),
         ("top_k", "router"),
         ({"router": ["top_k"]}, "router"),
-        ({"router": "top_k", "k": 3, "colour": 1}, "colour"),
-        ({"router": "top_k"}, "k"),
-        ({"router": "top_k", "k": "3"}, "k.*integer"),
-        ({"router": "top_k", "k": 3.0}, "k.*integer"),
-        ({"router": "top_k", "k": True}, "k.*integer"),
-        ({"router": "top_k", "k": 0}, "k.*1 or more"),
-        ({"router": "top_k", "k": 3, "absolute": 1}, "absolute"),
+        ({"router": "top_k", "n_active": 3, "colour": 1}, "colour"),
+        ({"router": "top_k"}, "n_active"),
+        ({"router": "top_k", "n_active": "3"}, "n_active.*integer"),
+        ({"router": "top_k", "n_active": 3.0}, "n_active.*integer"),
+        ({"router": "top_k", "n_active": True}, "n_active.*integer"),
+        ({"router": "top_k", "n_active": 0}, "n_active.*1 or more"),
+        ({"router": "top_k", "n_active": 3, "absolute": 1}, "absolute"),
         ({"router": "hyperplane_lsh", "n_hashes": 31}, "30"),
-        ({"router": "hyperplane_lsh", "n_hashes": 3, "seed": -1}, "seed"),
-        ({"router": "random_hash", "k": 3, "seed": 2**64}, "seed"),
-        ({"router": "random_hash", "k": 3, "width": 2}, "3 of 2"),
+        ({"router": "hyperplane_lsh", "n_hashes": 3, "random_state": -1}, "random_state"),
+        ({"router": "random_hash", "n_active": 3, "random_state": 2**64}, "random_state"),
+        ({"router": "random_hash", "n_active": 3, "n_units": 2}, "3 of 2"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": 0}, "bucket_width"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": float("nan")}, "bucket_width"),
         ({"router": "euclidean_lsh", "n_hashes": 3, "bucket_width": "wide"}, "bucket_width"),
         ({"router": "switch", "n_experts": 3, "capacity_factor": 0}, "capacity_factor"),
         ({"router": "switch", "n_experts": 3, "load_balance": -1}, "load_balance"),
         ({"router": "switch", "n_experts": 0}, "n_experts"),
-        ({"router": "nearest", "k": 3, "n_centres": 2}, "3 of 2"),
+        ({"router": "nearest", "n_active": 3, "n_centres": 2}, "3 of 2"),
         ({"router": "tree", "depth": 25}, "24"),
     ],
 )

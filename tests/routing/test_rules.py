@@ -63,7 +63,7 @@ def test_inputs_at_an_angle_share_a_bit(angle):
     x = np.zeros((2, D))
     x[0, 1] = 1
     x[1, [1, 3]] = np.cos(angle), np.sin(angle)
-    chosen = routing.HyperplaneLSH(1, n_tables=20_000, seed=5)(x)
+    chosen = routing.HyperplaneLSH(1, n_tables=20_000, random_state=5)(x)
     shared = (chosen.indices[0] == chosen.indices[1]).mean()
     p = 1 - angle / np.pi
     assert abs(shared - p) < 5 * np.sqrt(p * (1 - p) / 20_000)
@@ -117,16 +117,16 @@ def test_euclidean_cells_beyond_integers_do_not_wrap():
 
 
 def random_hash(router, row, width):
-    columns, units = keys(len(row), 2 * router.seed), keys(width, 2 * router.seed + 1)
+    columns, units = keys(len(row), 2 * router.random_state), keys(width, 2 * router.random_state + 1)
     words = [struct.unpack("<Q", struct.pack("<d", float(value) + 0.0))[0] for value in row]
     whole = finished(sum(finished(word ^ key) for word, key in zip(words, columns, strict=True)) & WORD)
     ranks = [finished(whole ^ key) >> 11 for key in units]
-    return sorted(sorted(range(width), key=lambda j: (-ranks[j], j))[: router.k])
+    return sorted(sorted(range(width), key=lambda j: (-ranks[j], j))[: router.n_active])
 
 
 @pytest.mark.parametrize("seed", [0, 3, 2**63 - 1])
 def test_random_hash_by_whole_numbers_of_python(seed):
-    router = routing.RandomHash(3, 7, seed=seed)
+    router = routing.RandomHash(3, 7, random_state=seed)
     assert router(inputs()).indices.tolist() == [random_hash(router, row, 7) for row in inputs()]
 
 
@@ -136,7 +136,7 @@ def test_random_hash_is_pinned():
     wanted = [[2, 4, 5], [3, 5, 7], [2, 3, 7]]
     negative_zero = np.where(x == 0, -0.0, x)
     for given_x in (x, x.astype(np.float32), negative_zero, torch.tensor(x), torch.tensor(x).float()):
-        assert routing.RandomHash(3, 8, seed=11)(given_x).indices.tolist() == wanted
+        assert routing.RandomHash(3, 8, random_state=11)(given_x).indices.tolist() == wanted
 
 
 def test_random_hash_chooses_every_set_alike():
@@ -159,7 +159,7 @@ def test_seeds_of_hashes_are_not_those_of_data():
 @pytest.mark.parametrize("kind", [routing.HyperplaneLSH, routing.RandomHash])
 def test_another_seed_is_another_hash(kind):
     x = inputs()
-    assert (kind(3, seed=0)(x).indices != kind(3, seed=1)(x).indices).any()
+    assert (kind(3, random_state=0)(x).indices != kind(3, random_state=1)(x).indices).any()
 
 
 # ---- points ----

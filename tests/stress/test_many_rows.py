@@ -56,7 +56,7 @@ def test_standard_errors_shrink_like_the_square_root_of_the_rows(X):
 
 def test_sums_of_many_rows_are_the_rational_ones():
     many = doubled(LowDegreeRegressor(2, solver="moments").fit(SIGNS, Y), 62)
-    statistic = many.stream_.statistics[0]
+    statistic = many.accumulator_.statistics[0]
     total = 2**62 * sum(Fraction(y) for y in Y.tolist())
     assert statistic.totals.sums.to_fractions() == [total]
     assert statistic.totals.squares.to_fractions() == [2**62 * sum(Fraction(y) ** 2 for y in Y.tolist())]
@@ -89,8 +89,8 @@ def test_classes_and_folds_of_many_rows():
 @pytest.mark.parametrize("kind", [LSHRegressor, LSHClassifier])
 def test_buckets_of_many_rows(kind):
     y, wish = (Y, {}) if kind is LSHRegressor else (Y > 0, {})
-    one = kind(4, degree=1, width=2.0, alpha=0.5, random_state=0, **wish).fit(COLUMNS, y)
-    many = doubled(kind(4, degree=1, width=2.0, alpha=0.5, random_state=0, **wish).fit(COLUMNS, y), 40)
+    one = kind(4, degree=1, bucket_width=2.0, alpha=0.5, random_state=0, **wish).fit(COLUMNS, y)
+    many = doubled(kind(4, degree=1, bucket_width=2.0, alpha=0.5, random_state=0, **wish).fit(COLUMNS, y), 40)
     assert many.n_samples_seen_ == m * 2**40
     np.testing.assert_array_equal(many.bucket_counts_, one.bucket_counts_ * 2**40)
     many.alpha_ *= 2.0**40  # penalties are absolute: of as many rows, the same

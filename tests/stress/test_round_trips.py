@@ -47,7 +47,7 @@ def test_rows_forgotten_leave_no_bit(solver, drawn):
     never = LowDegreeRegressor(2, solver=solver).fit(SIGNS, Y)
     model = LowDegreeRegressor(2, solver=solver).fit(SIGNS, Y).partial_fit(X, y, weights)
     assert model.n_samples_seen_ == m + len(y)
-    same_bits(answers(model.forget(X, y, weights)), answers(never))
+    same_bits(answers(model.remove(X, y, weights)), answers(never))
 
 
 @settings(max_examples=15)
@@ -68,7 +68,7 @@ def test_forgotten_beside_2_to_the_60_copies(solver):
         many.merge(deepcopy(many))
     before = answers(many)
     huge = np.where(np.arange(7) % 2, 1e300, 5e-324)
-    same_bits(answers(many.partial_fit(SIGNS[:7], huge).forget(SIGNS[:7], huge)), before)
+    same_bits(answers(many.partial_fit(SIGNS[:7], huge).remove(SIGNS[:7], huge)), before)
 
 
 def test_classes_forgotten():
@@ -76,7 +76,7 @@ def test_classes_forgotten():
     never = LowDegreeClassifier(2).fit(SIGNS, labels)
     model = LowDegreeClassifier(2).fit(SIGNS, labels)
     weights = np.full(9, 2.0**300)
-    model.partial_fit(SIGNS[:9], labels[:9], sample_weight=weights).forget(SIGNS[:9], labels[:9], weights)
+    model.partial_fit(SIGNS[:9], labels[:9], sample_weight=weights).remove(SIGNS[:9], labels[:9], weights)
     np.testing.assert_array_equal(model.predict_proba(SIGNS), never.predict_proba(SIGNS))
 
 
@@ -92,7 +92,7 @@ def test_weights_that_stand_where_classes_do(make):
 def test_rows_of_buckets_taken_away():
     """Bucket sums are floats: integers come back to the bit, other numbers within rounding of the largest."""
     X = rng.integers(-8, 9, (m, n)).astype(float)
-    wish = {"width": 4.0, "alpha": 0.5, "degree": 0, "random_state": 0}
+    wish = {"bucket_width": 4.0, "alpha": 0.5, "degree": 0, "random_state": 0}
     learner = LSHRegressor(3, **wish).fit(X, Y)
     held = learner.table_.counts.copy(), learner.table_.sums.copy()
     learner.partial_fit(X[:9], Y[:9], np.full(9, 2.0**40)).remove(X[:9], Y[:9], np.full(9, 2.0**40))
@@ -113,5 +113,5 @@ def test_the_reference_kernels_give_the_same_bits(solver, power):
         with kernels.using(backend):
             model = LowDegreeRegressor(2, 0.01 if solver == "lasso" else 0.0, solver=solver)
             model.fit(SIGNS, np.ldexp(Y, power)).partial_fit(SIGNS[:3], [1e200, -1e300, 5e-324])
-            found.append([model.forget(SIGNS[:3], [1e200, -1e300, 5e-324]).coef_, model.r2_])
+            found.append([model.remove(SIGNS[:3], [1e200, -1e300, 5e-324]).coef_, model.r2_])
     same_bits(*found)

@@ -133,7 +133,7 @@ def test_what_a_file_holds_is_at_its_scale(solver, scale, tmp_path):
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_lsh_fits_scale_with_the_targets(family, degree):
     def predictions(y):
-        model = LSHRegressor(3, family=family, degree=degree, random_state=0, n_hashes=3, width=1.5, alpha=0.1)
+        model = LSHRegressor(3, family=family, degree=degree, random_state=0, n_hashes=3, bucket_width=1.5, alpha=0.1)
         return model.fit(COLUMNS, y).predict(COLUMNS)
 
     expected = predictions(Y)

@@ -1,7 +1,7 @@
 """Every bound of the two papers, and sharper ones, as functions of their parameters.
 
-Each docstring says which it is: *proved*, *ours* (proved in the documentation, "Sharper bounds"), *conjectured*, or
-*shape only*: true for some constants that the paper does not specify, which are arguments here, 1 unless given.
+Each docstring says which it is: *proved*, *sharper* (proved in the documentation, "Sharper bounds"), *conjectured*, or
+*up to constants*: true for some constants that the paper does not specify, which are arguments here, 1 unless given.
 Where a paper's text needs mending, the function follows the mended statement and says so. :data:`BOUNDS` lists all.
 """
 
@@ -60,7 +60,7 @@ from sparsact.bounds.rademacher import (
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
 )
-from sparsact.bounds.registry import BOUNDS, Entry
+from sparsact.bounds.registry import BoundInfo, all_bounds
 from sparsact.bounds.sensitivity import (
     average_sensitivity_bound,
     average_sensitivity_bound_by_activity,
@@ -74,9 +74,11 @@ from sparsact.bounds.sensitivity import (
 )
 from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_variance
 
+BOUNDS = all_bounds()
+
 __all__ = [
     "BOUNDS",
-    "Entry",
+    "BoundInfo",
     "NetworkSize",
     "SufficientDegree",
     "UnexplainedVariance",

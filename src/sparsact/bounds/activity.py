@@ -5,7 +5,7 @@ For every network, with :math:`R_x` the units active at x and absolute values ta
 .. math:: \mathrm{AS}(h) \le 4\, \mathbb{E}_x \Big\| \sum_{j \in R_x} |u_j|\, |w_j| \Big\|^2
           \le 4\, \mathbb{E}_x\, |R_x| \sum_{j \in R_x} u_j^2 \|w_j\|^2 \le 4 k^2 W^2.
 
-*Ours, proved* (the documentation, "Sharper bounds", has the proof). No sparsity is assumed before the last step.
+*Sharper, proved* (the documentation, "Sharper bounds", has the proof). No sparsity is assumed before the last step.
 """
 
 from __future__ import annotations

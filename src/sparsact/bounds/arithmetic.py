@@ -1,38 +1,10 @@
-"""Numbers of bounds that leave the range of floats: infinity in place of an error, powers and logarithms of two."""
+"""Powers and logarithms of two, of numbers that leave the range of floats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import wraps
 from math import ceil, inf, log2
-from typing import ParamSpec
-
-import numpy as np
-
-P = ParamSpec("P")
-
-
-def or_infinity(bound: Callable[P, float]) -> Callable[P, float]:
-    """A bound that is ``math.inf`` where it exceeds the largest float.
-
-    Numbers of NumPy become Python's first: its integers would wrap around, its floats warn in place of an error.
-    """
-
-    @wraps(bound)
-    def limited(*args: P.args, **kwargs: P.kwargs) -> float:
-        given = tuple(_plain(value) for value in args)
-        named = {name: _plain(value) for name, value in kwargs.items()}
-        try:
-            return bound(*given, **named)  # type: ignore[arg-type] # the same, as Python's numbers
-        except OverflowError:
-            return inf
-
-    return limited
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def power_of_two(exponent: float) -> float:

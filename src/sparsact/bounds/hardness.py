@@ -11,8 +11,7 @@ from __future__ import annotations
 from math import log2, sqrt
 from typing import NamedTuple
 
-from sparsact.bounds.arithmetic import or_infinity, power_of_two
-from sparsact.validation.parameters import check_named
+from sparsact.bounds.registry import bound, log_bound
 
 
 class NetworkSize(NamedTuple):
@@ -24,6 +23,7 @@ class NetworkSize(NamedTuple):
     B: float
 
 
+@bound("Theorem 13", "A", "proved", "size of a network for any p-junta")
 def junta_size(p: int) -> NetworkSize:
     r"""Size of a 1-sparse network for any function of p of its variables with values +-1 (proof of Theorem 13).
 
@@ -34,18 +34,10 @@ def junta_size(p: int) -> NetworkSize:
     >>> junta_size(3)
     NetworkSize(n_inputs=3, n_units=8, W=1.7320508075688772, B=2.0)
     """
-    check_named(p=p)
     return NetworkSize(max(1, int(p)), 2 ** int(p), sqrt(p), float(abs(p - 1)))
 
 
-@or_infinity
-def log2_junta_time(n: int, s: int, *, c: float = 1.0) -> float:
-    """Base-2 logarithm of :func:`junta_time`, which may exceed every float."""
-    check_named(n=n, s=s, c=c)
-    return c * log2(s) * log2(n)
-
-
-@or_infinity
+@log_bound("Theorem 13", "A", "conjectured", "time to learn 1-sparse networks, at least")
 def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     r"""Time that learning 1-sparse networks of s units takes if juntas are hard (Theorem 13): :math:`n^{c \log_2 s}`.
 
@@ -53,29 +45,29 @@ def junta_time(n: int, s: int, *, c: float = 1.0) -> float:
     some c > 0 exists. It holds already with :math:`W = \sqrt{\log_2 s}` and :math:`B = \log_2 s - 1` (printed without
     the - 1), under uniform inputs.
     """
-    return power_of_two(log2_junta_time(n, s, c=c))
+    return c * log2(s) * log2(n)
 
 
-@or_infinity
-def log2_parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
-    """Base-2 logarithm of :func:`parity_queries`, which may exceed every float."""
-    check_named(length=length, tau=tau, c=c)
-    return length + 2 * log2(tau) + log2(c)
+log2_junta_time = junta_time.log2
 
 
-@or_infinity
+@log_bound("Theorem 14", "A", "up to constants", "statistical queries, at least")
 def parity_queries(length: int, tau: float, *, c: float = 1.0) -> float:
     r"""Statistical queries to learn parities of m = ``length`` bits (Theorem 14): :math:`c\, 2^m \tau^2`.
 
-    *Shape only*: a theorem of Blum et al. (1994) whose constant c the paper does not state; tau is the tolerance. By
-    :func:`lifted_parity_size` it holds for 1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
+    *Up to constants*: a theorem of Blum et al. (1994) whose constant c the paper does not state; tau is the tolerance.
+    By :func:`lifted_parity_size` it holds for 1-sparse networks on :math:`m^2` inputs, under the lifted distribution.
 
     >>> parity_queries(20, tau=0.125)
     16384.0
     """
-    return power_of_two(log2_parity_queries(length, tau, c=c))
+    return length + 2 * log2(tau) + log2(c)
 
 
+log2_parity_queries = parity_queries.log2
+
+
+@bound("Section 4, parity", "A", "proved", "size of a network for a lifted parity")
 def lifted_parity_size(length: int) -> NetworkSize:
     r"""Size of a network for any parity of m = ``length`` bits, 0 or 1, on lifted points :math:`(y_i, y_i y_j)`.
 
@@ -87,12 +79,11 @@ def lifted_parity_size(length: int) -> NetworkSize:
     >>> lifted_parity_size(2)
     NetworkSize(n_inputs=4, n_units=2, W=11.661903789690601, B=11.0)
     """
-    check_named(length=length)
     m = int(length)
     return NetworkSize(m * m, m // 2 + 1, 2 * sqrt(m * (m - 1) + 4.0 * m**3), 2 * (m + m * m) - 1.0)
 
 
-@or_infinity
+@bound("Section 4, rounding", "A", "proved", "units of a network for lifted rounding")
 def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
     r"""Units of a network to learn with rounding, m = ``length`` entries modulo q (Section 4): :math:`m (q - 1)^2 + 1`.
 
@@ -106,7 +97,6 @@ def rounding_units(length: int, p_modulus: int, q_modulus: int) -> float:
     ValueError
         Unless 2 <= p < q: with p = 1 every value is 0, and p >= q rounds nothing.
     """
-    check_named(length=length, p_modulus=p_modulus, q_modulus=q_modulus)
     if p_modulus >= q_modulus:
         raise ValueError(
             f"`p_modulus` must be below `q_modulus`, or nothing is rounded; got p = {p_modulus}, q = {q_modulus}."

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import expm1, inf, log, log1p, log2, sqrt
 
-from sparsact.bounds.arithmetic import log2_of, log2_quotient, or_infinity, power_of_two
+from sparsact.bounds.arithmetic import log2_of, log2_quotient
+from sparsact.bounds.registry import bound, log_bound
 from sparsact.bounds.sensitivity import sufficient_degree
-from sparsact.validation.parameters import check_named
 
 _MOST_ROWS = 2**60
 
 
-@or_infinity
+@bound("Claim 2.1", "A", "proved", "weight above the degree, at most")
 def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
     r"""Most Fourier weight above a degree, from a noise sensitivity (Claim 2.1).
 
@@ -34,13 +34,12 @@ def tail_from_noise(noise_sensitivity: float, rho: float, degree: int) -> float:
     >>> tail_from_noise(0.25, 0.5, degree=1)
     0.6666666666666666
     """
-    check_named(noise_sensitivity=noise_sensitivity, rho=rho, degree=degree)
     _check_noise(rho)
     loss = -expm1((degree + 1) * log(rho)) if rho > 0 else 1.0  # 1 - rho**(d + 1), accurate near rho = 1
     return 2 * noise_sensitivity / loss
 
 
-@or_infinity
+@bound("Claim 2.1", "A", "proved", "degree enough, from the noise sensitivity")
 def degree_from_noise(noise_sensitivity: float, rho: float, epsilon: float) -> float:
     r"""Least degree at which Claim 2.1 bounds the weight above it by epsilon; infinite if there is none.
 
@@ -50,7 +49,6 @@ def degree_from_noise(noise_sensitivity: float, rho: float, epsilon: float) -> f
     >>> degree_from_noise(0.25, 0.5, epsilon=0.7)
     1
     """
-    check_named(noise_sensitivity=noise_sensitivity, rho=rho, epsilon=epsilon)
     _check_noise(rho)
     share = 2 * noise_sensitivity / epsilon
     if share > 1 or (share == 1 and rho > 0):
@@ -66,51 +64,47 @@ def _check_noise(rho: float) -> None:
         raise ValueError(f"`rho` must be at least 0 and below 1 here, so that noise shrinks every degree; got {rho}.")
 
 
-@or_infinity
+@bound("Theorem 8, C", "A", "proved", "magnitude C of a function, at most")
 def largest_value(n: int, k: int, W: float, B: float) -> float:
     r"""Largest magnitude of a network with at most k active units: :math:`C = k (W \sqrt n + B)`.
 
     *Proved* (proof of Theorem 8). The paper defines C as the supremum of h; that of :math:`|h|` is meant.
     """
-    check_named(n=n, k=k, W=W, B=B)
     return k * (W * sqrt(n) + B)
 
 
-@or_infinity
-def log2_low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
-    """Base-2 logarithm of :func:`low_degree_samples`, which may exceed every float."""
-    check_named(n=n, degree=degree, C=C, epsilon=epsilon, delta=delta, c=c)
-    return degree * log2(n) + 2 * log2_of(C) + log2_quotient([c, -log(delta)], [epsilon])
-
-
-@or_infinity
+@log_bound("Lemma 7", "A", "up to constants", "rows of the low-degree algorithm")
 def low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
     r"""Rows, and up to a power time, of the low-degree algorithm (Lemma 7): :math:`c\, n^d C^2 \ln(1/\delta)/\epsilon`.
 
-    *Shape only*: c is unspecified, in the number of rows and in the error :math:`O(\epsilon)` that they reach with
+    *Up to constants*: c is unspecified, in the number of rows and in the error :math:`O(\epsilon)` that they reach with
     probability 1 - delta. Every function of the class must have weight at most epsilon above degree d and magnitude at
     most C (the paper prints the supremum of h; that of :math:`|h|` is meant).
     """
-    return power_of_two(log2_low_degree_samples(n, degree, C, epsilon, delta, c=c))
+    return degree * log2(n) + 2 * log2_of(C) + log2_quotient([c, -log(delta)], [epsilon])
 
 
-@or_infinity
+log2_low_degree_samples = low_degree_samples.log2
+
+
+@bound("Theorem 8, degree", "A", "up to constants", "degree enough for epsilon")
 def uniform_degree(n: int, s: int, k: int, W: float, B: float, epsilon: float, *, c: float = 1.0) -> float:
     r"""Degree of Theorem 8: :math:`d = c\,(k^8 W^4 \ln^4(ns) + k^6 B^4 \ln s) / \epsilon^2`.
 
-    *Shape only*: the constant c is unspecified. It rests on Lemmas 9 and 10;
+    *Up to constants*: the constant c is unspecified. It rests on Lemmas 9 and 10;
     :func:`~sparsact.bounds.sufficient_degree` is sharper and has a constant.
     """
-    check_named(n=n, s=s, k=k, W=W, B=B, epsilon=epsilon, c=c)
     return c * (float(k) ** 8 * W**4 * log(n * s) ** 4 + float(k) ** 6 * B**4 * log(s)) / epsilon / epsilon
 
 
-@or_infinity
-def log2_uniform_samples(
+@log_bound("Theorem 8", "A", "up to constants", "rows, uniform inputs")
+def uniform_samples(
     n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
 ) -> float:
-    """Base-2 logarithm of :func:`uniform_samples`, which may exceed every float."""
-    check_named(delta=delta, c_degree=c_degree)
+    r"""Rows, and run-time, of Theorem 8: :math:`c\, n^d k^2 (W \sqrt n + B)^2 \ln(1/\delta)/\epsilon`.
+
+    *Up to constants*: c and the constant of its degree d (:func:`uniform_degree`) are unspecified.
+    """
     degree = uniform_degree(n, s, k, W, B, epsilon, c=c_degree)
     return (
         (degree * log2(n) if n > 1 else 0.0)
@@ -119,35 +113,24 @@ def log2_uniform_samples(
     )
 
 
-@or_infinity
-def uniform_samples(
-    n: int, s: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0, c_degree: float = 1.0
-) -> float:
-    r"""Rows, and run-time, of Theorem 8: :math:`c\, n^d k^2 (W \sqrt n + B)^2 \ln(1/\delta)/\epsilon`.
+log2_uniform_samples = uniform_samples.log2
 
-    *Shape only*: c and the constant of its degree d (:func:`uniform_degree`) are unspecified.
+
+@log_bound("sharper Theorem 8", None, "sharper", "rows, uniform inputs, at the sharper degree")
+def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
+    r"""Rows of the low-degree algorithm at the sharper degree: Lemma 7 with :math:`d \le 4 k^2 W^2 / \epsilon`.
+
+    *Sharper*: the degree is proved (:func:`~sparsact.bounds.sufficient_degree`, at most n); the constant c is that of
+    Lemma 7, unspecified. It stands beside Theorem 8.
     """
-    return power_of_two(log2_uniform_samples(n, s, k, W, B, epsilon, delta, c=c, c_degree=c_degree))
-
-
-@or_infinity
-def log2_sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
-    """Base-2 logarithm of :func:`sparse_samples`, which may exceed every float."""
-    check_named(n=n, k=k, W=W, B=B, epsilon=epsilon, delta=delta, c=c)
     degree, C = min(n, sufficient_degree(k, W, epsilon)), largest_value(n, k, W, B)
     return log2_low_degree_samples(n, degree, C, epsilon, delta, c=c) if inf > C else inf
 
 
-@or_infinity
-def sparse_samples(n: int, k: int, W: float, B: float, epsilon: float, delta: float, *, c: float = 1.0) -> float:
-    r"""Rows of the low-degree algorithm at the sharper degree: Lemma 7 with :math:`d \le 4 k^2 W^2 / \epsilon`.
-
-    *Ours*: the degree is proved (:func:`~sparsact.bounds.sufficient_degree`, at most n); the constant c is that of
-    Lemma 7, unspecified. It stands beside Theorem 8.
-    """
-    return power_of_two(log2_sparse_samples(n, k, W, B, epsilon, delta, c=c))
+log2_sparse_samples = sparse_samples.log2
 
 
+@bound("Lemma 18", "A", "proved", "rows, from a Rademacher complexity")
 def samples_from_rademacher(
     complexity: Callable[[int], float], C: float, epsilon: float, delta: float, *, c: float = 4.0
 ) -> float:
@@ -177,7 +160,6 @@ def samples_from_rademacher(
     ValueError
         If the complexity is negative or no number, or seen to increase.
     """
-    check_named(C=C, epsilon=epsilon, delta=delta, c=c)
 
     def error(m: int) -> float:
         value = complexity(m)
@@ -201,7 +183,7 @@ def samples_from_rademacher(
     return high
 
 
-@or_infinity
+@bound("Theorem 17", "A", "up to constants", "rows, any distribution")
 def general_samples(
     n: int, s: int, k: int, W: float, B: float, R: float, C: float, epsilon: float, delta: float, *, c: float = 1.0
 ) -> float:
@@ -209,10 +191,9 @@ def general_samples(
 
     .. math:: m = c\, \frac{C^2 (WR + B)^2\, ksn \ln(k(R + B)/\epsilon) + C^4 \ln(1/\delta)}{\epsilon^2}
 
-    *Shape only*: c is unspecified. The paper drops Lemma 18's factor C, the largest magnitude of a function of the
+    *Up to constants*: c is unspecified. The paper drops Lemma 18's factor C, the largest magnitude of a function of the
     class (:func:`largest_value` with R for the root of n); it is an argument here, and C = 1 gives the printed form.
     The logarithm counts as at least 1.
     """
-    check_named(n=n, s=s, k=k, W=W, B=B, R=R, C=C, epsilon=epsilon, delta=delta, c=c)
     logarithm = max(1.0, log(k * (R + B) / epsilon)) if R + B > 0 else 1.0
     return c * (C**2 * (W * R + B) ** 2 * k * s * n * logarithm + C**4 * log(1 / delta)) / epsilon / epsilon

@@ -15,54 +15,50 @@ from math import log, sqrt
 import numpy as np
 from scipy.special import logsumexp
 
-from sparsact.bounds.arithmetic import or_infinity
 from sparsact.bounds.learning import samples_from_rademacher
-from sparsact.validation.parameters import check_named
+from sparsact.bounds.registry import bound
 
 _MOST_TERMS = 10**6
 
 
-@or_infinity
+@bound("dense class", "A", "proved", "Rademacher complexity, dense class, at most")
 def dense_complexity_bound(s: int, W: float, B: float, R: float, m: int, *, c: float = 2.0) -> float:
     r"""Most Rademacher complexity of all networks of s units: :math:`c\,(WR + B)\, s / \sqrt m`.
 
     *Proved* with c = 2: the units decouple, so that the complexity is s times that of one unit; a sign costs a factor
     2, and ReLU contracts. The paper quotes the shape with c = 1.
     """
-    check_named(s=s, W=W, B=B, R=R, m=m, c=c)
     return c * (W * R + B) * s / sqrt(m)
 
 
-@or_infinity
+@bound("Theorem 19, (15)", "A", "up to constants", "Rademacher complexity, at most")
 def sparse_complexity_bound(n: int, s: int, k: int, W: float, B: float, R: float, m: int, *, c: float = 1.0) -> float:
     r"""Theorem 19 (k = 1) and equation (15): :math:`c\,(WR + B) \sqrt{s n k \ln(k m (R + B)) / m}`.
 
-    *Shape only*: the paper writes c = 1, and its proof has constants. Mends to the proof of Theorem 19: the union bound
-    is over the :math:`O(m^n)` sets that halfspaces cut from m points (Sauer-Shelah), so ln m is what it needs;
+    *Up to constants*: the paper writes c = 1, and its proof has constants. Mends to the proof of Theorem 19: the union
+    bound is over the :math:`O(m^n)` sets that halfspaces cut from m points (Sauer-Shelah), so ln m is what it needs;
     :math:`I_j` has a strict inequality; and :math:`\sum_j |I_j| \le m`. A logarithm below 0 counts as 0.
     :func:`sparse_complexity_bound_explicit` is a version with every constant.
     """
-    check_named(n=n, s=s, k=k, W=W, B=B, R=R, m=m, c=c)
     argument = k * m * (R + B)
     return c * (W * R + B) * sqrt(s * n * k * (log(argument) if argument > 1 else 0.0) / m)
 
 
-@or_infinity
+@bound("(15) with constants", None, "sharper", "Rademacher complexity, at most")
 def sparse_complexity_bound_explicit(n: int, s: int, k: int, W: float, B: float, R: float, m: int) -> float:
     r"""Equation (15) with every constant: :math:`(WR + B)\,(1 + \sqrt{2 \ln N}) \sqrt{sk/m}`.
 
-    *Ours, proved*: N is the number of sets that halfspaces can cut from m points,
+    *Sharper, proved*: N is the number of sets that halfspaces can cut from m points,
     :math:`N \le 2 \sum_{i=0}^n \binom{m-1}{i}` (Cover, 1965). For one set I of points, the norm of
     :math:`\sum_{i \in I} \zeta_i x_i` has mean at most :math:`R \sqrt{|I|}` and, by bounded differences, exceeds it
     like a Gaussian of variance :math:`R^2 |I|`; hence the maximum over N sets, divided by :math:`R \sqrt{|I|}`, has
     mean at most :math:`1 + \sqrt{2 \ln N}`. So have the sums of signs alone. With :math:`\sum_j |I_j| \le km` and the
     inequality of Cauchy and Schwarz, :math:`\sum_j \sqrt{|I_j|} \le \sqrt{skm}`.
     """
-    check_named(n=n, s=s, k=k, W=W, B=B, R=R, m=m)
     return (W * R + B) * (1 + sqrt(2 * _log_halfspace_sets(n, m))) * sqrt(s * k / m)
 
 
-@or_infinity
+@bound("Conjecture 20", "A", "conjectured", "Rademacher complexity, at most")
 def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m: int, *, c: float = 1.0) -> float:
     r"""Conjecture 20: :math:`c\,(WR + B) \sqrt{sk/m}`, without the dimension.
 
@@ -70,17 +66,16 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
     (:func:`sparsact.rademacher.orthogonal_network`), by up to :math:`\sqrt 2`. With another constant
     and logarithms it is proved for k = 1 (documentation, "Sharper bounds"), and open without.
     """
-    check_named(s=s, k=k, W=W, B=B, R=R, m=m, c=c)
     return c * (W * R + B) * sqrt(s * k / m)
 
 
-@or_infinity
+@bound("Theorem 17 with constants", None, "sharper", "rows, any distribution")
 def general_samples_explicit(
     n: int, s: int, k: int, W: float, B: float, R: float, C: float, epsilon: float, delta: float
 ) -> float:
     r"""Rows of Theorem 17 with every constant: Lemma 18 with c = 4 and complexities that are proved.
 
-    *Ours, proved*: for any distribution on points of norm at most R, with probability 1 - delta over so many rows,
+    *Sharper, proved*: for any distribution on points of norm at most R, with probability 1 - delta over so many rows,
     every network of the class that fits them exactly has the error :math:`\frac12 \mathbb{E} (\hat h - h)^2` at most
     epsilon. C is the largest magnitude in the class. The complexity is the lesser of
     :func:`sparse_complexity_bound_explicit` and :func:`dense_complexity_bound`. Infinite beyond 2**60 rows.

@@ -5,7 +5,7 @@ Average sensitivity and noise sensitivity are those of [A]_, Section 2.1, with t
 .. math:: \mathrm{AS}(h) = \mathbb{E}_x \tfrac14 \sum_i (h(x) - h(x^{\oplus i}))^2 = \sum_T |T|\, \hat h(T)^2, \qquad
           \mathrm{NS}_\rho(h) = \sum_T \tfrac12 (1 - \rho^{|T|})\, \hat h(T)^2.
 
-The proofs of the bounds marked *ours* are in the documentation, "Sharper bounds".
+The proofs of the bounds marked *sharper* are in the documentation, "Sharper bounds".
 
 References
 ----------
@@ -18,11 +18,11 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log, sqrt
 
-from sparsact.bounds.arithmetic import least_degree, or_infinity
-from sparsact.validation.parameters import check_named
+from sparsact.bounds.arithmetic import least_degree
+from sparsact.bounds.registry import bound
 
 
-@or_infinity
+@bound("Lemma 6", "A", "proved", "average sensitivity of a halfspace, at most")
 def halfspace_sensitivity_bound(n: int, probability: float) -> float:
     r"""Most average sensitivity of a halfspace with values 0 and 1 that is true with this probability (Lemma 6).
 
@@ -41,15 +41,14 @@ def halfspace_sensitivity_bound(n: int, probability: float) -> float:
     >>> halfspace_sensitivity_bound(100, 1.0)
     0.0
     """
-    check_named(n=n, probability=probability)
     return probability / sqrt(2) * sqrt(n * log(1 / probability))
 
 
-@or_infinity
+@bound("sharper Lemma 9", None, "sharper", "average sensitivity, at most")
 def average_sensitivity_bound(k: int, W: float) -> float:
     r"""Most average sensitivity of a network with at most k active units: :math:`\mathrm{AS}(h) \le 4 k^2 W^2`.
 
-    *Ours, proved*: sharper than Lemma 9, and independent of n, s and B. It is attained for every k: k copies of the
+    *Sharper, proved*: sharper than Lemma 9, and independent of n, s and B. It is attained for every k: k copies of the
     pair :math:`\sigma(x_1 + 1) - \sigma(1 - x_1) = 2 x_1` switch on k units at every point, have W = 1, and their sum
     :math:`2 k x_1` has average sensitivity :math:`4 k^2`. It holds under every product distribution on the cube, with
     :math:`\sum_i \mathbb{E} \operatorname{Var}_i h` for AS.
@@ -57,15 +56,14 @@ def average_sensitivity_bound(k: int, W: float) -> float:
     >>> average_sensitivity_bound(1, 1.0)
     4.0
     """
-    check_named(k=k, W=W)
     return 4.0 * k**2 * W**2
 
 
-@or_infinity
+@bound("sharper Remark 11", None, "sharper", "average sensitivity by activity, at most")
 def average_sensitivity_bound_by_activity(second_moment: float, W: float) -> float:
     r"""Most average sensitivity of a network, by how many units are active: :math:`4 W^2\, \mathbb{E}\,|R_x|^2`.
 
-    *Ours, proved*: :math:`R_x` are the units active at x. No sparsity is assumed: this replaces Remark 11, where
+    *Sharper, proved*: :math:`R_x` are the units active at x. No sparsity is assumed: this replaces Remark 11, where
     more than k units may be active on a small share of the inputs.
 
     Parameters
@@ -75,79 +73,75 @@ def average_sensitivity_bound_by_activity(second_moment: float, W: float) -> flo
     W : float
         Scale of Definition 2.
     """
-    check_named(second_moment=second_moment, W=W)
     return 4.0 * second_moment * W**2
 
 
-@or_infinity
+@bound("Lemma 9", "A", "up to constants", "average sensitivity, at most")
 def average_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, *, c: float = 1.0) -> float:
     r"""Lemma 9 as printed: :math:`\mathrm{AS}(h) \le c\,(k^4 W^2 \sqrt n \ln(ns) + k^3 B^2 \sqrt{\ln s})`.
 
-    *Shape only*: the constant c is unspecified. The printed proof needs mending: a flip moves :math:`x_i` by 2, so
+    *Up to constants*: the constant c is unspecified. The printed proof needs mending: a flip moves :math:`x_i` by 2, so
     that term (U) is at most :math:`k^2 W^2`, not a quarter of it; the union bound runs over :math:`s^k` sets of units;
     and as printed it yields :math:`\sqrt n` on the second term too. The statement itself is true for ns >= 2 with
     c = 4 / ln 2, because :func:`average_sensitivity_bound` is smaller; at n = s = 1 it claims 0, which is false.
     """
-    check_named(n=n, s=s, k=k, W=W, B=B, c=c)
     return c * (float(k) ** 4 * W**2 * sqrt(n) * log(n * s) + float(k) ** 3 * B**2 * sqrt(log(s)))
 
 
-@or_infinity
+@bound("sharper Lemma 10", None, "sharper", "noise sensitivity, at most")
 def noise_sensitivity_bound(k: int, W: float, rho: float) -> float:
     r"""Most noise sensitivity of a network with at most k active units: :math:`2 (1 - \rho)\, k^2 W^2`.
 
-    *Ours, proved*: :math:`1 - \rho^t \le t (1 - \rho)` gives
+    *Sharper, proved*: :math:`1 - \rho^t \le t (1 - \rho)` gives
     :math:`\mathrm{NS}_\rho(h) \le \frac12 (1 - \rho)\, \mathrm{AS}(h)`; then :func:`average_sensitivity_bound`. Sharper
     than Lemma 10: linear in :math:`1 - \rho`, where that has the square root.
 
     >>> noise_sensitivity_bound(k=3, W=1.0, rho=0.5)
     9.0
     """
-    check_named(k=k, W=W, rho=rho)
     return 2.0 * (1 - rho) * k**2 * W**2
 
 
-@or_infinity
+@bound("Lemma 10", "A", "up to constants", "noise sensitivity, at most")
 def noise_sensitivity_bound_paper(n: int, s: int, k: int, W: float, B: float, rho: float, *, c: float = 1.0) -> float:
     r"""Lemma 10: :math:`\mathrm{NS}_\rho \le c \sqrt{1 - \rho}\,(k^4 W^2 \ln^2(ns/(1-\rho)) + k^3 B^2 \sqrt{\ln s})`.
 
-    *Shape only*: the constant c is unspecified. Mends to Appendix B: its NS lacks the 1/4 of the definition and
+    *Up to constants*: the constant c is unspecified. Mends to Appendix B: its NS lacks the 1/4 of the definition and
     a factor W; with :math:`r = \lfloor 2/(1-\rho) \rfloor` buckets it shows an inequality, not an equality; and its
     powers of the logarithm differ from the statement's, which stand here.
     """
-    check_named(n=n, s=s, k=k, W=W, B=B, rho=rho, c=c)
     if rho == 1:
         return 0.0
     rise = float(k) ** 4 * W**2 * log(n * s / (1 - rho)) ** 2 + float(k) ** 3 * B**2 * sqrt(log(s))
     return c * sqrt(1 - rho) * rise
 
 
-@or_infinity
+@bound("tail above a degree", None, "sharper", "weight above the degree, at most")
 def tail_bound(k: int, W: float, degree: int) -> float:
     r"""Most Fourier weight above a degree: :math:`\sum_{|T| > d} \hat h(T)^2 \le 4 k^2 W^2 / (d + 1)`.
 
-    *Ours, proved*: each such subset counts at least d + 1 times in :math:`\mathrm{AS} = \sum_T |T|\, \hat h(T)^2`. The
-    bound is the squared error of the best polynomial of that degree.
+    *Sharper, proved*: each such subset counts at least d + 1 times in :math:`\mathrm{AS} = \sum_T |T|\, \hat h(T)^2`.
+    The bound is the squared error of the best polynomial of that degree.
 
     >>> tail_bound(1, 1.0, degree=39)
     0.1
     """
-    check_named(k=k, W=W, degree=degree)
     return 4.0 * k**2 * W**2 / (degree + 1)
 
 
+@bound("degree enough", None, "sharper", "degree enough for epsilon")
 def sufficient_degree(k: int, W: float, epsilon: float) -> int:
     r"""Degree that leaves Fourier weight at most epsilon: the least d with :math:`4 k^2 W^2/(d + 1) \le \epsilon`.
 
-    *Ours, proved*, by :func:`tail_bound`. Theorem 8 asks for about :math:`k^8 W^4 \ln^4(ns) / \epsilon^2`.
+    *Sharper, proved*, by :func:`tail_bound`. Theorem 8 asks for about :math:`k^8 W^4 \ln^4(ns) / \epsilon^2`.
 
     >>> sufficient_degree(1, 1.0, epsilon=0.1)
     39
     """
-    check_named(k=k, W=W, epsilon=epsilon)
     return least_degree(4 * int(k) ** 2 * Fraction(W) ** 2, epsilon)
 
 
+@bound("degree enough", "A", "proved", "degree enough, from the average sensitivity")
 def degree_from_sensitivity(average_sensitivity: float, epsilon: float) -> int:
     r"""Degree that leaves at most epsilon of the weight of a function of known average sensitivity.
 
@@ -156,5 +150,4 @@ def degree_from_sensitivity(average_sensitivity: float, epsilon: float) -> int:
     >>> degree_from_sensitivity(1.5, epsilon=0.5)
     2
     """
-    check_named(average_sensitivity=average_sensitivity, epsilon=epsilon)
     return least_degree(average_sensitivity, epsilon)

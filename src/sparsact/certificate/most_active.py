@@ -17,6 +17,7 @@ from sparsact.certificate.sweep import MOST_INPUTS, enumerated, sweep
 from sparsact.certificate.symmetry import Characters, Orbits, Reduction
 from sparsact.kernels.dispatch import threads
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_option, checked_probability, checked_size
 
 MOST_STATES = 2**26
@@ -34,7 +35,10 @@ def proved(
     n_threads: int,
 ) -> Certificate:
     """The certificate of a method other than ``"sampled"``."""
-    reduction = _reduction(network, inputs, merge=method != "enumeration")
+    if inputs.lift is None:
+        reduction: Reduction = Orbits(network.W, inputs, merge=method != "enumeration")
+    else:
+        reduction = Characters(network.W, inputs.lift)
     if method == "auto":
         method = _cheapest(network, inputs, reduction)
     if method == "orbits" and inputs.lift is not None:
@@ -52,17 +56,13 @@ def proved(
         if inputs.is_cube:
             return of_tally(enumerated(network, inputs, n_threads=n_threads), network, inputs, method, proof)
     else:
-        proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot tell apart"
+        proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot distinguish"
     if reduction.n_states > MOST_STATES:
         raise ValueError(
             f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}, for too few coordinates are "
             "alike: use method='milp'."
         )
     return of_tally(sweep(network, inputs, reduction), network, inputs, method, proof)
-
-
-def _reduction(network: SparselyActivatedNetwork, inputs: Inputs, *, merge: bool) -> Reduction:
-    return Orbits(network.W, inputs, merge=merge) if inputs.lift is None else Characters(network.W, inputs.lift)
 
 
 def _cheapest(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> str:
@@ -79,6 +79,7 @@ def _cheapest(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Redu
 METHODS = ("auto", "enumeration", "orbits", "milp", "sampled")
 
 
+@renamed(n_jobs="n_threads")
 def certify(
     network: SparselyActivatedNetwork,
     method: str = "auto",
@@ -90,7 +91,7 @@ def certify(
     confidence: float = 0.99,
     distribution: Distribution = None,
     rng: np.random.Generator | None = None,
-    n_jobs: int | None = None,
+    n_threads: int | None = None,
 ) -> Certificate:
     r"""The most units that any input switches on: the k for which the network is k-sparse ([A]_, Definition 1).
 
@@ -119,7 +120,7 @@ def certify(
         array of independent inputs (m, n), or None for the uniform distribution over the inputs. Real inputs are legal.
     rng : numpy.random.Generator, optional
         Draws the sample, and steers the local search of ``"milp"`` (which no proof rests on; seed 0 by default).
-    n_jobs : int, optional
+    n_threads : int, optional
         Threads of the enumeration kernel, see :func:`sparsact.kernels.dispatch.threads`.
 
     Returns
@@ -130,8 +131,6 @@ def certify(
     ------
     ValueError
         If an argument is out of range, or there are too many points or orbits for the method.
-    TypeError
-        If ``network`` is something else.
 
     Notes
     -----
@@ -172,7 +171,7 @@ def certify(
         if not time_limit >= 0:
             raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
         search = np.random.default_rng(0) if rng is None else checked_generator(rng)
-        certificate = proved(network, allowed, method, time_limit=time_limit, rng=search, n_threads=threads(n_jobs))
+        certificate = proved(network, allowed, method, time_limit=time_limit, rng=search, n_threads=threads(n_threads))
     return replace(certificate, seconds=time.perf_counter() - start)
 
 

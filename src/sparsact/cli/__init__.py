@@ -41,7 +41,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None) -> int:
     """Exit status of an application of this name, with the errors and signals of ``sparsact``."""
-    from sparsact.cli.terminal import Stopped, shown
+    from sparsact.cli.terminal import shown
+    from sparsact.environment import Interrupted
 
     _open_streams()
     words = list(sys.argv[1:] if args is None else args)
@@ -61,7 +62,7 @@ def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None)
         with suppress(OSError):
             _flush()
         return 2
-    except Stopped as stop:
+    except Interrupted as stop:
         print(f"{name}: {stop}", file=sys.stderr)
         return stop.status
     except KeyboardInterrupt:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact.cli.terminal import terminal
+from sparsact.validation.former_names import GONE_IN
 
 if TYPE_CHECKING:
-    from sparsact.bounds import Entry
+    from sparsact.bounds import BoundInfo
     from sparsact.network import SparselyActivatedNetwork
 
 _SAMPLES = 10_000
+FORMER_NAMES = {"width": "bucket_width"}  # of parameters that --given takes
 _OPTIONS = ("n", "s", "k", "W", "B", "epsilon", "delta", "rho")
 
 
@@ -40,7 +42,7 @@ def bounds(
         list[str] | None,
         typer.Option("--given", metavar="NAME=X", help="Any other parameter or constant, such as m=1000; repeatable."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is measured on random points.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of what is measured on random points.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Print every bound of the theory that the parameters suffice for, with its status.
@@ -62,7 +64,7 @@ def bounds(
     rows, wanting = _rows(parameters)
     told: dict[str, Any] = {"parameters": parameters, "bounds": rows, "wanting": wanting}
     if net is not None:
-        told["measured"] = _measured(net, parameters, seed)
+        told["measured"] = _measured(net, parameters, random_state)
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
     else:
@@ -75,7 +77,13 @@ def _number(text: str) -> tuple[str, float]:
         number = float(value)
     except ValueError:
         raise ValueError(f"--given {text} is not NAME=NUMBER, such as m=1000.") from None
-    return name.strip(), int(number) if isfinite(number) and number == int(number) else number
+    name = name.strip()
+    if name in FORMER_NAMES:
+        typer.echo(
+            f"sparsact: `{name}` is now called `{FORMER_NAMES[name]}`; the former name goes in {GONE_IN}.", err=True
+        )
+        name = FORMER_NAMES[name]
+    return name, int(number) if isfinite(number) and number == int(number) else number
 
 
 def _of_network(network: SparselyActivatedNetwork, given: dict[str, float]) -> dict[str, float]:
@@ -128,7 +136,7 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
     return rows, wanting
 
 
-def _value(entry: Entry, parameters: dict[str, float]) -> dict[str, Any]:
+def _value(entry: BoundInfo, parameters: dict[str, float]) -> dict[str, Any]:
     """What a bound gives, as JSON holds it: no infinity, but the logarithm where it is known."""
     from sparsact.bounds import NetworkSize
 
@@ -144,7 +152,7 @@ def _value(entry: Entry, parameters: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], seed: int) -> dict[str, Any]:
+def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], random_state: int) -> dict[str, Any]:
     """Average and noise sensitivity of the network on random points, and the degree that is enough."""
     from dataclasses import asdict
 
@@ -153,7 +161,7 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], s
     from sparsact.bounds import degree_for
     from sparsact.fourier import estimate_average_sensitivity, estimate_noise_sensitivity
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     average = estimate_average_sensitivity(network, network.n, n_samples=_SAMPLES, rng=rng)
     noise = estimate_noise_sensitivity(network, network.n, parameters["rho"], n_samples=_SAMPLES, rng=rng)
     degree = degree_for(network, parameters["epsilon"], k=int(parameters["k"]), n_samples=_SAMPLES, rng=rng)
@@ -172,7 +180,7 @@ def _tell(told: dict[str, Any]) -> None:
     grid = Grid("statement", "status", "gives")
     grid.add_column("value", justify="right")
     for row in told["bounds"]:
-        paper = "" if row["paper"] == "ours" else f" ({row['paper']})"
+        paper = "" if row["paper"] is None else f" ({row['paper']})"
         grid.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
     console.print(grid)
     for status, meaning in MEANING.items():

@@ -38,7 +38,7 @@ def certify(
         int | None, typer.Option(metavar="K", help="With --samples: bound how often more than K units are active.")
     ] = None,
     confidence: Annotated[float, typer.Option(metavar="P", help="With --samples: confidence of the bound.")] = 0.99,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the sample and of the search.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the sample and of the search.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Prove how many units of a network an input can switch on at most, and show an input that does.
@@ -56,7 +56,9 @@ def certify(
     if samples is not None and method not in ("auto", "sampled"):
         raise ValueError(f"--samples draws a sample, --method {method} proves; pass one of the two.")
     with _remarks_of_solvers_to_stderr():
-        certificate = _certificate(loaded, method, time_limit, quadratic_lift, samples, at_most, confidence, seed)
+        certificate = _certificate(
+            loaded, method, time_limit, quadratic_lift, samples, at_most, confidence, random_state
+        )
     if as_json:
         typer.echo(certificate.to_json())
     else:
@@ -71,13 +73,13 @@ def _certificate(
     samples: int | None,
     at_most: int | None,
     confidence: float,
-    seed: int,
+    random_state: int,
 ) -> Certificate:
     import numpy as np
 
     from sparsact.lift import Lift
 
-    options: dict[str, Any] = {"rng": np.random.default_rng(seed)}
+    options: dict[str, Any] = {"rng": np.random.default_rng(random_state)}
     if quadratic_lift:
         if isqrt(network.n) ** 2 != network.n:
             raise ValueError(f"a quadratic lift has m * m coordinates; the network has {network.n} inputs.")

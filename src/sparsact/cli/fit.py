@@ -1,48 +1,21 @@
-"""``sparsact fit``: learn a table, and tell what was learned."""
+"""``sparsact fit``: :func:`sparsact.fit_table` for a shell."""
 
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sparsact.cli.outputs import check_apart, check_report, check_writable, naming
-from sparsact.cli.terminal import say
+from sparsact.cli.outputs import check_apart, check_report, check_writable
+from sparsact.cli.terminal import command_line, say
 
-if TYPE_CHECKING:
-    from sparsact.reports import FitSummary, LowDegreeInfo, Term
-
-
-class DomainOption(StrEnum):
-    """What feature columns may hold."""
-
-    auto = "auto"
-    cube = "cube"
-    real = "real"
-
-
-class ModelKind(StrEnum):
-    """What kind of model to learn."""
-
-    auto = "auto"
-    low_degree = "low-degree"
-    lsh = "lsh"
-
-
-class TaskOption(StrEnum):
-    """What the target is."""
-
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
-
-
-TERMS_TOLD = 8
+ModelOption = StrEnum("ModelOption", {"auto": "auto", "low_degree": "low-degree", "lsh": "lsh"})
+DomainOption = StrEnum("DomainOption", "auto cube real")
+TaskOption = StrEnum("TaskOption", "auto regression classification")
 
 
 def fit(
@@ -60,12 +33,12 @@ def fit(
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
     ],
     model: Annotated[
-        ModelKind,
+        ModelOption,
         typer.Option(
             help="'low-degree': a polynomial of products of columns; 'lsh': local polynomials in the buckets of hash "
-            "tables; 'auto': of bits a polynomial, of numbers whichever does better on held-out rows."
+            "tables; 'auto': of bits a polynomial, of numbers whichever does better on held-out rows.",
         ),
-    ] = ModelKind.auto,
+    ] = ModelOption.auto,
     degree: Annotated[
         str,
         typer.Option(
@@ -85,7 +58,7 @@ def fit(
         DomainOption,
         typer.Option(
             help="What becomes of columns of numbers. 'auto': standardised; 'real': as they are; 'cube': refused, so "
-            "that every column is bits."
+            "that every column is bits.",
         ),
     ] = DomainOption.auto,
     task: Annotated[
@@ -102,7 +75,7 @@ def fit(
     folds: Annotated[int, typer.Option(metavar="N", help="Folds of cross-validation.")] = 5,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model to this file.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="N", help="Seed of folds and hash functions.")] = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -135,187 +108,65 @@ def fit(
     standardised. Identifiers and columns that repeat others are left out, and a note says so. Another note warns of
     columns that may be the target again.
 
-    Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: beside the model, or in the working
+    Ctrl-C (or SIGTERM) stops between two batches and leaves a statistic file: next to the model, or in the working
     folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
     --resume from the start the file is also written as the fit goes, so that a crash loses little.
 
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
-    from sparsact.cli.fitting.choose import wish
-    from sparsact.cli.progress import stages
-    from sparsact.datasets.parts import Parts, files
-    from sparsact.datasets.table_survey import TableSurvey
-    from sparsact.datasets.tables import BATCH_ROWS
+    from sparsact.cli.progress import bars
+    from sparsact.datasets.parts import files
 
-    asked = wish(degree, alpha, folds, seed, domain.value, model.value)
+    paths = files(tables)
     check_report(report)
     check_writable(out)
     check_writable(resume)
+    check_apart({"--out": out, "--report": report, "--resume": resume}, paths)
     shown = False if quiet or (as_json and progress is None) else progress
     words = context.obj or ["fit"]
-    check_apart({"--out": out, "--report": report, "--resume": resume}, files(tables))
-    parts = Parts.open(tables)
-    survey = TableSurvey.of(
-        parts,
-        target,
-        columns,
-        BATCH_ROWS,
-        ignore=ignore or (),
-        domain=domain.value,
-        task=task.value,
-        strict=strict,
-    )
-    from sparsact.cli.fitting.work import (  # what loads slowly, after what may be reported before
-        look_through,
-        resumption,
-    )
 
-    options = {
-        **{f"--{name}": value for name, value in asdict(asked).items()},
-        "--target": target,
-        "--columns": columns or [],
-        "--ignore": ignore or [],
-        "--task": task.value,
-        "--strict": strict,
-        "--report": report is not None,
-    }
-    kept = resumption(parts, options, words, resume, out, keep_every)
-    with kept.listening(), workers(cluster) as kept.cluster:
-        with stages(shown) as work:
-            with work.stage("reading", parts.n_rows) as on_rows:
-                opened = look_through(survey, on_rows, kept)
-            from sparsact.cli.fitting.work import fit_table
+    from sparsact.fit.checkpoint import Checkpoint
+    from sparsact.fit.fit_table import fit_table
 
-            fitted = fit_table(opened, asked, work, parts.name, words, with_rows=report is not None, kept=kept)
+    # without --resume the sums are written only when the fit is stopped
+    kept = resume or _unused(out or Path(f"{paths[0].stem}.fit"))
+    again = shlex.join(["sparsact", *words, *(() if resume else ("--resume", str(kept)))])
+    checkpoint = Checkpoint(kept, keep_every if resume else None, f"; go on with: {again}")
+    with checkpoint.listening():
+        with bars(shown) as show:
+            result = fit_table(
+                tables,
+                target,
+                model=model.value,
+                degree=degree,  # type: ignore[arg-type] # a text, which FitOptions reads
+                alpha=alpha,  # type: ignore[arg-type]
+                columns=columns or None,
+                ignore=ignore or (),
+                domain=domain.value,  # type: ignore[arg-type]
+                task=task.value,  # type: ignore[arg-type]
+                strict=strict,
+                folds=folds,
+                random_state=random_state,
+                held_out_rows=report is not None,
+                cluster=cluster,
+                resume=checkpoint,
+                progress=show,
+            )
         if out is not None:
-            fitted.model.table_encoding_ = opened.encoding.to_json()
-            with naming(out):
-                fitted.model.save(out)
+            result.save(out)
         if report is not None:
-            from sparsact.files import write
-            from sparsact.reports.page import fit_page
-
-            with naming(report):
-                write(report, fit_page(fitted.summary))
-    kept.remove()
+            result.report(report, command_line(words))
+    checkpoint.remove()
     if as_json:
-        typer.echo(json.dumps(as_plain(fitted.summary, report, out), allow_nan=False))
+        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     elif not quiet:
-        _tell(fitted.summary, report, out)
+        say(result)
 
 
-def workers(address: str | None) -> AbstractContextManager[Any]:
-    """The cluster at an address, or none."""
-    if address is None:
-        return nullcontext()
-    from sparsact.cli.fitting.cluster import cluster
-
-    return cluster(address)
-
-
-def as_plain(summary: FitSummary, report: Path | None, out: Path | None) -> dict[str, Any]:
-    """A summary as JSON holds it."""
-    from sparsact.cli.fitting.explain import as_plain as tables_as_plain
-    from sparsact.reports.summary import gains
-
-    told: dict[str, Any] = {
-        "table": summary.table,
-        "target_columns": list(summary.target_columns),
-        "task": summary.task,
-        "rows": summary.n_rows,
-        "columns": list(summary.feature_names),
-        "notes": list(summary.notes),
-        "learned": summary.learned,
-        "verdict": summary.verdict,
-        "kind": "lsh" if summary.choice is None else "low-degree",
-        "why": summary.why,
-        "contenders": [
-            {
-                "name": contender.name,
-                "chosen": contender.chosen,
-                "r2": contender.r2.mean,
-                "r2_deviation": contender.r2.deviation,
-                "rmse": contender.rmse and contender.rmse.mean,
-            }
-            for contender in summary.contenders
-        ],
-        **_of_polynomial(summary.choice),
-        "lsh": summary.lsh and tables_as_plain(summary.lsh),
-        "targets": [
-            {
-                "name": target.name,
-                "r2": target.r2.mean,
-                "r2_deviation": target.r2.deviation,
-                "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in target.terms[:TERMS_TOLD]],
-                "not_identified": {t.label: list(t.aliases) for t in target.terms[:TERMS_TOLD] if not t.identified},
-                "weight_by_degree": list(target.weights),
-                "influences": dict(target.influences),
-            }
-            for target in summary.targets
-        ],
-        "r2_by_degree": [asdict(gain) for gain in gains(summary.candidates, summary.choice.degree)]
-        if summary.choice
-        else [],
-        "candidates": [
-            {"degree": c.degree, "alpha": c.alpha, "r2": c.r2.mean, "r2_deviation": c.r2.deviation}
-            for c in summary.candidates
-        ],
-        "seconds": summary.resources.seconds,
-        "peak_memory_bytes": summary.resources.peak_bytes,
-        "report": report and str(report),
-        "model": out and str(out),
-    }
-    if summary.confusion is not None:
-        told |= {"accuracy": summary.confusion.accuracy, "majority": summary.confusion.majority}
-        told["confusion"] = {"classes": list(summary.confusion.classes), "counts": summary.confusion.counts.tolist()}
-    return told
-
-
-def same_as(term: Term) -> str:
-    """The aliases of a term that is not identified, the first three by name."""
-    if not term.aliases:
-        return ""
-    more = f" and {len(term.aliases) - 3} more" if len(term.aliases) > 3 else ""
-    return f": same as {', '.join(term.aliases[:3])}{more}"
-
-
-def _of_polynomial(choice: LowDegreeInfo | None) -> dict[str, Any]:
-    if choice is None:
-        return dict.fromkeys(("degree", "alpha", "monomials", "solver", "solver_reason"))
-    return {
-        "degree": choice.degree,
-        "alpha": choice.alpha,
-        "monomials": choice.n_monomials,
-        "solver": choice.solver,
-        "solver_reason": choice.reason,
-    }
-
-
-def _tell(summary: FitSummary, report: Path | None, out: Path | None) -> None:
-    """The findings, for a person."""
-    from sparsact.reports.amounts import duration, size
-
-    say(summary.verdict)
-    of_bits = " of bits" if summary.domain == "cube" else ""
-    say(f"  {summary.n_rows:,} rows, {len(summary.feature_names)} columns{of_bits}")
-    for note in summary.notes:
-        say(f"  note: {note}")
-    say(f"  chosen: {summary.model}, because {summary.why}")
-    if (choice := summary.choice) is not None:
-        say(f"  degree {choice.degree} ({choice.n_monomials:,} monomials), ridge penalty {choice.alpha:g}")
-        say(f"  solver {choice.solver}: {choice.reason}")
-    if (tables := summary.lsh) is not None:
-        say(f"  {tables.layout}")
-        say(f"  {tables.fill}")
-    if summary.learned and len(summary.targets) == 1:
-        for term in summary.targets[0].terms[:TERMS_TOLD]:
-            bounds = "" if term.low is None else f"   [{term.low:.4g}, {term.high:.4g}]"
-            if not term.identified:
-                bounds = f"   not identified by these rows{same_as(term)}"
-            say(f"  {term.coefficient:>10.4g}  {term.label}{bounds}")
-        if any(not term.identified for term in summary.targets[0].terms[:TERMS_TOLD]):
-            say("  Other products can take the place of those that are not identified, with the same predictions here.")
-    say(f"  {duration(summary.resources.seconds)}, peak memory {size(summary.resources.peak_bytes)}")
-    for what, path in (("report", report), ("model", out)):
-        if path is not None:
-            say(f"  {what}: {path}")
+def _unused(path: Path) -> Path:
+    """A name like this one, for a statistic, that no file has."""
+    number, found = 1, path.with_name(f"{path.name}.statistic")
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}.{number}.statistic")
+    return found

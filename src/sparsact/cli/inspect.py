@@ -12,8 +12,10 @@ import typer
 
 from sparsact import files
 from sparsact.cli.outputs import check_report
-from sparsact.cli.progress import stages
-from sparsact.cli.terminal import command_line, shown, terminal, versions
+from sparsact.cli.progress import bars
+from sparsact.cli.terminal import command_line, shown, terminal
+from sparsact.environment import versions
+from sparsact.fit.progress import Stages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.fourier import Estimate
     from sparsact.network import SparselyActivatedNetwork
-    from sparsact.reports.model_summary import Activity, DegreeWeights, NetworkSummary
+    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
 
 
 def inspect_model(
@@ -39,7 +41,7 @@ def inspect_model(
     time_limit: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
     ] = 20.0,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show of what a model consists.
@@ -63,13 +65,19 @@ def inspect_model(
     if network is not None:
         words = context.obj or ["inspect"]
         return inspect_network(
-            network, model.name, words, report=report, time_limit=time_limit, seed=seed, as_json=as_json
+            network, model.name, words, report=report, time_limit=time_limit, random_state=random_state, as_json=as_json
         )
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
     of_tables = hasattr(learned, "bucket_counts_")
-    told = description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)
+    told = {
+        "kind": type(learned).__name__,
+        "rows": int(learned.n_samples_seen_),
+        "columns": list(encoding.feature_names),
+        "notes": list(encoding.notes),
+        **(description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)),
+    }
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
     elif of_tables:
@@ -83,46 +91,29 @@ def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
     """An LSH model as JSON holds it."""
     import numpy as np
 
-    from sparsact.cli.fitting.explain import as_plain, column_weights, lsh_summary
+    from sparsact.fit.layout import column_weights, layout_info
 
-    n_functions = int(model.table_.layout.n_targets)
     names = encoding.feature_names
-    slopes = column_weights(model, names, np.ones(len(names)), np.ones(n_functions))
+    slopes = column_weights(model, names, np.ones(len(names)), np.ones(int(model.table_.layout.n_targets)))
     shares = model.column_shares_.tolist()  # in the deviations of the rows, which only the fit knew
     weights = [replace(slope, shares=(share,)) for slope, share in zip(slopes, shares, strict=True)]
-    tables = lsh_summary(model, tuple(weights))
-    return {
-        "kind": type(model).__name__,
-        "rows": int(model.n_samples_seen_),
-        "columns": list(names),
-        "targets": list(encoding.target_names),
-        "notes": list(encoding.notes),
-        "layout": tables.layout,
-        "fill": tables.fill,
-        "lsh": as_plain(tables),
-    }
+    tables = layout_info(model, tuple(weights))
+    targets = list(encoding.target_names)
+    return {"targets": targets, "layout": tables.layout, "fill": tables.fill, "lsh": tables.to_dict()}
 
 
 def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     """A polynomial as JSON holds it."""
-    from sparsact.cli.fitting.explain import function_names, shares, terms
+    from sparsact.fit.explain import function_names, shares, terms
 
     names, described = encoding.feature_names, []
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
-        described.append(
-            {
-                "name": name,
-                "terms": [[list(t.subset), t.coefficient, t.low, t.high] for t in terms(model, i, names, top)],
-                "weight_by_degree": by_degree.tolist(),
-                "influences": dict(zip(names, by_column.tolist(), strict=True)),
-            }
-        )
+        influences = dict(zip(names, by_column.tolist(), strict=True))
+        largest = [term.to_list() for term in terms(model, i, names, top)]
+        weights = by_degree.tolist()
+        described.append({"name": name, "terms": largest, "weight_by_degree": weights, "influences": influences})
     return {
-        "kind": type(model).__name__,
-        "rows": int(model.n_samples_seen_),
-        "columns": list(names),
-        "notes": list(encoding.notes),
         "degree": int(model.degree_),
         "alpha": float(model.alpha),
         "solver": str(model.solver_),
@@ -182,33 +173,35 @@ def inspect_network(
     *,
     report: Path | None,
     time_limit: float,
-    seed: int,
+    random_state: int,
     as_json: bool,
 ) -> None:
     """Find out, print, and write the report if one is wanted."""
     check_report(report)
-    summary = summarised(network, name, words, time_limit, seed)
+    summary = summarised(network, name, words, time_limit, random_state)
     if report is not None:
         from sparsact.reports.page import network_page
 
         files.write(report, network_page(summary))
     if as_json:
-        typer.echo(json.dumps(_network_as_json(summary), allow_nan=False))
+        found = {"kind": "SparselyActivatedNetwork", **asdict(summary), "scale": summary.scale._asdict()}
+        typer.echo(json.dumps(found, allow_nan=False))
     else:
         _print_network(summary, report)
 
 
 def summarised(
-    network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, seed: int
+    network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, random_state: int
 ) -> NetworkSummary:
     """Everything that the command reports about a network."""
     import numpy as np
     import scipy.sparse as sp
 
-    from sparsact.reports.model_summary import NetworkSummary
+    from sparsact.reports.network_summary import NetworkSummary
 
-    rng = np.random.default_rng(seed)
-    with stages() as progress:
+    rng = np.random.default_rng(random_state)
+    with bars() as show:
+        progress = Stages(show)
         with progress.stage("certify"):
             certificate = network.certify(time_limit=time_limit, rng=rng)
         with progress.stage("activity"):
@@ -216,6 +209,7 @@ def summarised(
         with progress.stage("spectrum"):
             degrees, sensitivity = _spectrum(network, rng)
     sparse = isinstance(network.W, sp.csr_array)
+    verdict = str(certificate)
     storage = f"{network.W.nnz:,} weights stored sparsely" if sparse else "weights stored densely"
     return NetworkSummary(
         name=name,
@@ -225,7 +219,7 @@ def summarised(
         scale=network.scale(),
         n_dead=int(network.dead_units().sum()),
         n_constant=int(network.constant_units().sum()),
-        verdict=_capitalised(str(certificate)),
+        verdict=verdict[:1].upper() + verdict[1:],
         proved=certificate.exact,
         fewest=certificate.max_active,
         upper=certificate.upper,
@@ -243,7 +237,7 @@ def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: 
     import numpy as np
 
     from sparsact.constructions import uniform
-    from sparsact.reports.model_summary import Activity
+    from sparsact.reports.network_summary import Activity
 
     if certificate.distribution is not None:
         counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
@@ -259,7 +253,7 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     import scipy.sparse as sp
 
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
-    from sparsact.reports.model_summary import DegreeWeights
+    from sparsact.reports.network_summary import DegreeWeights
 
     read = np.diff(sp.csr_array(network.W).indptr)
     if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:
@@ -270,16 +264,6 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     spectrum = Spectrum.of(network)
     weight = spectrum.weight_by_degree()[: spectrum.degree() + 1]
     return DegreeWeights(tuple(weight.tolist()), None, "exact"), Estimate(spectrum.total_influence(), 0.0, 1)
-
-
-def _capitalised(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
-def _network_as_json(summary: NetworkSummary) -> dict[str, Any]:
-    told = asdict(summary)
-    told["scale"] = summary.scale._asdict()
-    return {"kind": "SparselyActivatedNetwork", **told}
 
 
 def _print_network(summary: NetworkSummary, report: Path | None) -> None:

@@ -41,7 +41,7 @@ def measure(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     batch_size: Annotated[int, typer.Option(min=1, metavar="N", help="Inputs that the model gets at once.")] = 32,
-    threads: Annotated[
+    n_threads: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Threads of torch; its own choice if not given.", show_default=False),
     ] = None,
@@ -61,10 +61,11 @@ def measure(
 
     check_report(report)
     loaded = load_model(model, arguments, weights)
-    with torch_threads(threads):
+    with torch_threads(n_threads):
         found = _measured(loaded, batches_given(model, loaded, inputs, text, batch_size))
     if report is not None:
-        from sparsact.cli.terminal import command_line, versions
+        from sparsact.cli.terminal import command_line
+        from sparsact.environment import versions
         from sparsact.reports.page import measurement_page
 
         files.write(report, measurement_page(found, model, versions(), command_line(context.obj or ["measure"])))

@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 
 def load_model(path: Path, remedy: str) -> Any:
-    """Whatever a model file holds.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file; tells the remedy.
-    ValueError
-        If the file is not a model.
-    """
+    """Whatever a model file holds."""
     import sparsact
 
     if path.is_dir():
@@ -36,15 +28,7 @@ def load_model(path: Path, remedy: str) -> Any:
 
 
 def read_network(path: Path) -> SparselyActivatedNetwork:
-    """The network of a file, or of the model in it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it holds something else.
-    """
+    """The network of a file, or of the model in it."""
     model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
     network = network_in(model)
     if network is None:
@@ -61,15 +45,7 @@ def network_in(model: Any) -> SparselyActivatedNetwork | None:
 
 
 def read_model(path: Path) -> tuple[Any, Encoding]:
-    """A model that was learned from a table, and the table's encoding.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is not a model, or holds one that was not learned from a table.
-    """
+    """A model that was learned from a table, and the table's encoding."""
     model = load_model(path, f"make one with sparsact fit TABLE --target COLUMN --out {path.name}")
     return model, encoding_of(model, path)
 
@@ -107,13 +83,7 @@ TEXT_LENGTH = 512
 def batches_given(
     name: str, model: nn.Module, inputs: Path | None, text: Path | None, batch_size: int
 ) -> Iterator[Batch]:
-    """Batches of the one of two files that is given; ``name`` is the model's.
-
-    Raises
-    ------
-    ValueError
-        If both are given, or neither; and as of the two below.
-    """
+    """Batches of the one of two files that is given; ``name`` is the model's."""
     if inputs is not None and text is None:
         return batches_in(inputs, model, batch_size)
     if text is not None and inputs is None:
@@ -122,13 +92,7 @@ def batches_given(
 
 
 def batches_in(path: Path, model: nn.Module, batch_size: int) -> Iterator[Batch]:
-    """Batches of a file, cut along the first axis; numbers with a point become what the model's weights are.
-
-    Raises
-    ------
-    ValueError
-        If the file is of another kind, damaged, empty or of no use as an input.
-    """
+    """Batches of a file, cut along the first axis; numbers with a point become what the model's weights are."""
     if path.suffix.lower() == ".npy":
         yield from _of_array(_array(path), model, batch_size)
     elif path.suffix.lower() == ".safetensors":
@@ -138,13 +102,7 @@ def batches_in(path: Path, model: nn.Module, batch_size: int) -> Iterator[Batch]
 
 
 def batches_of_text(path: Path, folder: Path, batch_size: int) -> Iterator[Batch]:
-    """Tokens of a text by the tokenizer in a folder, in sequences of ``TEXT_LENGTH``; what is over is left out.
-
-    Raises
-    ------
-    ValueError
-        If there is no tokenizer, or the text is too short for one token.
-    """
+    """Tokens of a text by the tokenizer in a folder, in sequences of ``TEXT_LENGTH``; what is over is left out."""
     import torch
 
     from sparsact.cli.torch_model import import_transformers

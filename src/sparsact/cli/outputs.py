@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,13 +12,7 @@ REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
 
 
 def check_report(path: Path | None) -> None:
-    """Raise if a report cannot be written there, or not at all.
-
-    Raises
-    ------
-    ValueError
-        If a library that pages are drawn with is not installed, or as :func:`check_writable` does.
-    """
+    """Raise if a report cannot be written there, or not at all."""
     if path is None:
         return
     check_writable(path, REPORT_SUFFIXES)
@@ -32,13 +25,7 @@ def check_report(path: Path | None) -> None:
 
 
 def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
-    """Raise if a file cannot be written there.
-
-    Raises
-    ------
-    ValueError
-        If its folder is missing, it is a folder itself, it may not be written, or its name has the wrong end.
-    """
+    """Raise if a file cannot be written there."""
     if path is None:
         return
     if suffixes and path.suffix.lower() not in suffixes:
@@ -52,13 +39,7 @@ def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
 
 
 def check_apart(written: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
-    """Raise if a file that is written, by the name of its option, is also read, or written by another option.
-
-    Raises
-    ------
-    ValueError
-        If so; names both. Devices and pipes may serve twice.
-    """
+    """Raise if a file that is written, by the name of its option, is also read, or written by another option."""
     taken = {os.path.realpath(path): "is read" for path in read}
     for option, path in written.items():
         if path is None or (path.exists() and not path.is_file()):
@@ -67,14 +48,3 @@ def check_apart(written: Mapping[str, Path | None], read: Iterable[Path] = ()) -
         if place in taken:
             raise ValueError(f"cannot write {str(path)!r} by {option}: it {taken[place]} too; name another file.")
         taken[place] = f"is written by {option}"
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Let an error of the system name the file that the user knows, and not a temporary one, or none."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -49,16 +49,17 @@ def predict(
     import numpy as np
 
     from sparsact.cli.model_files import read_model
-    from sparsact.cli.progress import stages
+    from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
+    from sparsact.fit.progress import Stages
 
     check_writable(out, (".csv", ".parquet"))
     check_apart({"--out": out}, [model, *files(tables)])
     learned, encoding = read_model(model)
     opened = encoded_table(tables, encoding)
     shown = False if out is None else progress
-    with stages(shown) as work, work.stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
+    with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
         write(answers(learned, encoding, np.empty((0, len(encoding.feature_names)), dtype=np.uint8)))  # the header
         for X in opened.points():
             write(answers(learned, encoding, X))
@@ -70,8 +71,8 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    from sparsact.cli.fitting.folds import class_numbers, values
     from sparsact.datasets.columns import Classes
+    from sparsact.fit.folds import class_numbers, values
 
     function_values = values(model, X)
     target = encoding.targets[0]

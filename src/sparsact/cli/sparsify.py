@@ -74,7 +74,7 @@ def sparsify(
     time_limit: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="That the timing of auto may take.")
     ] = 20.0,
-    threads: Annotated[
+    n_threads: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Threads of torch; its own choice if not given.", show_default=False),
     ] = None,
@@ -85,7 +85,7 @@ def sparsify(
     tell what that costs. The model is not changed: in Python, sparsact.sparsify(model, method, inputs) does for your
     process what this command times. Importing MODEL runs the code of its module.
 
-    Example: sparsact sparsify my_models:small --inputs tokens.npy --threads 1
+    Example: sparsact sparsify my_models:small --inputs tokens.npy --n-threads 1
     """
     from itertools import islice
 
@@ -96,7 +96,7 @@ def sparsify(
     loaded = load_model(model, arguments, weights)
     targets = {"predictor": predictor, "recall": recall, "density": density, "error": error}
     options = {name: value for name, value in targets.items() if value is not None}
-    with torch_threads(threads):
+    with torch_threads(n_threads):
         shown = list(islice(batches_given(model, loaded, inputs, text, batch_size), BATCHES))
         _tell(*_sparsified(loaded, method, shown, time_limit, options), as_json)
 

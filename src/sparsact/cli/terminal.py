@@ -1,12 +1,10 @@
-"""What a person sees on a terminal: safe names, versions, and a clean end on Ctrl-C or SIGTERM."""
+"""What a person sees on a terminal: names without control characters, tables, the command as typed."""
 
 from __future__ import annotations
 
-import platform
 import re
 import shlex
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -37,27 +35,6 @@ def terminal() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False)
-
-
-class Stopped(BaseException):
-    """Not an Exception: no handler of errors may take it for one.
-
-    ``status`` is what shells expect of a process that a signal ended.
-    """
-
-    def __init__(self, signal: int, where: str = "") -> None:
-        super().__init__(f"stopped: {where}" if where else "stopped.")  # `where` may end with a command to be copied
-        self.status = 128 + signal
-
-
-def versions() -> tuple[tuple[str, str], ...]:
-    """Versions that decide the result."""
-    from sparsact import __version__
-    from sparsact.kernels import description
-
-    libraries = ((name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "pyarrow"))
-    python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return (("sparsact", __version__), ("kernels", description()), ("Python", python), *libraries)
 
 
 def command_line(words: Sequence[str]) -> str:

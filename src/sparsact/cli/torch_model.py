@@ -20,21 +20,9 @@ MODEL_HELP = (
 
 
 def load_model(name: str, arguments: str | None = None, weights: Path | None = None) -> nn.Module:
-    """The model that a command's words name.
+    """The model that a command's words name: ``package.module:callable`` with keyword arguments in JSON, or a folder.
 
-    Parameters
-    ----------
-    name : str
-        ``package.module:callable``, looked for in the current folder too, or a folder.
-    arguments : str, optional
-        A JSON object: keyword arguments of the callable.
-    weights : path, optional
-        A safetensors file with a state dict for the model.
-
-    Raises
-    ------
-    ValueError
-        If there is no such model, it cannot be made, or the weights are not its.
+    The module is looked for in the current folder too; ``weights`` is a safetensors file with a state dict.
     """
     if Path(name).is_dir():
         if arguments is not None:
@@ -121,13 +109,7 @@ def torch_threads(wanted: int | None) -> Iterator[None]:
 
 
 def import_transformers() -> Any:
-    """The library of Hugging Face, quiet.
-
-    Raises
-    ------
-    ValueError
-        If it is not installed.
-    """
+    """The library of Hugging Face, quiet."""
     try:
         transformers = importlib.import_module("transformers")
     except ImportError as error:

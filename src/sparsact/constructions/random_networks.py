@@ -15,10 +15,12 @@ from sparsact.constructions.rounding import ResidueLift
 from sparsact.hypercube import bits_to_signs
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_size
 
 
-def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> SparselyActivatedNetwork:
+@renamed(s="n_units", k="max_active")
+def random_network(n: int, n_units: int, max_active: int, *, rng: np.random.Generator) -> SparselyActivatedNetwork:
     r"""A random network of s units on n inputs, of which k at most are active at any point of the cube, and k at some.
 
     k decision trees share the units as evenly as they can, one leaf a unit. A leaf fixes coordinates F to signs alpha;
@@ -34,10 +36,10 @@ def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> Spars
     ----------
     n : int
         Number of inputs.
-    s : int
-        Number of units, ``1 <= s <= k * 2**(n - 1)``.
-    k : int
-        Number of active units, ``1 <= k <= s``.
+    n_units : int
+        s, at most ``max_active * 2**(n - 1)``.
+    max_active : int
+        k, from 1 to ``n_units``.
     rng : numpy.random.Generator
         Source of randomness.
 
@@ -49,7 +51,7 @@ def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> Spars
     Raises
     ------
     ValueError
-        If s or k is out of range.
+        If ``n_units`` or ``max_active`` is out of range.
 
     Notes
     -----
@@ -67,12 +69,13 @@ def random_network(n: int, s: int, k: int, *, rng: np.random.Generator) -> Spars
     >>> np.bincount(net.n_active(points(9))).size - 1
     3
     """
-    n, s, k = index(n), index(s), index(k)
+    n, s, k = index(n), index(n_units), index(max_active)
     if not 1 <= k <= s:
-        raise ValueError(f"`k` active units must number from 1 to s = {s}; got {k}.")
+        raise ValueError(f"`max_active` must lie between 1 and `n_units` = {s}; got {k}.")
     if n < 1 or s > k * 2 ** (n - 1):
         raise ValueError(
-            f"{s} units of which {k} are active need n with s <= k * 2**(n - 1); got n = {n}: raise n or k, or lower s."
+            f"{s} units of which {k} are active need n_units <= max_active * 2**(n - 1); got n = {n}: raise `n` or "
+            "`max_active`, or lower `n_units`."
         )
     meeting = bits_to_signs(checked_generator(rng).integers(2, size=n)).astype(np.float64)
     W, b = np.empty((s, n)), np.empty(s)

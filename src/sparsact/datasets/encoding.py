@@ -1,4 +1,4 @@
-"""The encoding of a table: frozen, kept beside the model, so that a new table is read exactly alike."""
+"""The encoding of a table: frozen and stored with the model, so that a new table is read exactly alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparsact.datasets.columns import Classes, Column, Points, Real, column_of
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns that are features, columns that are targets, and what the reader was told about them.
+    """Columns that are features, columns that are targets, and what the reader was asked to do with them.
 
     Features come in the order of the file. ``notes`` are sentences for people.
     """

@@ -35,7 +35,7 @@ class NumberSums:
             self.squares += 2 * _exact_sum(values, rest) + _exact_sum(rest, rest)
 
     def add(self, number: Fraction, count: int) -> None:
-        """Add one number, so many times."""
+        """Add one number `count` times."""
         self.count += count
         self.low, self.high = min(self.low, float(number)), max(self.high, float(number))
         self.total += count * number
@@ -57,7 +57,7 @@ class NumberSums:
 
     @property
     def is_row_number(self) -> bool:
-        """Whether the numbers are 0, 1, ..., m - 1 or 1, 2, ..., m in some order, as far as sums can tell."""
+        """Whether the numbers are 0, 1, ..., m - 1 or 1, 2, ..., m in some order, as far as sums can show."""
         m, first = self.count, int(self.low) if self.low in (0, 1) else 0
         last = first + m - 1
         return (

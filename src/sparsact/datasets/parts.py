@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from sparsact.datasets.frames import FrameSource
 from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_source
 
 Paths = str | Path | Sequence[str | Path]
+Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table
 
 CORRECT = "; correct the file."
 
@@ -36,27 +39,23 @@ class Stamp:
 
 @dataclass(eq=False)
 class Parts:
-    """Files of the same columns, one after the other.
+    """Files of the same columns, one after the other, or a table in memory.
 
-    ``lengths`` are their rows: None of a file that does not say it, until it has been read to its end.
+    ``lengths`` are their rows: None of a file that does not say it, until it has been read to its end. ``stamps`` are
+    None of a table in memory.
     """
 
     sources: tuple[Source, ...]
-    stamps: tuple[Stamp, ...]
+    stamps: tuple[Stamp | None, ...]
     lengths: list[int | None]
 
     @classmethod
-    def open(cls, paths: Paths) -> Parts:
-        """Files, or patterns of files (see :func:`files`), with the columns of the first.
-
-        Raises
-        ------
-        FileNotFoundError
-            If a file is not there, or a pattern matches none.
-        ValueError
-            If a file cannot be read, or its columns are not those of the first.
-        """
-        found = files(paths)
+    def open(cls, data: Data) -> Parts:
+        """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
+        if not is_paths(data):
+            frame = FrameSource.open(data)
+            return cls((frame,), (None,), [frame.n_rows])
+        found = files(data)
         stamps = tuple(Stamp.of(path) if path.is_file() else Stamp(0, 0) for path in found)
         sources: list[Source] = []
         for path in found:
@@ -69,6 +68,12 @@ class Parts:
         """Name of the file; of several the first and the last."""
         names = [source.path.name for source in self.sources]
         return names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]} ({len(names):,} files)"
+
+    def files(self, purpose: str) -> list[Path]:
+        """Paths of the files; a ValueError for a table in memory, of which ``purpose`` is refused."""
+        if None in self.stamps:
+            raise ValueError(f"{purpose} needs a table on disk, and this one is in memory; write it to Parquet first.")
+        return [source.path for source in self.sources]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,11 +92,6 @@ class Parts:
 
         ``first_row``, if not 0, must be where a batch began in an earlier pass. The batches are those of that pass;
         earlier files are not opened, earlier rows of the same file are read and dropped.
-
-        Raises
-        ------
-        ValueError
-            If a file cannot be read on, or changes while it is read.
         """
         before = 0
         for part, (source, stamp) in enumerate(zip(self.sources, self.stamps, strict=True)):
@@ -108,7 +108,9 @@ class Parts:
             self.lengths[part] = row
             before += row
 
-    def _read(self, source: Source, stamp: Stamp, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, source: Source, stamp: Stamp | None, columns: Sequence[str], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
         row = source.first_row
         batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
         while True:
@@ -118,9 +120,9 @@ class Parts:
                 raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
             except DAMAGE as error:
                 _check_unchanged(source.path, stamp)
-                told = one_line(error)
+                message = one_line(error)
                 remedy = "" if isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) else CORRECT
-                raise ValueError(f"{source.path.name}, after row {row}: {told}{remedy}") from error
+                raise ValueError(f"{source.path.name}, after row {row}: {message}{remedy}") from error
             if batch is None:
                 return
             yield batch
@@ -145,6 +147,13 @@ class Place:
         """Say in which file bad input stands."""
         if self.file and isinstance(error, ValueError):
             raise ValueError(f"{self.file}{error}") from error
+
+
+def is_paths(data: Data) -> bool:
+    """Whether a table is named by its files."""
+    return isinstance(data, str | Path) or (
+        isinstance(data, Sequence) and all(isinstance(path, str | Path) for path in data)
+    )
 
 
 def files(paths: Paths) -> list[Path]:
@@ -220,13 +229,15 @@ def _agree(first: Source, other: Source) -> None:
         )
 
 
-def _check_unchanged(path: Path, stamp: Stamp) -> None:
+def _check_unchanged(path: Path, stamp: Stamp | None) -> None:
+    if stamp is None:
+        return
     try:
         now = Stamp.of(path)
     except FileNotFoundError:
         raise ValueError(f"{path.name} went away while it was read; put it back and start again.") from None
     if now != stamp:
-        what = f"{stamp.size:,} bytes before, {now.size:,} now" if now.size != stamp.size else "it was written anew"
+        what = f"{stamp.size:,} bytes before, {now.size:,} now" if now.size != stamp.size else "it was written again"
         raise ValueError(f"{path.name} changed while it was read ({what}); start again when nothing writes to it.")
 
 
@@ -237,19 +248,8 @@ MOST_PIECES = 1024  # of all files together, where none is one already
 def pieces(sources: Sequence[Source], least_rows: int = LEAST_ROWS) -> list[list[Source]]:
     """Each file in pieces: consecutive row groups of a Parquet file, any other file whole.
 
-    How files are cut follows from their rows and row groups alone, not from who reads them.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Files of one table.
-    least_rows : int
-        Rows of every piece but the last of its file, at least; more, where there would be more than 1,024 pieces.
-
-    Returns
-    -------
-    pieces : list of list of Source
-        Of each file in its order; together they have its rows.
+    Every piece but the last of its file has at least ``least_rows`` rows; more, where there would be more than 1,024
+    pieces. How files are cut follows from their rows and row groups alone, not from who reads them.
     """
     least = max(least_rows, -(-sum(source.n_rows or 0 for source in sources) // MOST_PIECES))
     return [_of_file(source, least) for source in sources]

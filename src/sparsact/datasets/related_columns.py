@@ -33,21 +33,8 @@ def aliases(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], total: i
     """Columns to leave out, in their order, because columns that stay determine each of their features.
 
     Two bits are one feature where they split the rows alike, whichever is 1 where. Of two columns the one with more
-    features stays, then the earlier; a sequence of letters gives way to columns of its sites.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        Candidates.
-    surveys : sequence of ColumnSurvey
-        What was seen of each.
-    total : int
-        Digest of all rows.
-
-    Returns
-    -------
-    aliases : list of Alias
-        Constant columns are never among them.
+    features stays, then the earlier; a sequence of letters gives way to columns of its sites. Constant
+    columns are never among them; ``total`` is the digest of all rows.
     """
     keys = [_keys(column, survey, total) for column, survey in zip(columns, surveys, strict=True)]
     kept: dict[Key, tuple[int, str]] = {}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MODULUS = 1 << 64
-MOST_ROWS = 1 << 21  # of a batch: sums of halves of so many numbers are exact in float64
+MOST_ROWS = 1 << 21  # of a batch: sums of halves of that many numbers are exact in float64
 _ENTRIES = 1 << 20  # of a block of bits
 _HALF = np.uint64(32)
 _LOW = np.uint64((1 << 32) - 1)

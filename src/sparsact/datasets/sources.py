@@ -50,15 +50,7 @@ class Source(Protocol):
 
 
 def open_source(path: str | Path) -> Source:
-    """The reader that the file's name calls for.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the kind of file is unknown, or it cannot be read as that kind.
-    """
+    """The reader that the file's name calls for."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; name a table in it.")
@@ -113,7 +105,7 @@ class CsvSource:
             if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
                 raise ValueError(f"{path.name} is UTF-16 text; save it as UTF-8.")
         with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=delimiter)) as reader:
-            return cls(path, delimiter, _distinct(reader.schema.names, path))
+            return cls(path, delimiter, distinct_names(reader.schema.names, path))
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Rows in the order of the file."""
@@ -149,7 +141,7 @@ class ParquetSource:
     def open(cls, path: Path) -> ParquetSource:
         """Read the footer."""
         with pa.parquet.ParquetFile(path) as file:
-            names = _distinct(file.schema_arrow.names, path)
+            names = distinct_names(file.schema_arrow.names, path)
             kinds = dict(zip(names, map(_kind, file.schema_arrow.types), strict=True))
             return cls(path, kinds, file.metadata.num_rows)
 
@@ -157,7 +149,7 @@ class ParquetSource:
         """Rows in the order of the file."""
         with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=batch_rows, row_groups=self.groups, columns=list(columns)):
-                yield pa.RecordBatch.from_pydict({name: _plain(batch.column(name), name) for name in columns})
+                yield pa.RecordBatch.from_pydict({name: plain_column(batch.column(name), name) for name in columns})
 
 
 @dataclass(frozen=True)
@@ -201,7 +193,8 @@ class ArraySource:
             found = ", ".join(f"{name} {count}" for name, count in rows.items())
             raise ValueError(f"{path.name}: arrays need the same number of rows, found {found or 'no array'}.")
         source = cls(path, widths, next(iter(rows.values())))
-        _distinct(source.names, path, "an array X[0] beside a matrix X is such a pair: give each array its own name")
+        remedy = "an array X[0] next to a matrix X is such a pair: give each array its own name"
+        distinct_names(source.names, path, remedy)
         return source
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -224,24 +217,27 @@ def _kind(of: pa.DataType) -> str:
     """What values of a type are to the reader of a table."""
     if pa.types.is_dictionary(of):
         return _kind(of.value_type)
-    if pa.types.is_string(of) or pa.types.is_large_string(of):
+    if _is_text(of):
         return "texts"
     return "numbers" if pa.types.is_integer(of) or pa.types.is_floating(of) else str(of)
 
 
-def _plain(array: pa.Array, name: str) -> pa.Array:
+def _is_text(of: pa.DataType) -> bool:
+    return bool(pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_string_view(of))
+
+
+def plain_column(array: pa.Array, name: str) -> pa.Array:
     """A column of booleans, numbers or texts; dictionaries (categories of pandas) are decoded."""
+    indices = None
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        indices, array = array.indices, array.dictionary
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
-    kinds = (
-        pa.types.is_boolean,
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_string,
-        pa.types.is_large_string,
-    )
+    if pa.types.is_string_view(array.type):  # of polars
+        array = array.cast(pa.large_string())
+    if indices is not None:
+        array = array.take(indices)
+    kinds = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, _is_text)
     if not any(is_kind(array.type) for is_kind in kinds):
         raise ValueError(
             f"column {name!r} holds {array.type}, need numbers, booleans or texts; leave it out with --ignore."
@@ -253,7 +249,7 @@ def _vector(values: NDArray[Any], name: str) -> pa.Array:
     if values.dtype.kind not in "biufUSMm" or values.dtype == np.longdouble:
         raise ValueError(f"column {name!r} holds {values.dtype}, need float64 or smaller; convert it, or leave it out.")
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
-    return _plain(pa.array(np.ascontiguousarray(native)), name)
+    return plain_column(pa.array(np.ascontiguousarray(native)), name)
 
 
 def _columns_of(array: str, width: int | None) -> tuple[str, ...]:
@@ -285,9 +281,10 @@ def _slices(block: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
         yield block.slice(row, batch_rows)
 
 
-def _distinct(
+def distinct_names(
     names: Sequence[str], path: Path, remedy: str = "give each its own name, in a first row of names"
 ) -> tuple[str, ...]:
+    """The names as they are; a ValueError if two are the same."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice and all(as_number(name) is not None for name in names):
         raise ValueError(f"{path.name} holds numbers in its first row, where names are due: add a row of names.")

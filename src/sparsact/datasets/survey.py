@@ -64,7 +64,7 @@ class UnfitError(ValueError):
 
 
 class IdentifierError(UnfitError):
-    """A column that tells rows apart, such as a name or a row number: nothing can be learned from it."""
+    """A column that identifies rows, such as a name or a row number: nothing can be learned from it."""
 
 
 @dataclass
@@ -98,19 +98,7 @@ class ColumnSurvey:
     bit_digests: NDArray[np.uint64] | None = None  # of the rows that have each bit of a bit string
 
     def update(self, array: pa.Array, first_row: int, file: str, overall: int, rows: RowNumbers) -> None:
-        """Add the next piece of the column.
-
-        Parameters
-        ----------
-        array : Array
-            The piece.
-        first_row, overall : int
-            Rows before it in its file, and in all files.
-        file : str
-            Name of the file for messages, where there are several.
-        rows : RowNumbers
-            Of its rows.
-        """
+        """Add the next piece of the column, before which are ``first_row`` rows in its file and ``overall`` in all."""
         remedy = f"fill it in, drop the row, or leave the column out with --ignore {quote(self.name)}"
         refuse_missing(array, self.name, first_row, remedy)
         if pa.types.is_floating(array.type):

@@ -101,7 +101,7 @@ class TableSurvey:
     """Running summaries of the columns of a table, and the rows that they have seen.
 
     ``strict`` refuses columns that would be left out; ``named`` are columns that were asked for one by one, of which
-    none is left out as an identifier.
+    none is left out as an identifier; ``given`` is an encoding that stands, so that only targets are looked at.
     """
 
     parts: Parts
@@ -112,6 +112,7 @@ class TableSurvey:
     named: bool = False
     n_rows: int = 0
     digest: int = 0  # of all rows
+    given: Encoding | None = None
 
     @classmethod
     def of(
@@ -125,29 +126,41 @@ class TableSurvey:
         domain: str = "cube",
         task: str = "auto",
         strict: bool = False,
+        encoding: Encoding | None = None,
     ) -> TableSurvey:
         """A survey that has seen no row; see :func:`sparsact.datasets.open_table`.
 
-        A table of very many columns is read in batches of fewer rows than asked for.
+        With an encoding only the targets are looked at. A table of very many columns is read in batches of fewer rows
+        than asked for.
         """
         targets = resolve([target] if isinstance(target, str) else target, parts.names, "target")
+        if encoding is not None:
+            if tuple(targets) != encoding.target_names:
+                named = ", ".join(encoding.target_names)
+                raise ValueError(
+                    f"the encoding is of target {named}, not {', '.join(targets)}; learn that, or leave it out."
+                )
+            resolve(encoding.source_columns, parts.names, "column")
+            task = "regression" if isinstance(encoding.targets[0], Real) else "classification"
+            most = _most_rows(batch_rows, len(encoding.source_columns) + len(targets))
+            return cls(parts, [], [TargetSurvey(name, task) for name in targets], most, given=encoding)
         ignored = resolve(ignore, parts.names, "column")
         chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
         others = {*targets, *ignored}
         features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
-                "no column is left to learn from; a table needs one beside its targets and the ignored columns."
+                "no column is left to learn from; a table needs one besides its targets and the ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
         surveys = [ColumnSurvey(name, domain, most_texts) for name in features]
         answers = [TargetSurvey(name, task) for name in targets]
-        most = max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets))))
-        return cls(parts, surveys, answers, min(batch_rows, most), strict, columns is not None)
+        most = _most_rows(batch_rows, len(features) + len(targets))
+        return cls(parts, surveys, answers, most, strict, columns is not None)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
-        """The targets first: what is wrong with them is told before all else."""
+        """The targets first: what is wrong with them is reported first."""
         return [*self.answers, *self.surveys]
 
     def batches(self, first_row: int = 0) -> Iterator[tuple[pa.RecordBatch, Place]]:
@@ -168,19 +181,17 @@ class TableSurvey:
         self.n_rows = place.overall + batch.num_rows
 
     def encoding(self) -> Encoding:
-        """How every column becomes bits or numbers.
-
-        Raises
-        ------
-        ValueError
-            If a column cannot, a target is constant, or there are no rows.
-        """
+        """How every column becomes bits or numbers."""
         if self.n_rows == 0:
             raise ValueError(f"{self.parts.name} has no rows below its header; a table needs at least one.")
+        if self.given is not None:
+            for answer in self.answers:
+                answer.column()  # refuses a constant
+            return self.given
         return self._decide()
 
-    def state(self) -> dict[str, Any]:
-        """All that was seen, as JSON spells it."""
+    def state(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """All that was seen, as JSON spells it; no arrays."""
         return {
             "columns": [survey.state() for survey in self.everything],
             "lengths": list(self.parts.lengths),
@@ -188,7 +199,7 @@ class TableSurvey:
             "digest": str(self.digest),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Have seen what another survey of the same columns had seen."""
         for survey, seen in zip(self.everything, state["columns"], strict=True):
             survey.restore(seen)
@@ -243,6 +254,10 @@ class TableSurvey:
             return str(unfit[0])
         fact = f"column {survey.name!r}{unfit[0].fact}"
         return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
+
+
+def _most_rows(batch_rows: int, n_columns: int) -> int:
+    return min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // n_columns)))
 
 
 def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.columns import Points
 from sparsact.datasets.encoding import Encoding
-from sparsact.datasets.parts import Parts, Paths
+from sparsact.datasets.parts import Data, Parts
 from sparsact.datasets.table_survey import TableSurvey, close
+from sparsact.validation.former_names import renamed
 
 BATCH_ROWS = 65536
 OnRows = Callable[[int], object]
@@ -59,8 +60,9 @@ class Table:
             yield X
 
 
+@renamed(on_rows="progress")
 def open_table(
-    paths: Paths,
+    paths: Data,
     target: str | Sequence[str],
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
@@ -69,15 +71,16 @@ def open_table(
     domain: str = "cube",
     task: str = "auto",
     strict: bool = False,
-    on_rows: OnRows = lambda count: None,
+    progress: OnRows = lambda count: None,
 ) -> Table:
     """Look through a table once and decide how each column becomes bits.
 
     Parameters
     ----------
-    paths : str or Path, or a sequence of them
+    paths : str or Path, or a sequence of them, or a table in memory
         A ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` file; several files, or patterns such as
-        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`.
+        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`. Or a pandas or polars DataFrame, or
+        a ``pyarrow.Table``.
     target : str or sequence of str
         Column to learn, or several. In an NPZ file the name of a matrix stands for all of its columns.
     columns : sequence of str, optional
@@ -94,7 +97,7 @@ def open_table(
     strict : bool
         Refuse columns that would be left out, with a note in the encoding: identifiers (texts nearly all different,
         and row numbers in a column named so), and columns that repeat others. Always so where ``columns`` are named.
-    on_rows : callable
+    progress : callable
         Told the number of rows of each batch that has been looked at.
 
     Returns
@@ -112,17 +115,17 @@ def open_table(
     )
     for batch, place in survey.batches():
         survey.update(batch, place)
-        on_rows(batch.num_rows)
+        progress(batch.num_rows)
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 
 
-def encoded_table(paths: Paths, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
+def encoded_table(paths: Data, encoding: Encoding, batch_rows: int = BATCH_ROWS) -> Table:
     """A table read by an encoding made earlier; it may lack the targets (then only ``points`` streams).
 
     Parameters
     ----------
-    paths : path-like or a sequence of them
-        The file, or files and patterns that make one table.
+    paths : path-like or a sequence of them, or a table in memory
+        The file, or files and patterns that make one table; or a DataFrame or ``pyarrow.Table``.
     encoding : Encoding
         That of the table which a model was fitted on.
     batch_rows : int

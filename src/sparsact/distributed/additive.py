@@ -56,25 +56,9 @@ def seeded(estimator: Any) -> Any:
     return twin
 
 
-def takes_classes(estimator: Any) -> bool:
-    """Whether all classes must be known before the first row."""
-    return isinstance(estimator, LowDegreeClassifier | LSHClassifier)
-
-
-def takes_layout(estimator: Any) -> bool:
-    """Whether something is chosen from a sample of rows before they are summed."""
-    chosen: bool = getattr(estimator, "bottom", None) == "pca"
-    return chosen or isinstance(estimator, LSHRegressor | LSHClassifier)
-
-
-def takes_row_numbers(estimator: Any) -> bool:
-    """Whether a row's number in the whole decides what becomes of it: the fold that it goes to."""
-    return isinstance(estimator, LowDegreeRegressorCV)
-
-
-def takes_weightless(estimator: Any) -> bool:
-    """Whether it learns rows that have no weight, all of them; else they are passed over, as among others."""
-    return isinstance(estimator, LowDegreeRegressor | LowDegreeClassifier)
+def needs(estimator: Any, what: str) -> bool:
+    """Whether an estimator declares a need: ``"classes"``, a ``"layout"``, or ``"row_numbers"``."""
+    return bool(getattr(estimator, f"_needs_{what}", False))
 
 
 def empty(learner: Any) -> Any:

@@ -13,9 +13,9 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from sparsact.distributed.additive import empty, seen_in, seen_out, takes_classes, takes_row_numbers, takes_weightless
+from sparsact.distributed.additive import empty, needs, seen_in, seen_out
 from sparsact.distributed.partitions import Partition, Reader
-from sparsact.distributed.progress import tell
+from sparsact.distributed.progress import report
 from sparsact.saving.schema import Arrays, State
 
 
@@ -63,7 +63,7 @@ def of_partition(work: Work) -> Callable[..., Any]:
             raise PartitionError(f"{task.name}: {error}") from error
         except MemoryError as error:
             raise MemoryError(f"{task.name}: {error}") from error
-        tell(task.topic, task.number, n_rows)
+        report(task.topic, task.number, n_rows)
         return result
 
     return named
@@ -81,16 +81,16 @@ class Lesson:
 def learned(lesson: Lesson, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
     """What a learner sees in one partition."""
     learner, n_rows, seen, options = empty(lesson.blank), 0, False, {}
-    if takes_classes(learner):
+    if needs(learner, "classes"):
         options["classes"] = lesson.classes
-    if takes_row_numbers(learner):
+    if needs(learner, "row_numbers"):
         learner.rows_dealt_ = task.first_row
     for X, y, weights in task.reader.batches(*pieces):
         n_rows += len(y)
-        if len(y) and (takes_weightless(learner) or weights is None or np.any(weights)):
+        if len(y) and (weights is None or np.any(weights) or hasattr(learner, "_accepts_zero_weight")):
             learner.partial_fit(X, y, sample_weight=weights, **options)
             seen = True
-    if takes_row_numbers(learner):
+    if needs(learner, "row_numbers"):
         learner.rows_dealt_ -= task.first_row  # of this partition alone: `merge` adds them up
     return n_rows, PartialSum(task.name, task.name, n_rows, seen_out(learner) if seen else None)
 

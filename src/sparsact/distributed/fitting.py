@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from sparsact.datasets.encoding import Encoding
 from sparsact.distributed.additive import check_additive, with_params_of
 from sparsact.distributed.progress import OnProgress
+from sparsact.validation.former_names import renamed
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
+@renamed(on_progress="progress")
 def fit(
     estimator: Any,
     data: Any,
@@ -24,7 +26,7 @@ def fit(
     sample_weight: str | None = None,
     encoding: Encoding | None = None,
     classes: ArrayLike | None = None,
-    on_progress: OnProgress | None = None,
+    progress: OnProgress | None = None,
 ) -> Any:
     r"""An estimator fitted to rows that lie in partitions, by many processes or machines.
 
@@ -45,7 +47,7 @@ def fit(
         of :func:`sparsact.datasets.files`; a large Parquet file is cut between its row groups; numbers are used as
         they are. Or batches ``(X, y)`` or ``(X, y, sample_weight)``, of which a bounded number is held.
     client : dask.distributed.Client, optional
-        Where to compute. None: on the client that is in force, if there is one, else in threads of this process.
+        Where to compute. None: on the current client, if there is one, else in threads of this process.
     target : str or sequence of str, optional
         Of tables: the columns to learn.
     sample_weight : str, optional
@@ -55,7 +57,7 @@ def fit(
         ``target``.
     classes : array-like of shape (n_classes,), optional
         Of classifiers: all labels. None looks for them in a pass of its own; iterables must have them named.
-    on_progress : callable, optional
+    progress : callable, optional
         Called with a :class:`~sparsact.distributed.Progress` each time that a partition is done, from any thread.
 
     Returns
@@ -78,7 +80,7 @@ def fit(
     Notes
     -----
     *Low-degree models* on points of the cube are the same to the last bit as one ``fit`` of all rows, however they are
-    cut: their sums do not round. Every partition is looked at by itself: where one may hold bits alone and another
+    cut: their sums do not round. Every partition is examined alone: where one may hold bits alone and another
     numbers, pass ``domain="real"``. Folds of ``LowDegreeRegressorCV`` follow the number of a row in the whole; where
     sizes of partitions are not known, a first pass counts them. *DSM and real columns*: equal within rounding; the same
     bits for a seed and a partitioning, because the tree is fixed. *LSH* (and ``bottom="pca"``) choose a layout first,
@@ -111,5 +113,5 @@ def fit(
         raise ImportError("sparsact.distributed needs Dask; install sparsact[dask].") from error
     check_additive(estimator)
     parts = partitions(data, Roles.of(target, sample_weight, encoding))
-    learner = Passes(parts, Engine(client), on_progress).fitted(estimator, classes)
+    learner = Passes(parts, Engine(client), progress).fitted(estimator, classes)
     return with_params_of(learner, estimator)

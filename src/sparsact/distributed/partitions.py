@@ -255,7 +255,7 @@ def _delayed(part: Any) -> list[Any]:
 def _of_batch(i: int, batch: Any) -> Partition:
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3) or not all(hasattr(b, "__len__") for b in batch):
         raise ValueError(f"batch {i} is no (X, y) or (X, y, sample_weight); it is a {type(batch).__name__}.")
-    pieces = deepcopy(tuple(batch))  # it waits for others, while its maker may fill the same arrays anew
+    pieces = deepcopy(tuple(batch))  # it waits for others, while its maker may fill the same arrays again
     return Partition(f"batch {i}", ArrayReader(), pieces, len(batch[1]))
 
 

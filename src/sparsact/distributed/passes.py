@@ -13,7 +13,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import _get_feature_names, check_X_y
 
-from sparsact.distributed.additive import empty, seeded, seen_in, solved, takes_classes, takes_layout, takes_row_numbers
+from sparsact.distributed.additive import empty, needs, seeded, seen_in, solved
 from sparsact.distributed.engine import (
     Engine,
     Lesson,
@@ -38,7 +38,7 @@ MOST_NUMBERS = 1 << 25  # of a sample: a quarter of a gigabyte
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every partition: so many rows, labels by their place among the classes."""
+    """What every partition must give: its rows, labels by their place among the classes."""
 
     most: int = ROWS_FOR_WIDTH
     classes: NDArray[Any] | None = None
@@ -150,13 +150,13 @@ class Passes:
         return solved(seen_in(lesson.blank, *whole.seen))
 
     def _lesson(self, blank: Any, classes: Any) -> Lesson:
-        """What every partition must be told: the classes, and the layout of hash tables or of a bottom layer."""
+        """What every partition must know: the classes, and the layout of hash tables or of a bottom layer."""
         known = None
-        if takes_classes(blank):
+        if needs(blank, "classes"):
             known = self._classes() if classes is None else np.unique(np.asarray(classes))
         elif classes is not None:
             raise ValueError(f"a {type(blank).__name__} has no classes; leave `classes` out.")
-        if not takes_layout(blank):
+        if not needs(blank, "layout"):
             return Lesson(blank, known)
         question = Question(classes=known)
         laid = self._run(
@@ -176,7 +176,7 @@ class Passes:
 
     def _learned(self, lesson: Lesson) -> PartialSum:
         first_rows: list[int] = [0] * len(self.parts)
-        if takes_row_numbers(lesson.blank):
+        if needs(lesson.blank, "row_numbers"):
             sizes = [part.n_rows for part in self.parts]
             if None in sizes:
                 sizes = list(self._run("counting", counted, concatenated, None))
@@ -234,6 +234,6 @@ def _starts(sizes: Sequence[int | None]) -> list[int]:
 
 
 def _blocks(parts: Iterator[Partition]) -> Iterator[list[Partition]]:
-    """The partitions, so many at a time."""
+    """The partitions, a fixed number at a time."""
     while block := list(islice(parts, BLOCK)):
         yield block

@@ -1,4 +1,4 @@
-"""How far the partitions are, told to the process that asked, wherever they are worked on."""
+"""Progress of the partitions, reported to the process that asked, wherever they are computed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ProgressCounter:
 _LISTENERS: dict[str, ProgressCounter] = {}  # of this process
 
 
-def tell(topic: str | None, number: int, n_rows: int) -> None:
+def report(topic: str | None, number: int, n_rows: int) -> None:
     """Tell whoever listens to the topic, here or, from a worker, over its scheduler."""
     if topic is None:
         return
@@ -69,7 +69,7 @@ def tell(topic: str | None, number: int, n_rows: int) -> None:
 
 @contextmanager
 def listening(tally: ProgressCounter | None, client: Any) -> Iterator[str | None]:
-    """A topic under which :func:`tell` reaches the tally, until the end of the block."""
+    """A topic under which :func:`report` reaches the tally, until the end of the block."""
     if tally is None:
         yield None
         return

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from sparsact.inference.block import Block
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_positive, checked_size
 
 GRID = (-9.0, -3.0, -1.5, -1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0, 1.5, 3.0, 9.0)  # activations are told apart here
@@ -266,8 +267,9 @@ class ActivationPenalty(SparsityRegularizer):
         return f"ActivationPenalty(strength={self.strength!r})"
 
 
+@renamed(k="n_active")
 class TopKTraining(SparsityRegularizer):
-    """Only the k activations of each input that are largest in absolute value; the others are 0, and get no gradient.
+    """Only the activations of each input that are largest in absolute value; the others are 0, and get no gradient.
 
     It holds for every call within the context, evaluations too: what is measured is the model that is trained.
 
@@ -275,20 +277,20 @@ class TopKTraining(SparsityRegularizer):
     ----------
     model : nn.Module
     blocks : sequence of Block
-    k : int
+    n_active : int
         Units that an input keeps in each block, fewer than there are.
     """
 
-    def __init__(self, model: nn.Module, blocks: Sequence[Block], k: int) -> None:
+    def __init__(self, model: nn.Module, blocks: Sequence[Block], n_active: int) -> None:
         super().__init__(model, blocks)
-        self.k = checked_size(k, "`k`")
+        self.n_active = checked_size(n_active, "`n_active`")
         for block in self.blocks:
             units = block.sizes(model)[1]
-            if self.k >= units:
-                raise ValueError(f"block {block.name!r} has {units} units, of which `k` = {k} leaves none out.")
+            if self.n_active >= units:
+                raise ValueError(f"block {block.name!r} has {units} units: `n_active` = {n_active} leaves none out.")
 
     def _look(self, place: int, hidden: Tensor) -> Tensor:
-        kept = hidden.detach().abs().topk(self.k, dim=-1).indices
+        kept = hidden.detach().abs().topk(self.n_active, dim=-1).indices
         return hidden * torch.zeros_like(hidden).scatter(-1, kept, 1.0)
 
     def loss(self) -> Tensor:
@@ -296,4 +298,4 @@ class TopKTraining(SparsityRegularizer):
         return torch.zeros((), device=next(self.model.parameters()).device)
 
     def __repr__(self) -> str:
-        return f"TopKTraining(k={self.k!r})"
+        return f"TopKTraining(n_active={self.n_active!r})"

@@ -103,8 +103,8 @@ def _choose(name: str) -> None:
     chosen = reference if name == "reference" or native is None else native
 
 
-def threads(n_jobs: int | None) -> int:
-    """Number of threads for a kernel, from the ``n_jobs`` of its caller.
+def threads(wanted: int | None) -> int:
+    """Number of threads for a kernel, from the ``n_jobs`` or ``n_threads`` of its caller.
 
     ``None`` gives 0, which leaves the number to OpenMP: it obeys ``OMP_NUM_THREADS`` and ``threadpoolctl``. ``-1`` is
     every core, ``-2`` all but one, and so on as in joblib. The number is at most that of the cores, or 16 where there
@@ -113,20 +113,22 @@ def threads(n_jobs: int | None) -> int:
     Raises
     ------
     ValueError
-        If ``n_jobs`` is 0.
+        If it is 0.
 
     >>> threads(3), threads(None)
     (3, 0)
     """
-    if n_jobs is None:
+    if wanted is None:
         return AS_ALLOWED
-    if index(n_jobs) == 0:
-        raise ValueError("`n_jobs` is 0; pass a number of threads, -1 for every core, or None for OpenMP's own choice.")
-    if n_jobs > 0:
-        return min(index(n_jobs), MAX_THREADS)
+    if index(wanted) == 0:
+        raise ValueError(
+            "0 threads cannot work; pass a number of them, -1 for every core, or None for OpenMP's choice."
+        )
+    if wanted > 0:
+        return min(index(wanted), MAX_THREADS)
     from joblib import effective_n_jobs  # slow to import, and seldom needed
 
-    return min(int(effective_n_jobs(n_jobs)), MAX_THREADS)
+    return min(int(effective_n_jobs(wanted)), MAX_THREADS)
 
 
 @contextmanager

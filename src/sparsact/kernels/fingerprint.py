@@ -1,4 +1,4 @@
-"""Hashes of memory that tell whether it still holds the bytes that it held."""
+"""Hashes of memory that show whether it still holds the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE, LEAST_LINES, MOST_STRIPES = 64, 16, 511
 def fingerprint(places: list[tuple[int, int]]) -> Any:
     """The fingerprint of regions of memory as they are now.
 
-    A region is divided into cache lines of 64 bytes, and these into at most 511 stripes of every so many lines.
+    A region is divided into cache lines of 64 bytes, and these into at most 511 stripes.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def fingerprint(places: list[tuple[int, int]]) -> Any:
     Returns
     -------
     fingerprint : object
-        ``next()`` tells whether the lines of one stripe of each region are what they were, another stripe in every
+        ``next()`` returns whether the lines of one stripe of each region are what they were, another stripe in every
         call: ``stripes`` calls in a row read all. ``all()`` reads all at once. A change in what is read is missed
         with probability 2^-64.
 

@@ -44,7 +44,7 @@ class BucketPlaces(NamedTuple):
 def places(X: Array, hashes: Hashes, *, n_threads: int = 1) -> BucketPlaces:
     """Local coordinates, features and keys of rows; X (m, d) float64, C-contiguous.
 
-    The same bits on every kernel, and for a row whatever rows stand beside it: sums run column by column.
+    The same bits on every kernel, and for a row whatever the other rows are: sums run column by column.
     """
     found = unfilled_places(len(X), hashes)
     dispatch.chosen.places(X, *hashes, *found, n_threads)

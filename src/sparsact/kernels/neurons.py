@@ -183,7 +183,7 @@ def active_counts_at(h: int, m: int, s: int, size: int) -> tuple[int, int]:
 
 
 def _checked(rows: Array, bias: Array | None, size: int, numbers: DTypeLike | None) -> np.dtype[Any]:
-    """The dtype of numbers beside these weights."""
+    """The dtype of inputs and biases for these weights."""
     if rows.ndim != 2 or rows.dtype not in _NUMBERS or not rows.flags.c_contiguous:
         raise ValueError(
             "weights are a C-contiguous matrix of float64, float32, or bfloat16 viewed as uint16; "
@@ -192,8 +192,8 @@ def _checked(rows: Array, bias: Array | None, size: int, numbers: DTypeLike | No
     chosen = rows.dtype if numbers is None else np.dtype(numbers)
     if chosen != rows.dtype and not (rows.dtype == np.uint16 and chosen == np.float32):
         raise ValueError(
-            f"numbers beside weights of {rows.dtype} are {rows.dtype} too, or float32 beside bfloat16 (uint16); "
-            f"got {chosen}: leave `numbers` out."
+            f"inputs and biases for weights of {rows.dtype} must be {rows.dtype} too, or float32 for bfloat16 "
+            f"(uint16); got {chosen}: leave `numbers` out."
         )
     if bias is not None:
         _check("bias", bias, (size,), chosen)

@@ -110,7 +110,7 @@ class BlockSparseFeedForward(nn.Module):
         if not self.training:
             return self.units.forward_with_selection(x)
         rows = checked_layer_inputs(x, self.units.in_features, self.units.up_weight.dtype)
-        noise = -torch.empty(len(rows), self.units.width, dtype=rows.dtype, device=rows.device).exponential_().log()
+        noise = -torch.empty(len(rows), self.units.n_units, dtype=rows.dtype, device=rows.device).exponential_().log()
         selection: Selection = self.units.routing(rows, noise=noise)
         blocks = ((selection.logits + noise) / self.temperature).unflatten(1, (selection.indices.shape[1], -1))
         soft = blocks.softmax(-1).flatten(1)

@@ -119,10 +119,10 @@ class LSHLayer(nn.Module):
         router = self.routing.router
         bucket = 2 * self.out_features * (1 + self.in_features * self.degree)
         application = 2 * self.in_features * self.out_features * self.degree
-        n_active, buckets = router.n_active(self.in_features), router.width(self.in_features)
+        max_active, buckets = router.max_active(self.in_features), router.width(self.in_features)
         return Flops(
             batch * router.flops(self.in_features),
-            batch * (n_active * bucket + application),
+            batch * (max_active * bucket + application),
             batch * (buckets * bucket + application),
         )
 

@@ -14,6 +14,7 @@ from sparsact.layers.gather import gather_dot, gather_sum
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_layer_inputs
+from sparsact.validation.former_names import renamed, renamed_attributes
 from sparsact.validation.parameters import checked_option, checked_size
 
 METHODS = ("auto", "sparse", "dense")
@@ -25,8 +26,10 @@ SPARSE_READS = {torch.float32: (2.0, 1 / 16), torch.float64: (2.0, 1 / 16), torc
 COPIED_READS = (0.25, 0.0)
 
 
+@renamed_attributes(n_active="max_active")
+@renamed(width="n_units")
 class SparselyActivatedLayer(nn.Module):
-    r"""A layer of ``width`` units, of which each input switches on those that a router chooses.
+    r"""A layer of ``n_units`` units, of which each input switches on those that a router chooses.
 
     .. math:: g(x) = \sum_{j \in S(x)} m_j(x)\, \phi(\langle b_j, x \rangle + c_j)\, a_j + d,
 
@@ -35,12 +38,12 @@ class SparselyActivatedLayer(nn.Module):
 
     Parameters
     ----------
-    in_features, width, out_features : int
+    in_features, n_units, out_features : int
         Sizes of an input, of the layer of units, and of an output.
     router : Router
         Chooses the units. One that looks at pre-activations (``TopK``) needs all of them: products with b are then
         dense, and those with a sparse. One that looks at the input leaves the other units unread altogether. Where a
-        router has fewer units than ``width``, each of its own stands for ``width / n`` neighbours.
+        router has fewer units than ``n_units``, each of its own stands for ``n_units / n`` neighbours.
     activation : {"identity", "relu", "gelu", "silu", "tanh"} or callable
         :math:`\phi`, applied to each unit.
     bias : bool
@@ -53,10 +56,10 @@ class SparselyActivatedLayer(nn.Module):
 
     Attributes
     ----------
-    up_weight : Parameter of shape (width, in_features)
-        b, uniform within ``1 / sqrt(in_features)``, as ``torch.nn.Linear`` has it; so is ``up_bias`` (width,).
-    down_weight : Parameter of shape (width, out_features)
-        a, a row for each unit, uniform within ``1 / sqrt(n_active)``: only so many units reach an output. So is
+    up_weight : Parameter of shape (n_units, in_features)
+        b, uniform within ``1 / sqrt(in_features)``, as ``torch.nn.Linear`` has it; so is ``up_bias`` (n_units,).
+    down_weight : Parameter of shape (n_units, out_features)
+        a, a row for each unit, uniform within ``1 / sqrt(max_active)``: only so many units reach an output. So is
         ``down_bias`` (out_features,).
 
     Notes
@@ -84,7 +87,7 @@ class SparselyActivatedLayer(nn.Module):
     def __init__(
         self,
         in_features: int,
-        width: int,
+        n_units: int,
         out_features: int,
         *,
         router: Router,
@@ -97,22 +100,22 @@ class SparselyActivatedLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.in_features = checked_size(in_features, "`in_features`")
-        self.width = checked_size(width, "`width`")
+        self.n_units = checked_size(n_units, "`n_units`")
         self.out_features = checked_size(out_features, "`out_features`")
         checked_option(method, "`method`", METHODS)
         self.method, self.activation = method, activation
         self._activation = activation_of(activation)
         made: dict[str, Any] = {"dtype": dtype, "device": device}
-        self.up_weight = nn.Parameter(torch.empty(width, in_features, **made))
-        self.up_bias = nn.Parameter(torch.empty(width, **made)) if bias else None
-        self.down_weight = nn.Parameter(torch.empty(width, out_features, **made))
+        self.up_weight = nn.Parameter(torch.empty(n_units, in_features, **made))
+        self.up_bias = nn.Parameter(torch.empty(n_units, **made)) if bias else None
+        self.down_weight = nn.Parameter(torch.empty(n_units, out_features, **made))
         self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
         self.routing = Routing(router, self._routed_features(router), generator=generator, **made)
-        self._block = _block_size(router, self.routing.in_features, width)
+        self._block = _block_size(router, self.routing.in_features, n_units)
         self._fill(generator)
 
     def _routed_features(self, router: Router) -> int:
-        return self.width if getattr(router, "routes_on", None) == "features" else self.in_features
+        return self.n_units if getattr(router, "routes_on", None) == "features" else self.in_features
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw parameters and the router's state anew."""
@@ -121,12 +124,12 @@ class SparselyActivatedLayer(nn.Module):
 
     def _fill(self, generator: torch.Generator | None) -> None:
         fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)
-        fill_uniform(self.n_active**-0.5, (self.down_weight, self.down_bias), generator)
+        fill_uniform(self.max_active**-0.5, (self.down_weight, self.down_bias), generator)
 
     @property
-    def n_active(self) -> int:
+    def max_active(self) -> int:
         """The most units that an input switches on."""
-        return self.routing.router.n_active(self.routing.in_features) * self._block
+        return self.routing.router.max_active(self.routing.in_features) * self._block
 
     def route(self, x: Tensor) -> Selection:
         """Units of each row of ``x`` (..., in_features); leading dimensions become one, in order."""
@@ -151,7 +154,7 @@ class SparselyActivatedLayer(nn.Module):
         return y.reshape(*x.shape[:-1], self.out_features), selection
 
     def masked(self, rows: Tensor, mask: Tensor, z: Tensor | None = None) -> Tensor:
-        """Outputs (m, out_features) of every unit times its entry of ``mask`` (m, width), by whole matrices.
+        """Outputs (m, out_features) of every unit times its entry of ``mask`` (m, n_units), by whole matrices.
 
         ``rows`` (m, in_features) are trusted; ``z`` are their pre-activations, where they are at hand.
         """
@@ -165,7 +168,7 @@ class SparselyActivatedLayer(nn.Module):
         on_cpu = self.up_weight.device.type == "cpu"
         any_batch, each_input = SPARSE_READS.get(self.up_weight.dtype, COPIED_READS) if on_cpu else COPIED_READS
         m, k = selection.indices.shape
-        return bool(2 * k > self.width or m * k > max(any_batch, m * each_input) * self.width)
+        return bool(2 * k > self.n_units or m * k > max(any_batch, m * each_input) * self.n_units)
 
     @property
     def _routes_on_features(self) -> bool:
@@ -196,20 +199,20 @@ class SparselyActivatedLayer(nn.Module):
         unit = 2 * self.in_features + 2 * self.out_features
         routing = self.routing.router.flops(self.routing.in_features)
         if self._routes_on_features:
-            routing += 2 * self.in_features * (self.width - self.n_active)
-        return Flops(batch * routing, batch * self.n_active * unit, batch * self.width * unit)
+            routing += 2 * self.in_features * (self.n_units - self.max_active)
+        return Flops(batch * routing, batch * self.max_active * unit, batch * self.n_units * unit)
 
     def extra_repr(self) -> str:
         """Sizes and choices, as the constructor takes them."""
         return (
-            f"{self.in_features}, {self.width}, {self.out_features}, activation={self.activation!r}, "
+            f"{self.in_features}, {self.n_units}, {self.out_features}, activation={self.activation!r}, "
             f"bias={self.up_bias is not None}, method={self.method!r}"
         )
 
 
-def _block_size(router: Router, routed_features: int, width: int) -> int:
+def _block_size(router: Router, routed_features: int, n_units: int) -> int:
     """Neighbouring units that one unit of the router stands for."""
     units = router.width(routed_features)
-    if width % units:
-        raise ValueError(f"{router!r} chooses among {units} units, which do not divide `width` = {width}.")
-    return width // units
+    if n_units % units:
+        raise ValueError(f"{router!r} chooses among {units} units, which do not divide `n_units` = {n_units}.")
+    return n_units // units

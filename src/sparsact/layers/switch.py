@@ -14,9 +14,11 @@ from sparsact.layers.segments import segment_matmul
 from sparsact.routing.router import Router
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import checked_layer_inputs
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 
+@renamed(hidden="n_units")
 class SwitchLayer(nn.Module):
     r"""Experts of two layers each; an input runs through those that a router chooses, and through no others.
 
@@ -28,7 +30,7 @@ class SwitchLayer(nn.Module):
 
     Parameters
     ----------
-    in_features, hidden, out_features : int
+    in_features, n_units, out_features : int
         Sizes of a token, of the hidden layer of one expert, and of an output.
     router : Router
         Chooses among as many experts as it has units.
@@ -39,10 +41,10 @@ class SwitchLayer(nn.Module):
 
     Attributes
     ----------
-    up_weight, up_bias : Parameters of shapes (experts, in_features, hidden) and (experts, hidden)
+    up_weight, up_bias : Parameters of shapes (experts, in_features, n_units) and (experts, n_units)
         B and b, uniform within ``1 / sqrt(in_features)``.
-    down_weight, down_bias : Parameters of shapes (experts, hidden, out_features) and (experts, out_features)
-        A and a, uniform within ``1 / sqrt(hidden)``.
+    down_weight, down_bias : Parameters of shapes (experts, n_units, out_features) and (experts, out_features)
+        A and a, uniform within ``1 / sqrt(n_units)``.
 
     Notes
     -----
@@ -70,7 +72,7 @@ class SwitchLayer(nn.Module):
     def __init__(
         self,
         in_features: int,
-        hidden: int,
+        n_units: int,
         out_features: int,
         *,
         router: Router,
@@ -81,16 +83,16 @@ class SwitchLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.in_features = checked_size(in_features, "`in_features`")
-        self.hidden = checked_size(hidden, "`hidden`")
+        self.n_units = checked_size(n_units, "`n_units`")
         self.out_features = checked_size(out_features, "`out_features`")
         made: dict[str, Any] = {"dtype": dtype, "device": device}
         self.routing = Routing(router, in_features, generator=generator, **made)
         if router.routes_on != "inputs":
             raise ValueError(f"experts are chosen by the input; {router!r} looks at pre-activations, which it has not.")
         experts = router.width(in_features)
-        self.up_weight = nn.Parameter(torch.empty(experts, in_features, hidden, **made))
-        self.up_bias = nn.Parameter(torch.empty(experts, hidden, **made)) if bias else None
-        self.down_weight = nn.Parameter(torch.empty(experts, hidden, out_features, **made))
+        self.up_weight = nn.Parameter(torch.empty(experts, in_features, n_units, **made))
+        self.up_bias = nn.Parameter(torch.empty(experts, n_units, **made)) if bias else None
+        self.down_weight = nn.Parameter(torch.empty(experts, n_units, out_features, **made))
         self.down_bias = nn.Parameter(torch.empty(experts, out_features, **made)) if bias else None
         self._fill(generator)
 
@@ -101,7 +103,7 @@ class SwitchLayer(nn.Module):
 
     def _fill(self, generator: torch.Generator | None) -> None:
         fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)
-        fill_uniform(self.hidden**-0.5, (self.down_weight, self.down_bias), generator)
+        fill_uniform(self.n_units**-0.5, (self.down_weight, self.down_bias), generator)
 
     @property
     def n_experts(self) -> int:
@@ -133,13 +135,13 @@ class SwitchLayer(nn.Module):
     def flops(self, batch: int = 1) -> Flops:
         """Operations of a forward pass over ``batch`` tokens, none of them dropped (see :class:`Flops`)."""
         router = self.routing.router
-        expert = 2 * self.hidden * (self.in_features + self.out_features)
-        active = router.n_active(self.in_features) * expert
+        expert = 2 * self.n_units * (self.in_features + self.out_features)
+        active = router.max_active(self.in_features) * expert
         return Flops(batch * router.flops(self.in_features), batch * active, batch * self.n_experts * expert)
 
     def extra_repr(self) -> str:
         """Sizes, as the constructor takes them."""
-        return f"{self.in_features}, {self.hidden}, {self.out_features}, bias={self.up_bias is not None}"
+        return f"{self.in_features}, {self.n_units}, {self.out_features}, bias={self.up_bias is not None}"
 
 
 @dataclass(frozen=True)

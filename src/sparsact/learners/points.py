@@ -41,8 +41,10 @@ class Points:
         """Each point as packed words, shape (n_rows, ceil(n / 64)); for n <= 64, its number in table order."""
         return kernels.transpose_bits(self.columns, self.n_rows)
 
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Points:
-        """Some of the rows."""
+    def __getitem__(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Points:
+        """Some of the rows; a slice begins and ends at multiples of 64, as in :meth:`between`."""
+        if isinstance(rows, slice):
+            return self.between(rows.start, rows.stop)
         return Points.from_codes(np.ascontiguousarray(self.codes()[rows]), self.n)
 
     def between(self, start: int, stop: int) -> Points:
@@ -61,7 +63,7 @@ def kernel_dtype(X: Any) -> NDArray[Any]:
     return aligned(np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)))
 
 
-def recognized(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
+def detect_encoding(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """How the rows of X are written, and the points packed while finding out.
 
     As bits, as signs, as other real numbers, or all 1, which may be bits or signs (then nothing is packed yet).

@@ -204,18 +204,9 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True)
 class Chart(Generic[Source]):
-    """A kind of figure.
+    """A kind of figure: ``frame`` makes its numbers of what is summarised, ``plot`` draws them.
 
-    Attributes
-    ----------
-    name : str
-        Unique on its page; becomes part of the names of saved files.
-    title, caption : str
-        What is shown; what the marks and bars mean.
-    frame : callable
-        What is summarised, or an experiment's rows, to the figure's numbers.
-    plot : callable
-        Draws the numbers.
+    ``name`` is unique on its page and part of the names of saved files; ``caption`` says what marks and bars mean.
     """
 
     name: str
@@ -232,3 +223,10 @@ class Chart(Generic[Source]):
         """The figure of numbers that are known already."""
         caption = f"{self.caption} {note}".strip()
         return Display(prefix + self.name, self.title, caption, frame, to_svg(self.plot(frame)))
+
+
+def chart(
+    name: str, title: str, frame: Callable[[Source], Frame], caption: str
+) -> Callable[[Callable[[Frame], Figure]], Chart[Source]]:
+    """A decorator that makes of a function that draws numbers a kind of figure, in the style that all share."""
+    return lambda draw: Chart(name, title, caption, frame, styled(draw))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,15 +22,17 @@ from sparsact.reports.figure import (
     PALE,
     PAPER_BLUES,
     VERMILION,
-    Chart,
     Frame,
+    chart,
     figure,
     list_axis,
     rows,
     shortened,
-    styled,
 )
-from sparsact.reports.summary import Confusion, CVCandidate, Spread, TargetSummary
+
+if TYPE_CHECKING:
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.scores import Confusion, CVCandidate, FoldScores
 
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
@@ -49,8 +52,13 @@ def _by_degree(candidates: Sequence[CVCandidate]) -> list[list[CVCandidate]]:
     return [[c for c in candidates if c.degree == degree] for degree in degrees]
 
 
-@styled
-def plot_error(frame: Frame) -> Figure:
+@chart(
+    "error-by-degree",
+    "Error by degree",
+    error_frame,
+    "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation.",
+)
+def error_chart(frame: Frame) -> Figure:
     """The best penalty of each degree with its spread; every other penalty in pale."""
     drawing = figure(4.6, 3.4)
     axes = drawing.subplots()
@@ -80,7 +88,7 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-def scores_frame(models: Mapping[str, Spread]) -> Frame:
+def scores_frame(models: Mapping[str, FoldScores]) -> Frame:
     """Mean, standard deviation and every fold of each model's R2; the last line is the mean of the target."""
     columns: Frame = {
         "model": [*models, "mean"],
@@ -91,8 +99,13 @@ def scores_frame(models: Mapping[str, Spread]) -> Frame:
     return columns | {f"fold {i + 1}": [*values, 0.0] for i, values in enumerate(folds)}
 
 
-@styled
-def plot_scores(frame: Frame) -> Figure:
+@chart(
+    "scores",
+    "Held-out R² against the baselines",
+    scores_frame,
+    "Predicting the mean of the target has R² = 0; the linear model uses each column alone.",
+)
+def scores_chart(frame: Frame) -> Figure:
     """One line a model: a dot a fold, the mean and its spread."""
     n = len(frame["model"])
     drawing = figure(6.8, 0.6 + 0.5 * n)
@@ -114,7 +127,7 @@ def plot_scores(frame: Frame) -> Figure:
 FEW_ROWS = 600  # below it each row is a dot
 
 
-def residuals_frame(target: TargetSummary) -> Frame:
+def residuals_frame(target: TargetResult) -> Frame:
     """Held-out rows; none where they were not predicted."""
     if target.predicted is None:
         return {"actual": [], "predicted": [], "residual": []}
@@ -125,8 +138,8 @@ def residuals_frame(target: TargetSummary) -> Frame:
     }
 
 
-@styled
-def plot_residuals(frame: Frame) -> Figure:
+@chart("residuals", "Predicted, actual and residual", residuals_frame, "")
+def residuals_chart(frame: Frame) -> Figure:
     """Left: where each held-out row falls. Right: how residuals spread."""
     drawing = figure(9.2, 3.7)
     left, right = drawing.subplots(1, 2, width_ratios=[1.1, 1])
@@ -171,8 +184,13 @@ def confusion_frame(confusion: Confusion) -> Frame:
     return {"actual": list(confusion.classes), **predicted, "share right": right.tolist()}
 
 
-@styled
-def plot_confusion(frame: Frame) -> Figure:
+@chart(
+    "confusion",
+    "Confusion of held-out rows",
+    confusion_frame,
+    "Each row of the table was predicted by a model that had not seen it.",
+)
+def confusion_chart(frame: Frame) -> Figure:
     """Cells shaded by share of the actual class, with the counts."""
     classes = [str(name) for name in frame["actual"]]
     counts = np.array([frame[f"predicted {name}"] for name in classes]).T
@@ -197,28 +215,6 @@ def plot_confusion(frame: Frame) -> Figure:
     return drawing
 
 
-ERROR = Chart(
-    "error-by-degree",
-    "Error by degree",
-    "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation.",
-    error_frame,
-    plot_error,
-)
-SCORES = Chart(
-    "scores",
-    "Held-out R² against the baselines",
-    "Predicting the mean of the target has R² = 0; the linear model uses each column alone.",
-    scores_frame,
-    plot_scores,
-)
-CLASS_SCORES = replace(
-    SCORES, caption="Of the classes' indicators. Predicting the frequencies of the classes has R² = 0."
-)
-RESIDUALS = Chart("residuals", "Predicted, actual and residual", "", residuals_frame, plot_residuals)
-CONFUSION = Chart(
-    "confusion",
-    "Confusion of held-out rows",
-    "Each row of the table was predicted by a model that had not seen it.",
-    confusion_frame,
-    plot_confusion,
+class_scores_chart = replace(
+    scores_chart, caption="Of the classes' indicators. Predicting the frequencies of the classes has R² = 0."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,21 +17,22 @@ from sparsact.reports.figure import (
     PALE,
     SKY,
     VERMILION,
-    Chart,
     Display,
     Frame,
+    chart,
     figure,
     list_axis,
     rows,
-    styled,
     width_for,
 )
-from sparsact.reports.model_summary import LSHSummary
+
+if TYPE_CHECKING:
+    from sparsact.fit.layout import LayoutInfo
 
 MOST_TICKS = 7
 
 
-def load_frame(tables: LSHSummary) -> Frame:
+def load_frame(tables: LayoutInfo) -> Frame:
     """Buckets by load, in classes 1, 2-3, 4-7, 8-15, ... rows, and the share of all rows that lie in each class."""
     most = max((rows for rows, _ in tables.load), default=1)
     edges = [2**i for i in range(most.bit_length() + 1)]
@@ -56,8 +58,14 @@ def short(count: float) -> str:
     return f"{count:.0f}"
 
 
-@styled
-def plot_load(frame: Frame) -> Figure:
+@chart(
+    "bucket-load",
+    "Bucket load",
+    load_frame,
+    "Above: how many buckets hold so many rows, in classes that double. Below: where the rows are. Buckets of one row "
+    "know little; rows in full buckets are averaged over larger cells.",
+)
+def load_chart(frame: Frame) -> Figure:
     """Above, buckets of each load; below, the rows in them."""
     drawing = figure(4.6, 4.2)
     upper, lower = drawing.subplots(2, 1, sharex=True)
@@ -89,19 +97,26 @@ WIDE = 8.0  # range of costs with fewer labels
 KIND_MARKERS = {"gradients": "o", "standard": "s", "principal": "^"}
 
 
-def layouts_frame(tables: LSHSummary) -> Frame:
+def layouts_frame(tables: LayoutInfo) -> Frame:
     """One row a layout, the best penalty of each; errors are over that of the linear trend."""
     best = {}
     for trial in sorted(tables.trials, key=lambda trial: -trial.error):
-        best[trial.directions, trial.n_rows, trial.width] = trial
+        best[trial.directions, trial.n_rows, trial.bucket_width] = trial
     shown = sorted(best.values(), key=lambda trial: (trial.directions, trial.n_rows, trial.n_bytes))
-    names = ("directions", "n_rows", "width", "alpha", "n_buckets", "n_bytes", "error", "chosen")
+    names = ("directions", "n_rows", "bucket_width", "alpha", "n_buckets", "n_bytes", "error", "chosen")
     heads = ("directions", "rows", "width", "ridge penalty", "buckets", "bytes", "error", "chosen")
     return {head: [getattr(trial, name) for trial in shown] for head, name in zip(heads, names, strict=True)}
 
 
-@styled
-def plot_layouts(frame: Frame) -> Figure:
+@chart(
+    "layouts",
+    "Error against cost",
+    layouts_frame,
+    "Each point is a width of the grids with its best ridge penalty; narrower cells cost more memory. Rows were taken "
+    "out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
+    "compared on fewer rows (dashed).",
+)
+def layouts_chart(frame: Frame) -> Figure:
     """A line for each kind of directions and number of rows; a ring about the chosen layout."""
     drawing = figure(4.6, 4.2)
     axes = drawing.subplots()
@@ -144,7 +159,7 @@ LEAST_REACH = 0.1  # of the axis of slopes: smaller ones should look small
 LEADING = 2  # directions with a colour of their own
 
 
-def columns_frame(tables: LSHSummary) -> Frame:
+def columns_frame(tables: LayoutInfo) -> Frame:
     """Columns from the largest share in all local directions down."""
     ranked = sorted(tables.columns, key=lambda column: -sum(column.shares))
     directions = {
@@ -158,8 +173,15 @@ def columns_frame(tables: LSHSummary) -> Frame:
     }
 
 
-@styled
-def plot_columns(frame: Frame) -> Figure:
+@chart(
+    "columns",
+    "Columns that matter",
+    columns_frame,
+    "Left: what makes two rows near each other, from the largest column down; a column without a share is not looked "
+    "at by the buckets. Right: the linear trend that is taken off first, in standard deviations of the target for one "
+    "of the column.",
+)
+def columns_chart(frame: Frame) -> Figure:
     """Left: shares in the local directions, stacked. Right: slopes of the trend."""
     names = [str(name) for name in frame["column"][:SHOWN]]
     drawing = figure(width_for(names) + 3.2, 1.3 + 0.25 * max(len(names), 3))
@@ -189,14 +211,20 @@ def plot_columns(frame: Frame) -> Figure:
     return drawing
 
 
-def coverage_frame(tables: LSHSummary) -> Frame:
+def coverage_frame(tables: LayoutInfo) -> Frame:
     """A row for each probability."""
     promised, inside = zip(*tables.coverage, strict=True)
     return {"probability": list(promised), "share inside": list(inside)}
 
 
-@styled
-def plot_coverage(frame: Frame) -> Figure:
+@chart(
+    "coverage",
+    "Coverage of prediction intervals",
+    coverage_frame,
+    "Normal intervals about the prediction, from the variance of the targets in the buckets, at held-out rows. Above "
+    "the diagonal intervals are wider than they need be, below it too narrow.",
+)
+def coverage_chart(frame: Frame) -> Figure:
     """A point for each probability, and the diagonal on which they should lie."""
     drawing = figure(4.6, 3.6)
     axes = drawing.subplots()
@@ -217,40 +245,6 @@ def plot_coverage(frame: Frame) -> Figure:
     return drawing
 
 
-LOAD = Chart(
-    "bucket-load",
-    "Bucket load",
-    "Above: how many buckets hold so many rows, in classes that double. Below: where the rows are. Buckets of one row "
-    "know little; rows in full buckets are averaged over larger cells.",
-    load_frame,
-    plot_load,
-)
-LAYOUTS = Chart(
-    "layouts",
-    "Error against cost",
-    "Each point is a width of the grids with its best ridge penalty; narrower cells cost more memory. Rows were taken "
-    "out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
-    "compared on fewer rows (dashed).",
-    layouts_frame,
-    plot_layouts,
-)
-COLUMNS = Chart(
-    "columns",
-    "Columns that matter",
-    "Left: what makes two rows near each other, from the largest column down; a column without a share is not looked "
-    "at by the buckets. Right: the linear trend that is taken off first, in standard deviations of the target for one "
-    "of the column.",
-    columns_frame,
-    plot_columns,
-)
-COVERAGE = Chart(
-    "coverage",
-    "Coverage of prediction intervals",
-    "Normal intervals about the prediction, from the variance of the targets in the buckets, at held-out rows. Above "
-    "the diagonal intervals are wider than they need be, below it too narrow.",
-    coverage_frame,
-    plot_coverage,
-)
 KINDS = {
     "gradients": "The directions are those along which the target moves beyond the trend, so a share tells how much it "
     "depends on the column.",
@@ -261,14 +255,14 @@ KINDS = {
 }
 
 
-def lsh_figures(tables: LSHSummary | None) -> list[Display]:
+def lsh_figures(tables: LayoutInfo | None) -> list[Display]:
     """Load, error against cost, columns and coverage; none where the model is another."""
     if tables is None:
         return []
-    drawn = [LOAD.display(tables)]
+    drawn = [load_chart.display(tables)]
     if tables.trials:
-        drawn.append(LAYOUTS.display(tables))
-    drawn.append(COLUMNS.display(tables, note=KINDS[tables.directions]))
+        drawn.append(layouts_chart.display(tables))
+    drawn.append(columns_chart.display(tables, note=KINDS[tables.directions]))
     if tables.coverage:
-        drawn.append(COVERAGE.display(tables))
+        drawn.append(coverage_chart.display(tables))
     return drawn

@@ -16,15 +16,14 @@ from sparsact.reports.figure import (
     INK,
     SKY,
     VERMILION,
-    Chart,
     Display,
     Frame,
+    chart,
     figure,
     list_axis,
     rows,
     scale,
     shortened,
-    styled,
     width_for,
 )
 
@@ -79,8 +78,14 @@ def density_by_layer_frame(measurement: Measurement) -> Frame:
     }
 
 
-@styled
-def plot_density_by_layer(frame: Frame) -> Figure:
+@chart(
+    "density-by-layer",
+    "Density by layer",
+    density_by_layer_frame,
+    "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 % "
+    "quantile over rows.",
+)
+def density_by_layer_chart(frame: Frame) -> Figure:
     """A dot and a bar a layer."""
     names = [str(name) for name in frame["layer"]]
     drawing = figure(width_for(names), 1.2 + 0.25 * max(len(names), 3))
@@ -113,8 +118,13 @@ def density_over_rows_frame(measurement: Measurement) -> Frame:
     return {"layer": names, "density": densities, "share of rows": shares}
 
 
-@styled
-def plot_density_over_rows(frame: Frame) -> Figure:
+@chart(
+    "density-over-rows",
+    "Distribution over inputs",
+    density_over_rows_frame,
+    "Share of rows whose density is at most so much.",
+)
+def density_over_rows_chart(frame: Frame) -> Figure:
     """A step function a layer."""
     drawing = figure(5.4, 4.2)
     axes = drawing.subplots()
@@ -143,8 +153,14 @@ def unit_frequency_frame(measurement: Measurement) -> Frame:
     return {"layer": names, "rank, as a share of units": ranks, "share of rows": shares}
 
 
-@styled
-def plot_unit_frequency(frame: Frame) -> Figure:
+@chart(
+    "unit-frequency",
+    "Units by frequency",
+    unit_frequency_frame,
+    "In what share of the rows each unit is active, from the most frequent down. A curve ends where the units "
+    "that were never active begin; the legend counts them.",
+)
+def unit_frequency_chart(frame: Frame) -> Figure:
     """A falling curve a layer."""
     drawing = figure(5.4, 4.2)
     axes = drawing.subplots()
@@ -170,8 +186,14 @@ def union_density_frame(measurement: Measurement) -> Frame:
     return {"layer": names, "consecutive rows": rows, "density of the union": densities}
 
 
-@styled
-def plot_union_density(frame: Frame) -> Figure:
+@chart(
+    "union-density",
+    "Rows together",
+    union_density_frame,
+    "Mean share of units that are active for at least one of several consecutive rows of a sequence: what a "
+    "batch of them reads.",
+)
+def union_density_chart(frame: Frame) -> Figure:
     """A rising curve a layer."""
     drawing = figure(5.4, 4.2)
     axes = drawing.subplots()
@@ -198,8 +220,15 @@ def small_activations_frame(measurement: Measurement) -> Frame:
     }
 
 
-@styled
-def plot_small_activations(frame: Frame) -> Figure:
+@chart(
+    "small-activations",
+    "How small the others are",
+    small_activations_frame,
+    "Left: share of activations within so much of zero, as a multiple of their row's root mean square (rms), "
+    "exact zeros included. Right: the share of the row's squared norm that goes if they are left out, on "
+    "average; it is at most the square of the multiple.",
+)
+def small_activations_chart(frame: Frame) -> Figure:
     """Left, how many lie below a level; right, how much of the norm they hold."""
     drawing = figure(8.4, 4.2)
     axes = drawing.subplots(1, 2)
@@ -229,8 +258,14 @@ def speedup_bounds_frame(measurement: Measurement) -> Frame:
     }
 
 
-@styled
-def plot_speedup_bounds(frame: Frame) -> Figure:
+@chart(
+    "speedup-bounds",
+    "Speed-up bounds",
+    speedup_bounds_frame,
+    "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the whole "
+    "model (Amdahl's law). A bound is not drawn where it is infinite or the method does not apply.",
+)
+def speedup_bounds_chart(frame: Frame) -> Figure:
     """A mark for each method, a line of marks for each layer."""
     names = [str(name) for name in frame["layer"]]
     drawing = figure(width_for(names), 1.3 + 0.25 * max(len(names), 3))
@@ -249,54 +284,12 @@ def plot_speedup_bounds(frame: Frame) -> Figure:
 
 
 CHARTS = (
-    Chart(
-        "density-by-layer",
-        "Density by layer",
-        "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 % "
-        "quantile over rows.",
-        density_by_layer_frame,
-        plot_density_by_layer,
-    ),
-    Chart(
-        "density-over-rows",
-        "Distribution over inputs",
-        "Share of rows whose density is at most so much.",
-        density_over_rows_frame,
-        plot_density_over_rows,
-    ),
-    Chart(
-        "unit-frequency",
-        "Units by frequency",
-        "In what share of the rows each unit is active, from the most frequent down. A curve ends where the units "
-        "that were never active begin; the legend counts them.",
-        unit_frequency_frame,
-        plot_unit_frequency,
-    ),
-    Chart(
-        "union-density",
-        "Rows together",
-        "Mean share of units that are active for at least one of several consecutive rows of a sequence: what a "
-        "batch of them reads.",
-        union_density_frame,
-        plot_union_density,
-    ),
-    Chart(
-        "small-activations",
-        "How small the others are",
-        "Left: share of activations within so much of zero, as a multiple of their row's root mean square (rms), "
-        "exact zeros included. Right: the share of the row's squared norm that goes if they are left out, on "
-        "average; it is at most the square of the multiple.",
-        small_activations_frame,
-        plot_small_activations,
-    ),
-    Chart(
-        "speedup-bounds",
-        "Speed-up bounds",
-        "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the whole "
-        "model (Amdahl's law). A bound is not drawn where it is infinite or the method does not apply.",
-        speedup_bounds_frame,
-        plot_speedup_bounds,
-    ),
+    density_by_layer_chart,
+    density_over_rows_chart,
+    unit_frequency_chart,
+    union_density_chart,
+    small_activations_chart,
+    speedup_bounds_chart,
 )
 WHOLE_MODEL = ("density-by-layer", "speedup-bounds")  # the others draw a curve for each of some layers
 

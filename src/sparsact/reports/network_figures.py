@@ -5,8 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sparsact.reports.figure import BLUE, INK, Chart, Display, Frame, figure, styled
-from sparsact.reports.model_summary import Activity, DegreeWeights, NetworkSummary
+from sparsact.reports.figure import BLUE, INK, Display, Frame, chart, figure
+from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
 
 MAX_LABELS = 12
 
@@ -16,8 +16,8 @@ def activity_frame(activity: Activity) -> Frame:
     return {"active units": list(range(len(activity.shares))), "share of points": list(activity.shares)}
 
 
-@styled
-def plot_activity(frame: Frame) -> Figure:
+@chart("activity", "Units on at once", activity_frame, "")
+def activity_chart(frame: Frame) -> Figure:
     """A bar a number."""
     drawing = figure(4.6, 3.4)
     axes = drawing.subplots()
@@ -43,8 +43,8 @@ def weights_frame(degrees: DegreeWeights) -> Frame:
     }
 
 
-@styled
-def plot_weights(frame: Frame) -> Figure:
+@chart("degrees", "Weight by degree", weights_frame, "")
+def weights_chart(frame: Frame) -> Figure:
     """A bar a degree."""
     drawing = figure(4.6, 3.4)
     axes = drawing.subplots()
@@ -69,8 +69,6 @@ def plot_weights(frame: Frame) -> Figure:
     return drawing
 
 
-ACTIVITY = Chart("activity", "Units on at once", "", activity_frame, plot_activity)
-WEIGHTS = Chart("degrees", "Weight by degree", "", weights_frame, plot_weights)
 FOLDED = (
     "Estimated: inputs with random signs were put into random groups, and every grouping has an exact spectrum. A "
     "product of d inputs keeps its degree unless two of them meet in a group. Bars: ± two standard errors."
@@ -81,4 +79,7 @@ EXACT = "Sum of the squared Fourier coefficients of all products of so many inpu
 def network_figures(summary: NetworkSummary) -> list[Display]:
     """Activity, and weight by degree."""
     note = EXACT if summary.degrees.exact else FOLDED
-    return [ACTIVITY.display(summary.activity, note=summary.activity.how), WEIGHTS.display(summary.degrees, note=note)]
+    return [
+        activity_chart.display(summary.activity, note=summary.activity.how),
+        weights_chart.display(summary.degrees, note=note),
+    ]

@@ -12,15 +12,17 @@ from markupsafe import Markup
 
 from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.figure import Display
-from sparsact.reports.fit_figures import CLASS_SCORES, CONFUSION, ERROR, RESIDUALS, SCORES
+from sparsact.reports.fit_figures import class_scores_chart, confusion_chart, error_chart, residuals_chart, scores_chart
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.measurement_figures import measurement_figures
-from sparsact.reports.model_summary import NetworkSummary
 from sparsact.reports.network_figures import network_figures
-from sparsact.reports.polynomial_figures import GAINS, INFLUENCES, INTERACTIONS, WEIGHTS
-from sparsact.reports.summary import FitSummary, Spread, TargetSummary
+from sparsact.reports.network_summary import NetworkSummary
+from sparsact.reports.polynomial_figures import gains_chart, influences_chart, interactions_chart, weights_chart
 
 if TYPE_CHECKING:
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.result import FitResult
+    from sparsact.fit.scores import FoldScores
     from sparsact.inference import Measurement
 
 SIGNS = (
@@ -43,19 +45,20 @@ METHODS = {
 class Section:
     """The figures of one target (or class)."""
 
-    target: TargetSummary
+    target: TargetResult
     prediction: tuple[Display, ...]
     structure: tuple[Display, ...]
 
 
-def fit_page(summary: FitSummary) -> str:
-    """The page of a fit, as HTML 5."""
+def fit_page(result: FitResult, command: str | None = None) -> str:
+    """The page of a fit, as HTML 5; of one that a command made, the command too."""
     return template("page.html.j2").render(
-        summary=summary,
-        overview=_overview(summary),
-        sections=[_section(summary, target, f"t{i}-") for i, target in enumerate(summary.targets)],
-        tables=lsh_figures(summary.lsh),
-        signs=SIGNS if summary.domain == "cube" else NUMBERS,
+        result=result,
+        overview=_overview(result),
+        sections=[_section(result, target, f"t{i}-") for i, target in enumerate(result.targets)],
+        tables=lsh_figures(result.layout),
+        signs=SIGNS if result.domain == "cube" else NUMBERS,
+        command=command,
     )
 
 
@@ -92,43 +95,47 @@ def template(name: str, *packages: str) -> Template:
     return environment.get_template(name)
 
 
-def _overview(summary: FitSummary) -> list[Display]:
+def _overview(result: FitResult) -> list[Display]:
     """Figures of the whole fit."""
     drawn = []
-    if summary.confusion is not None:
-        if len(summary.contenders) > 1:
-            drawn.append(CLASS_SCORES.display(_models(summary, summary.targets[0])))
-        drawn.append(CONFUSION.display(summary.confusion))
-    if summary.highest_tried > 1 or summary.lsh is None:
-        drawn.append(ERROR.display(summary.candidates))
+    if result.confusion is not None:
+        if len(result.choices.models) > 1:
+            drawn.append(class_scores_chart.display(_models(result, result.targets[0])))
+        drawn.append(confusion_chart.display(result.confusion))
+    if result.choices.highest_tried > 1 or result.layout is None:
+        drawn.append(error_chart.display(result.choices.candidates))
     return drawn
 
 
-def _section(summary: FitSummary, target: TargetSummary, prefix: str) -> Section:
+def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
     prediction: list[Display] = []
-    if summary.confusion is None:
-        prediction.append(SCORES.display(_models(summary, target), prefix=prefix))
+    if result.confusion is None:
+        prediction.append(scores_chart.display(_models(result, target), prefix=prefix))
         if target.predicted is not None:
             note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
-            prediction.append(RESIDUALS.display(target, prefix=prefix, note=note))
-    if summary.lsh is not None:
+            prediction.append(residuals_chart.display(target, prefix=prefix, note=note))
+    if result.layout is not None:
         return Section(target, tuple(prediction), ())
-    structure = [INTERACTIONS.display(target, prefix=prefix, note=_interval_note(target))]
+    structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(target))]
     if target.influences:
-        shares = WEIGHTS.display(target, prefix=prefix) if target.weights else GAINS.display(summary, prefix=prefix)
-        named = INFLUENCES.display(target, prefix=prefix)
-        structure = [shares, *structure, named] if summary.confusion is None else [shares, named, *structure]
+        shares = (
+            weights_chart.display(target, prefix=prefix)
+            if target.weights
+            else gains_chart.display(result.choices.gains, prefix=prefix)
+        )
+        named = influences_chart.display(target, prefix=prefix)
+        structure = [shares, *structure, named] if result.confusion is None else [shares, named, *structure]
     return Section(target, tuple(prediction), tuple(structure))
 
 
-def _models(summary: FitSummary, target: TargetSummary) -> dict[str, Spread]:
-    """Scores of one target to set side by side: of every contender, or where targets are several of these two."""
-    if summary.contenders and (len(summary.targets) == 1 or summary.confusion is not None):
-        return {f"chosen: {c.name}" if c.chosen else c.name: c.r2 for c in summary.contenders}
-    return {f"chosen: {summary.model}": target.r2, "degree 1 (linear)": target.linear_r2}
+def _models(result: FitResult, target: TargetResult) -> dict[str, FoldScores]:
+    """Scores of one target to compare: of every candidate model, or where targets are several of these two."""
+    if result.choices.models and (len(result.targets) == 1 or result.confusion is not None):
+        return {f"chosen: {c.name}" if c.chosen else c.name: c.r2 for c in result.choices.models}
+    return {f"chosen: {result.choices.name}": target.r2, "degree 1 (linear)": target.linear_r2}
 
 
-def _interval_note(target: TargetSummary) -> str:
+def _interval_note(target: TargetResult) -> str:
     if all(term.low is None for term in target.terms):
         return "Intervals are not known for this fit."
     if any(not term.identified for term in target.terms):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from sparsact.reports.figure import BLUE, GREY, VERMILION, Chart, Frame, figure, list_axis, rows, styled, width_for
-from sparsact.reports.summary import FitSummary, TargetSummary, gains
+from sparsact.reports.figure import BLUE, GREY, VERMILION, Frame, chart, figure, list_axis, rows, width_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.scores import Gain
 
-def weights_frame(target: TargetSummary) -> Frame:
+
+def weights_frame(target: TargetResult) -> Frame:
     """Sum of squared coefficients of each degree, itself and as a share of the target's variance."""
     shares = [weight / target.variance for weight in target.weights]
     return {
@@ -23,8 +26,13 @@ def weights_frame(target: TargetSummary) -> Frame:
     }
 
 
-@styled
-def plot_weights(frame: Frame) -> Figure:
+@chart(
+    "weights",
+    "Weight by degree",
+    weights_frame,
+    "The rows are every combination of bits, equally often, so the parts add up to the variance.",
+)
+def weights_chart(frame: Frame) -> Figure:
     """A bar a degree, and the running sum."""
     drawing = figure(4.6, 3.4)
     axes = drawing.subplots()
@@ -41,9 +49,8 @@ def plot_weights(frame: Frame) -> Figure:
     return drawing
 
 
-def gains_frame(summary: FitSummary) -> Frame:
+def gains_frame(found: Sequence[Gain]) -> Frame:
     """R² added by each degree to the lower ones, with its 95 % interval."""
-    found = gains(summary.candidates, summary.choice.degree if summary.choice else summary.highest_tried)
     return {
         "degree": [gain.degree for gain in found],
         "R² added": [gain.r2 for gain in found],
@@ -52,8 +59,15 @@ def gains_frame(summary: FitSummary) -> Frame:
     }
 
 
-@styled
-def plot_gains(frame: Frame) -> Figure:
+@chart(
+    "gains",
+    "What each degree adds",
+    gains_frame,
+    "What each degree adds to the R² of the lower ones on rows that were not seen; bars: 95 % intervals. The squares "
+    "of the coefficients are shares of the variance only where every combination of bits is equally frequent, which "
+    "these rows are not.",
+)
+def gains_chart(frame: Frame) -> Figure:
     """A bar and its interval for each degree."""
     drawing = figure(4.6, 3.4)
     axes = drawing.subplots()
@@ -72,7 +86,7 @@ def plot_gains(frame: Frame) -> Figure:
 COLUMNS_SHOWN = 30
 
 
-def influences_frame(target: TargetSummary) -> Frame:
+def influences_frame(target: TargetResult) -> Frame:
     """Columns from the most influential down."""
     ranked = sorted(target.influences, key=lambda pair: -pair[1])
     return {
@@ -82,8 +96,14 @@ def influences_frame(target: TargetSummary) -> Frame:
     }
 
 
-@styled
-def plot_influences(frame: Frame) -> Figure:
+@chart(
+    "influences",
+    "Influence of each column",
+    influences_frame,
+    "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "
+    "variance. Parts of several columns overlap, and may cancel where columns go together.",
+)
+def influences_chart(frame: Frame) -> Figure:
     """A bar a column."""
     share = list(frame["share of variance"][:COLUMNS_SHOWN])
     names = list(frame["column"][:COLUMNS_SHOWN])
@@ -100,7 +120,7 @@ def plot_influences(frame: Frame) -> Figure:
 TERMS_SHOWN = 20
 
 
-def interactions_frame(target: TargetSummary) -> Frame:
+def interactions_frame(target: TargetResult) -> Frame:
     """Coefficients from the largest down, by absolute value."""
     terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
     return {
@@ -113,8 +133,13 @@ def interactions_frame(target: TargetSummary) -> Frame:
     }
 
 
-@styled
-def plot_interactions(frame: Frame) -> Figure:
+@chart(
+    "interactions",
+    "Strongest interactions",
+    interactions_frame,
+    "The largest coefficients by absolute value, in units of the target.",
+)
+def interactions_chart(frame: Frame) -> Figure:
     """A dot and its interval for each; blue raises the target where the product of signs is +1, vermilion lowers it."""
     shown = list(rows(frame))[:TERMS_SHOWN]
     drawing = figure(width_for([label for label, *_ in shown]), 0.9 + 0.27 * max(len(shown), 2))
@@ -131,36 +156,3 @@ def plot_interactions(frame: Frame) -> Figure:
     drawing.legend(loc="outside upper right", ncols=2, fontsize=8.5)
     axes.set_xlabel("coefficient (bar: 95 % interval)")
     return drawing
-
-
-WEIGHTS = Chart(
-    "weights",
-    "Weight by degree",
-    "The rows are every combination of bits, equally often, so the parts add up to the variance.",
-    weights_frame,
-    plot_weights,
-)
-GAINS = Chart(
-    "gains",
-    "What each degree adds",
-    "What each degree adds to the R² of the lower ones on rows that were not seen; bars: 95 % intervals. The squares "
-    "of the coefficients are shares of the variance only where every combination of bits is equally frequent, which "
-    "these rows are not.",
-    gains_frame,
-    plot_gains,
-)
-INFLUENCES = Chart(
-    "influences",
-    "Influence of each column",
-    "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "
-    "variance. Parts of several columns overlap, and may cancel where columns go together.",
-    influences_frame,
-    plot_influences,
-)
-INTERACTIONS = Chart(
-    "interactions",
-    "Strongest interactions",
-    "The largest coefficients by absolute value, in units of the target.",
-    interactions_frame,
-    plot_interactions,
-)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from sparsact.validation.former_names import renamed
+
 
 def namespace(array: Any) -> Any:
     """Array-API functions for ``array``: NumPy itself, which speaks it since 2.1, or ``array_api_compat.torch``.
@@ -78,14 +80,15 @@ def scores(x: Any, directions: Any) -> Any:
 HASHING = 0x5A5  # a branch of the seed's tree that no caller's own generator stands on
 
 
-def hash_generator(seed: int) -> np.random.Generator:
-    """A generator for hash functions, never in step with ``numpy.random.default_rng(seed)``.
+@renamed(seed="random_state")
+def hash_generator(random_state: int) -> np.random.Generator:
+    """A generator for hash functions, never in step with ``numpy.random.default_rng(random_state)``.
 
     Data drawn from a seed and hash functions drawn from the same number would else be the same normal deviates.
 
     Parameters
     ----------
-    seed : int
+    random_state : int
         Any whole number from 0.
 
     Returns
@@ -98,4 +101,4 @@ def hash_generator(seed: int) -> np.random.Generator:
     >>> float(hash_generator(0).normal()) == float(np.random.default_rng(0).normal())
     False
     """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(HASHING,)))
+    return np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(HASHING,)))

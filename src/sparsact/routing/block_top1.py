@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import constant, integers, namespace, ones, scores
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.parameters import check_seed, check_sizes
+from sparsact.validation.former_names import renamed
+from sparsact.validation.parameters import check_random_state, check_sizes
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class BlockTop1(Router):
     r"""In each of s blocks of t' units, the one that a controller scores highest (Section 3.1 of the paper).
@@ -28,7 +30,7 @@ class BlockTop1(Router):
         s and t'; there are s t' units.
     rank : int, optional
         r; default: the number of blocks, at most that of columns.
-    seed : int, default=0
+    random_state : int, default=0
         Of the controller, where no state is given.
 
     References
@@ -51,18 +53,18 @@ class BlockTop1(Router):
     n_blocks: int
     block_size: int
     rank: int | None = None
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_blocks", "block_size")
         check_sizes(self, "rank", optional=True)
-        check_seed(self)
+        check_random_state(self)
 
     def width(self, in_features: int) -> int:
         """Units of all blocks."""
         return self.n_blocks * self.block_size
 
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """One a block."""
         return self.n_blocks
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import integers, namespace, ones, scores
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.parameters import check_numbers, check_seed, check_sizes
+from sparsact.validation.former_names import renamed
+from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 _STEP, _FIRST, _SECOND = (c - 2**64 for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -65,6 +66,7 @@ def finished_number(value: int) -> int:
 MOST_HYPERPLANES = 30
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class HyperplaneLSH(Router):
     r"""Sign patterns of random hyperplanes (Section 2.2): one of :math:`2^m` units in each of s tables.
@@ -78,7 +80,7 @@ class HyperplaneLSH(Router):
         Hyperplanes a table, m, at most 30.
     n_tables : int, default=1
         Tables, s.
-    seed : int, default=0
+    random_state : int, default=0
         Of the normals, where no state is given.
 
     Examples
@@ -87,7 +89,7 @@ class HyperplaneLSH(Router):
 
     >>> selection = HyperplaneLSH(n_hashes=3, n_tables=2)(np.array([[1.0, 2.0], [10.0, 20.0], [-1.0, -2.0]]))
     >>> chosen = selection.indices
-    >>> selection.width, bool((chosen[0] == chosen[1]).all()), bool((chosen[0] == chosen[2]).any())
+    >>> selection.n_units, bool((chosen[0] == chosen[1]).all()), bool((chosen[0] == chosen[2]).any())
     (16, True, False)
     """
 
@@ -95,11 +97,11 @@ class HyperplaneLSH(Router):
     state_names: ClassVar[tuple[str, ...]] = ("directions",)
     n_hashes: int
     n_tables: int = 1
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_hashes", "n_tables")
-        check_seed(self)
+        check_random_state(self)
         if self.n_hashes > MOST_HYPERPLANES:
             raise ValueError(f"`n_hashes` is at most {MOST_HYPERPLANES}, as a table has 2**n_hashes units.")
 
@@ -107,7 +109,7 @@ class HyperplaneLSH(Router):
         """Units of all tables."""
         return int(self.n_tables * 2**self.n_hashes)
 
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """One a table."""
         return self.n_tables
 
@@ -129,6 +131,7 @@ class HyperplaneLSH(Router):
         return self.n_tables * self.n_hashes * 2 * in_features
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class EuclideanLSH(Router):
     r"""Random projections cut into intervals (Datar et al., 2004; Section 2.2): one unit in each table.
@@ -147,7 +150,7 @@ class EuclideanLSH(Router):
         Tables.
     n_buckets : int, default=1024
         Units a table.
-    seed : int, default=0
+    random_state : int, default=0
         Of the projections, where no state is given.
 
     Examples
@@ -166,18 +169,18 @@ class EuclideanLSH(Router):
     bucket_width: float
     n_tables: int = 1
     n_buckets: int = 1024
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_hashes", "n_tables", "n_buckets")
         check_numbers(self, "bucket_width", positive=True)
-        check_seed(self)
+        check_random_state(self)
 
     def width(self, in_features: int) -> int:
         """Units of all tables."""
         return self.n_tables * self.n_buckets
 
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """One a table."""
         return self.n_tables
 

@@ -14,20 +14,22 @@ from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection
 from sparsact.routing.top_k import largest
 from sparsact.validation.arrays import checked_reals
-from sparsact.validation.parameters import check_seed, check_sizes
+from sparsact.validation.former_names import renamed
+from sparsact.validation.parameters import check_random_state, check_sizes
 
 
+@renamed(k="n_active", seed="random_state")
 @dataclass(frozen=True)
 class Nearest(Router):
     """The k nearest of some centres, by Euclidean distance; of equally near ones the first (Section 3, k-NN).
 
     Parameters
     ----------
-    k : int
+    n_active : int
         Active units.
     n_centres : int, default=256
         Standard normal centres to draw, where no state is given.
-    seed : int, default=0
+    random_state : int, default=0
         Of those.
 
     Examples
@@ -39,15 +41,17 @@ class Nearest(Router):
     name: ClassVar[str] = "nearest"
     state_names: ClassVar[tuple[str, ...]] = ("centres",)
     free_length: ClassVar[bool] = True
-    k: int
+    n_active: int
     n_centres: int = 256
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
-        check_sizes(self, "k", "n_centres")
-        check_seed(self)
-        if self.k > self.n_centres:
-            raise ValueError(f"Nearest cannot choose {self.k} of {self.n_centres} centres; pass k <= n_centres.")
+        check_sizes(self, "n_active", "n_centres")
+        check_random_state(self)
+        if self.n_active > self.n_centres:
+            raise ValueError(
+                f"Nearest cannot choose {self.n_active} of {self.n_centres} centres; pass n_active <= n_centres."
+            )
 
     @staticmethod
     def state_of(centres: ArrayLike) -> dict[str, NDArray[np.float64]]:
@@ -58,9 +62,9 @@ class Nearest(Router):
         """``n_centres``."""
         return self.n_centres
 
-    def n_active(self, in_features: int) -> int:
-        """``k``."""
-        return self.k
+    def max_active(self, in_features: int) -> int:
+        """``n_active``."""
+        return self.n_active
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """``centres`` (n_centres, in_features), standard normal."""
@@ -69,10 +73,10 @@ class Nearest(Router):
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The k nearest centres, with weight 1; distances, negated, are the logits."""
         centres = state["centres"]
-        if self.k > centres.shape[0]:
-            raise ValueError(f"Nearest(k={self.k}) cannot choose among {centres.shape[0]} centres.")
+        if self.n_active > centres.shape[0]:
+            raise ValueError(f"Nearest(n_active={self.n_active}) cannot choose among {centres.shape[0]} centres.")
         nearness = -distances(x, centres)
-        places = largest(nearness, self.k)
+        places = largest(nearness, self.n_active)
         return Selection.of(places, ones(tuple(places.shape), x), centres.shape[0], logits=nearness)
 
     def flops(self, in_features: int) -> int:
@@ -80,6 +84,7 @@ class Nearest(Router):
         return 3 * self.n_centres * in_features + self.n_centres
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class Interpolation(Router):
     """The unit whose point the input is; none for any other input (Section 3, interpolation).
@@ -88,7 +93,7 @@ class Interpolation(Router):
     ----------
     n_points : int, default=256
         Standard normal points to draw, where no state is given.
-    seed : int, default=0
+    random_state : int, default=0
         Of those.
 
     Examples
@@ -102,11 +107,11 @@ class Interpolation(Router):
     state_names: ClassVar[tuple[str, ...]] = ("points",)
     free_length: ClassVar[bool] = True
     n_points: int = 256
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_points")
-        check_seed(self)
+        check_random_state(self)
 
     @staticmethod
     def state_of(points: ArrayLike) -> dict[str, NDArray[np.float64]]:
@@ -120,7 +125,7 @@ class Interpolation(Router):
         """``n_points``."""
         return self.n_points
 
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """One."""
         return 1
 

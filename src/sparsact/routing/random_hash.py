@@ -12,12 +12,14 @@ from sparsact.routing.lsh import finished, numbered, shifted
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
 from sparsact.routing.top_k import largest
-from sparsact.validation.parameters import check_seed, check_sizes
+from sparsact.validation.former_names import renamed
+from sparsact.validation.parameters import check_random_state, check_sizes
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@renamed(k="n_active", width="n_units", seed="random_state")
+@dataclass(frozen=True)
 class RandomHash(Router):
-    """k units by a hash of the input's bits: every set of k units is as likely, and near inputs have nothing in common.
+    """Units by a hash of the input's bits: every set of them is as likely, and near inputs have nothing in common.
 
     The same input has the same units in every process, on every platform, in every dtype that holds its numbers
     exactly, for -0.0 as for 0.0: numbers are taken as float64, and only whole numbers are computed with. The paper's
@@ -26,11 +28,11 @@ class RandomHash(Router):
 
     Parameters
     ----------
-    k : int
+    n_active : int
         Active units.
-    width : int, optional
+    n_units : int, optional
         Units to choose from; default: as many as inputs have columns.
-    seed : int, default=0
+    random_state : int, default=0
         Of the hash.
 
     Examples
@@ -41,51 +43,49 @@ class RandomHash(Router):
     """
 
     name: ClassVar[str] = "random_hash"
-    k: int
-    n_units: int | None
-    seed: int
+    n_active: int
+    n_units: int | None = None
+    random_state: int = 0
 
-    def __init__(self, k: int, width: int | None = None, seed: int = 0) -> None:
-        for name, value in (("k", k), ("n_units", width), ("seed", seed)):
-            object.__setattr__(self, name, value)
-        check_sizes(self, "k")
+    def __post_init__(self) -> None:
+        check_sizes(self, "n_active")
         check_sizes(self, "n_units", optional=True)
-        check_seed(self)
-        if self.n_units is not None and self.k > self.n_units:
-            raise ValueError(f"RandomHash cannot choose {self.k} of {self.n_units} units; pass k <= width.")
+        check_random_state(self)
+        if self.n_units is not None and self.n_active > self.n_units:
+            raise ValueError(
+                f"RandomHash cannot choose {self.n_active} of {self.n_units} units; pass n_active <= n_units."
+            )
 
     def width(self, in_features: int) -> int:
         """``n_units``, or the number of columns."""
         width = in_features if self.n_units is None else self.n_units
-        if self.k > width:
-            raise ValueError(f"RandomHash(k={self.k}) cannot choose among {width} units; pass k <= {width}.")
+        if self.n_active > width:
+            raise ValueError(
+                f"RandomHash(n_active={self.n_active}) cannot choose among {width} units; pass n_active <= {width}."
+            )
         return width
 
-    def n_active(self, in_features: int) -> int:
-        """``k``."""
-        return self.k
+    def max_active(self, in_features: int) -> int:
+        """``n_active``."""
+        return self.n_active
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The k units whose mixture with the input is largest, with weight 1."""
         width = self.width(x.shape[1])
         words = _words(x)
-        columns, units = numbered(x.shape[1], 2 * self.seed, words), numbered(width, 2 * self.seed + 1, words)
+        columns, units = (
+            numbered(x.shape[1], 2 * self.random_state, words),
+            numbered(width, 2 * self.random_state + 1, words),
+        )
         xp = namespace(words)
         inputs = finished(xp.sum(finished(words ^ columns), axis=1, dtype=xp.int64))
         ranks = xp.astype(shifted(finished(inputs[:, None] ^ units), 11), xp.float64)  # 53 bits: exact
-        places = largest(ranks, self.k)
+        places = largest(ranks, self.n_active)
         return Selection.of(places, ones(tuple(places.shape), x), width)
 
     def flops(self, in_features: int) -> int:
         """About nine whole-number operations a column and ten a unit, with a comparison."""
         return 9 * in_features + 10 * self.width(in_features)
-
-    def to_dict(self) -> dict[str, Any]:
-        """``{"router": "random_hash", "k": ..., "width": ..., "seed": ...}``."""
-        return {"router": self.name, "k": self.k, "width": self.n_units, "seed": self.seed}
-
-    def __repr__(self) -> str:
-        return f"RandomHash(k={self.k}, width={self.n_units}, seed={self.seed})"
 
 
 def _words(x: Any) -> Any:

@@ -14,6 +14,7 @@ from sparsact.routing.router import Router
 from sparsact.routing.switch import Switch
 from sparsact.routing.top_k import TopK
 from sparsact.routing.tree import Tree
+from sparsact.validation.former_names import former_names, present_names
 
 _KINDS: tuple[type[Router], ...] = (
     TopK,
@@ -52,14 +53,14 @@ def named(name: str, **hyperparameters: Any) -> Router:
 
     Examples
     --------
-    >>> named("top_k", k=3)
-    TopK(k=3, absolute=False)
+    >>> named("top_k", n_active=3)
+    TopK(n_active=3, absolute=False)
     """
     if name not in ROUTERS:
         raise ValueError(f"no router is called {name!r}; there are {', '.join(ROUTERS)}.")
     kind = ROUTERS[name]
     known = list(signature(kind).parameters)
-    unknown = [key for key in hyperparameters if key not in known]
+    unknown = [key for key in hyperparameters if key not in (*known, *former_names(kind))]
     if unknown:
         raise ValueError(f"{kind.__name__} has no hyperparameter {unknown[0]!r}; it has {', '.join(known)}.")
     try:
@@ -84,8 +85,9 @@ def from_dict(record: Mapping[str, Any]) -> Router:
     Examples
     --------
     >>> from_dict({"router": "tree", "depth": 3})
-    Tree(depth=3, seed=0)
+    Tree(depth=3, random_state=0)
     """
     if not isinstance(record, Mapping) or not isinstance(record.get("router"), str):
         raise ValueError(f'a router is recorded as {{"router": name, ...}}; got {record!r}.')
-    return named(record["router"], **{str(key): value for key, value in record.items() if key != "router"})
+    given = {str(key): value for key, value in record.items() if key != "router"}
+    return named(record["router"], **present_names(ROUTERS.get(record["router"]), given))

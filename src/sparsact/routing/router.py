@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import hash_generator, like, namespace
 from sparsact.routing.selection import Selection
 from sparsact.validation.arrays import Shape, checked_reals, checked_router_inputs, checked_tensor, has_shape, is_tensor
+from sparsact.validation.former_names import warn_of
 
 State = Mapping[str, Any]
 
@@ -23,7 +24,8 @@ class Router(ABC):
     """A rule that chooses units for an input; a frozen record of hyperparameters.
 
     What a rule needs beyond them (random directions, a learned gate, centres) is its *state*: a mapping of names to
-    arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` makes it from the seed.
+    arrays. A layer keeps the state as parameters and buffers and passes it in; ``router(x)`` draws it from its
+    ``random_state``.
 
     The same code serves NumPy arrays and torch tensors (:mod:`sparsact.routing.backend`).
 
@@ -45,12 +47,26 @@ class Router(ABC):
     free_length: ClassVar[bool] = False
     routes_on: ClassVar[str] = "inputs"
 
+    def __init_subclass__(cls) -> None:
+        """Take routers that were written for the former contract: ``n_active`` was the method :meth:`max_active`."""
+        if callable(method := cls.__dict__.get("n_active")) and "max_active" not in cls.__dict__:
+            warn_of("n_active", "max_active", cls.__name__)
+            cls.max_active = method  # type: ignore[method-assign] # the same question by its former name
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "n_active":  # of routers without such a hyperparameter
+                warn_of(name, "max_active", type(self).__name__)
+                return self.max_active
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @abstractmethod
     def width(self, in_features: int) -> int:
         """Number of units to choose from, for inputs of ``in_features`` columns."""
 
     @abstractmethod
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """The most units that an input switches on."""
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -73,7 +89,8 @@ class Router(ABC):
         x : array-like or tensor of shape (m, in_features)
             Inputs; whole numbers and float16 of NumPy are taken as float64, tensors keep their dtype and device.
         state : mapping of names to arrays, optional
-            As :meth:`initial_state` makes it. Default: drawn from the ``seed`` of the router, the same at every call.
+            As :meth:`initial_state` returns it. Default: drawn from the ``random_state`` of the router, the same in
+            every call.
         training : bool, default=False
             Whether to route as in training: Switch drops tokens beyond its capacity, Tree mixes its leaves.
 
@@ -105,7 +122,9 @@ class Router(ABC):
 
 @lru_cache(maxsize=64)
 def _own_state(router: Router, in_features: int) -> dict[str, NDArray[Any]]:
-    return router.initial_state(in_features, rng=hash_generator(getattr(router, "seed", 0)))
+    return router.initial_state(
+        in_features, rng=hash_generator(getattr(router, "random_state", vars(router).get("seed", 0)))
+    )
 
 
 def _checked_state(state: Any, shapes: Mapping[str, Shape], x: Any, name: str) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from sparsact.routing.backend import integers, namespace
+from sparsact.validation.former_names import renamed, renamed_attributes
 
 EMPTY = -1
 
 
+@renamed_attributes(width="n_units")
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Units that each of m inputs switches on, at most k of ``width`` for each.
+    """Units that each of m inputs switches on, at most k of ``n_units`` for each.
 
     Every array is of the kind that the router was given: NumPy or torch, on the same device.
 
@@ -28,7 +30,7 @@ class Selection:
         The scores that the choice was made by, where there are any.
     auxiliary_loss : scalar of the kind of ``weights``
         What training should add to the loss, not yet scaled; 0 for most routers.
-    counts : (width,) int64
+    counts : (n_units,) int64
         Inputs that each unit was chosen for, before any were dropped.
     dropped : (m,) bool
         Inputs that lost a unit because its capacity was full.
@@ -49,34 +51,35 @@ class Selection:
     dropped: Any
 
     @classmethod
-    def of(cls, indices: Any, weights: Any, width: int, *, logits: Any = None, **others: Any) -> Selection:
+    @renamed(width="n_units")
+    def of(cls, indices: Any, weights: Any, n_units: int, *, logits: Any = None, **others: Any) -> Selection:
         """A selection whose counts follow from its indices; without auxiliary loss and drops, unless given."""
         xp = namespace(weights)
         device = weights.device
         plain = {
             "auxiliary_loss": xp.zeros((), dtype=weights.dtype, device=device),
-            "counts": counts_of(indices, width),
+            "counts": counts_of(indices, n_units),
             "dropped": xp.zeros((indices.shape[0],), dtype=xp.bool, device=device),
         }
         return cls(indices, weights, logits, **(plain | others))
 
     @property
-    def width(self) -> int:
+    def n_units(self) -> int:
         """Number of units."""
         return int(self.counts.shape[0])
 
     def dense(self) -> Any:
-        """Weights as an (m, width) array, 0 for units that are off: the mask of Section 2.1 of the paper."""
+        """Weights as an (m, n_units) array, 0 for units that are off: the mask of Section 2.1 of the paper."""
         xp = namespace(self.weights)
         m = self.indices.shape[0]
         # Places not taken go to a column past the last, which is then cut off; no unit is chosen twice for an input.
-        column = xp.where(self.indices == EMPTY, self.width, self.indices)
-        whole = xp.zeros((m, self.width + 1), dtype=self.weights.dtype, device=self.weights.device)
+        column = xp.where(self.indices == EMPTY, self.n_units, self.indices)
+        whole = xp.zeros((m, self.n_units + 1), dtype=self.weights.dtype, device=self.weights.device)
         if isinstance(whole, np.ndarray):
             np.put_along_axis(whole, column, self.weights, axis=1)
         else:
             whole = whole.scatter(1, column, self.weights)
-        return whole[:, : self.width]
+        return whole[:, : self.n_units]
 
     def expand(self, size: int) -> Selection:
         """The same choice where unit u stands for ``size`` neighbours: u * size, ..., u * size + size - 1.
@@ -91,14 +94,14 @@ class Selection:
             self,
             indices=xp.reshape(units, (m, k * size)),
             weights=xp.reshape(xp.broadcast_to(self.weights[:, :, None], (m, k, size)), (m, k * size)),
-            counts=xp.reshape(xp.broadcast_to(self.counts[:, None], (self.width, size)), (self.width * size,)),
+            counts=xp.reshape(xp.broadcast_to(self.counts[:, None], (self.n_units, size)), (self.n_units * size,)),
         )
 
 
-def counts_of(indices: Any, width: int) -> Any:
-    """Inputs (width,) for which each unit was chosen."""
+def counts_of(indices: Any, n_units: int) -> Any:
+    """Inputs (n_units,) for which each unit was chosen."""
     flat = namespace(indices).reshape(indices, (-1,))
     if isinstance(flat, np.ndarray):
-        return np.bincount(flat[flat != EMPTY], minlength=width)
-    counts = flat.new_zeros(width + 1)
-    return counts.scatter_add(0, flat.where(flat != EMPTY, width), flat.new_ones(flat.shape))[:width]
+        return np.bincount(flat[flat != EMPTY], minlength=n_units)
+    counts = flat.new_zeros(n_units + 1)
+    return counts.scatter_add(0, flat.where(flat != EMPTY, n_units), flat.new_ones(flat.shape))[:n_units]

@@ -26,7 +26,7 @@ class RoutingStatistics:
 
     Attributes
     ----------
-    counts : ndarray of shape (width,), int64
+    counts : ndarray of shape (n_units,), int64
         Inputs that each unit was chosen for, before drops.
     n_inputs, n_places : int
         Inputs, and places for units that they have in all.
@@ -70,12 +70,12 @@ class RoutingStatistics:
 
     @property
     def load(self) -> NDArray[np.float64]:
-        """Share of all choices that fell on each unit, (width,)."""
+        """Share of all choices that fell on each unit, (n_units,)."""
         return np.asarray(self.counts / max(1, int(self.counts.sum())))
 
     @property
     def imbalance(self) -> float:
-        """Load of the busiest unit over the ideal, 1 / width; 1 when perfectly even."""
+        """Load of the busiest unit over the ideal, 1 / n_units; 1 when perfectly even."""
         return float(self.load.max() * len(self.counts))
 
     @property
@@ -91,7 +91,7 @@ class RoutingStatistics:
 
     @property
     def entropy(self) -> float:
-        """Entropy of the load in bits; log2(width) when even."""
+        """Entropy of the load in bits; log2(n_units) when even."""
         load = self.load[self.load > 0]
         return float(-(load * np.log2(load)).sum())
 

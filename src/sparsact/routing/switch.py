@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import namespace, scores
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import EMPTY, Selection, counts_of
-from sparsact.validation.parameters import check_numbers, check_seed, check_sizes
+from sparsact.validation.former_names import renamed
+from sparsact.validation.parameters import check_numbers, check_random_state, check_sizes
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class Switch(Router):
     r"""The most probable of E experts, weighted by its probability.
@@ -40,7 +42,7 @@ class Switch(Router):
         :math:`\lambda`. Training adds about 0.01 of the auxiliary loss to its own.
     z_loss : float, default=0.0
         :math:`\mu`, against large logits [2]_.
-    seed : int, default=0
+    random_state : int, default=0
         Of the gate, where no state is given.
 
     References
@@ -68,19 +70,19 @@ class Switch(Router):
     eval_capacity_factor: float | None = None
     load_balance: float = 1.0
     z_loss: float = 0.0
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "n_experts")
         check_numbers(self, "capacity_factor", "eval_capacity_factor", positive=True, optional=True)
         check_numbers(self, "load_balance", "z_loss")
-        check_seed(self)
+        check_random_state(self)
 
     def width(self, in_features: int) -> int:
         """``n_experts``."""
         return self.n_experts
 
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """One."""
         return 1
 

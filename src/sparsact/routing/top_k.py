@@ -11,6 +11,7 @@ from sparsact import kernels
 from sparsact.routing.backend import integers, namespace, ones
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_bool, check_sizes
 
 
@@ -18,7 +19,7 @@ def largest(values: Any, k: int) -> Any:
     """Places (m, k), in increasing order, of the k largest values of each row; of equal values the first wins."""
     m, t = values.shape
     if k > t:
-        raise ValueError(f"cannot choose the {k} largest among {t} units; pass k <= {t}.")
+        raise ValueError(f"cannot choose the {k} largest among {t} units; pass n_active <= {t}.")
     if isinstance(values, np.ndarray):
         return kernels.top_k(np.ascontiguousarray(values, dtype=np.result_type(values.dtype, np.float32)), k)
     if k == t:
@@ -33,13 +34,14 @@ def largest(values: Any, k: int) -> Any:
     return places.new_zeros(m, k + 1).scatter(1, column, places)[:, :k]
 
 
+@renamed(k="n_active")
 @dataclass(frozen=True)
 class TopK(Router):
     """The k units with the largest pre-activations, or the largest in absolute value; of equal ones the first.
 
     Parameters
     ----------
-    k : int
+    n_active : int
         Active units.
     absolute : bool, default=False
         Rank by absolute value. The paper does not say which it means (Appendix A.1).
@@ -54,26 +56,29 @@ class TopK(Router):
 
     name: ClassVar[str] = "top_k"
     routes_on: ClassVar[str] = "features"
-    k: int
+    n_active: int
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        check_sizes(self, "k")
+        check_sizes(self, "n_active")
         check_bool(self, "absolute")
 
     def width(self, in_features: int) -> int:
         """The features themselves; an error where they are fewer than k."""
-        if self.k > in_features:
-            raise ValueError(f"TopK(k={self.k}) cannot choose among {in_features} units; pass k <= {in_features}.")
+        if self.n_active > in_features:
+            raise ValueError(
+                f"TopK(n_active={self.n_active}) cannot choose among {in_features} units; "
+                f"pass n_active <= {in_features}."
+            )
         return in_features
 
-    def n_active(self, in_features: int) -> int:
-        """``k``."""
-        return self.k
+    def max_active(self, in_features: int) -> int:
+        """``n_active``."""
+        return self.n_active
 
     def select(self, x: Any, state: State, *, training: bool = False) -> Selection:
         """The k largest of each row of features, with weight 1; the features are the logits."""
-        places = largest(namespace(x).abs(x) if self.absolute else x, self.k)
+        places = largest(namespace(x).abs(x) if self.absolute else x, self.n_active)
         return Selection.of(places, ones(tuple(places.shape), x), x.shape[1], logits=x)
 
     def flops(self, in_features: int) -> int:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sparsact.routing.backend import integers, namespace, ones, precise, scores, sigmoid
 from sparsact.routing.router import Router, State
 from sparsact.routing.selection import Selection
-from sparsact.validation.parameters import check_seed, check_sizes
+from sparsact.validation.former_names import renamed
+from sparsact.validation.parameters import check_random_state, check_sizes
 
 MOST_LEVELS = 24
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class Tree(Router):
     r"""The leaf at the end of a walk down a binary tree of learned hyperplanes: fast feedforward networks.
@@ -28,7 +30,7 @@ class Tree(Router):
     ----------
     depth : int
         Levels of nodes, D, at most 24.
-    seed : int, default=0
+    random_state : int, default=0
         Of the nodes, where no state is given.
 
     References
@@ -51,11 +53,11 @@ class Tree(Router):
     state_names: ClassVar[tuple[str, ...]] = ("nodes", "biases")
     trainable: ClassVar[tuple[str, ...]] = ("nodes", "biases")
     depth: int
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_sizes(self, "depth")
-        check_seed(self)
+        check_random_state(self)
         if self.depth > MOST_LEVELS:
             raise ValueError(f"`depth` is at most {MOST_LEVELS}, as a tree has 2**depth leaves.")
 
@@ -63,7 +65,7 @@ class Tree(Router):
         """Leaves."""
         return int(2**self.depth)
 
-    def n_active(self, in_features: int) -> int:
+    def max_active(self, in_features: int) -> int:
         """One, outside of training."""
         return 1
 

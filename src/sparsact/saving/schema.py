@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.validation.arrays import Shape, has_shape
+from sparsact.validation.former_names import present_names
 
 State = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
-MAX_COUNT = 2**53  # columns, units: beyond it they are no longer told apart as floats
+MAX_COUNT = 2**53  # columns, units: beyond it floats no longer distinguish them
 MAX_ROWS = 2**200  # models may be merged with themselves again and again
 
 
@@ -40,7 +41,7 @@ def learned_state(learner: Any, learned: Checks) -> State:
 
 def restore_learned(learner: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> None:
     """Give an estimator the declared attributes and the names of its columns that :func:`learned_state` returned."""
-    values = state["learned"]
+    values = present_names(type(learner), state["learned"])
     for name, check in learned.items():
         if name in values or name not in optional:
             setattr(learner, name, check(values[name], name))
@@ -54,10 +55,11 @@ def restore_learned(learner: Any, state: State, learned: Checks, optional: Colle
 
 def rebuild(make: Any, state: State, learned: Checks, optional: Collection[str] = ()) -> Any:
     """An estimator of a file: its parameters, checked as its own ``fit`` checks them, and the declared attributes."""
-    for name, value in state["params"].items():
+    parameters = present_names(make, state["params"])
+    for name, value in parameters.items():
         if isinstance(value, int) and abs(value) > MAX_COUNT:  # as a float it might overflow
             raise ValueError(f"the parameter {name} is {str(value)[:40]}")
-    learner = make(**state["params"])
+    learner = make(**parameters)
     learner._validate_params()
     restore_learned(learner, state, learned, optional)
     return learner

@@ -83,7 +83,7 @@ class CentredSums:
 
 
 def _about_mean(values: Array, weights: Array, weight: float, out: Array | None = None) -> tuple[Array, Array]:
-    """Weighted means, and the values less them; twice, as the rounding of the first may exceed what is left."""
+    """Weighted means, and the values minus them; twice, as the rounding of the first may exceed what is left."""
     mean = weights @ values / weight
     values = np.subtract(values, mean, out=out)
     rest = weights @ values / weight

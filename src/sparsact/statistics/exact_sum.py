@@ -26,8 +26,8 @@ LIMB_BITS = 32
 _RADIX = 1 << LIMB_BITS
 _DIGITS_OF_ONE_ROW = 1 << (LIMB_BITS + 3)  # the most that one product adds to any limb
 _LARGEST = 1 << 62
-MOST_DIGIT = _RADIX  # of a normalised sum, in magnitude
-MOST_PLACES = 160  # limbs that products of doubles, and sums of them, can reach
+MAX_DIGIT = _RADIX  # of a normalised sum, in magnitude
+MAX_LIMBS = 160  # limbs that products of doubles, and sums of them, can reach
 
 
 class ExactSum:
@@ -84,7 +84,7 @@ class ExactSum:
 
     def replace(self, base: int, limbs: NDArray[np.int64]) -> None:
         """Become other sums, given by normalised limbs."""
-        self.base, self.limbs, self._bound, self._canonical = base, limbs, MOST_DIGIT, False
+        self.base, self.limbs, self._bound, self._canonical = base, limbs, MAX_DIGIT, False
 
     def copy(self) -> ExactSum:
         """An independent copy."""
@@ -219,7 +219,7 @@ class ExactSum:
         """The entries at ``index`` of the last axis."""
         return ExactSum(self.base, np.array(self.limbs[..., index], order="C"), self._bound)
 
-    def in_unit(self, place: int) -> ExactSum:
+    def rescaled(self, place: int) -> ExactSum:
         """The sums over ``2**(32 * place)``, exactly; it shares the limbs, so leave it as it is."""
         self.normalize()
         view = ExactSum(self.base - place, self.limbs, self._bound)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
-MOST_PLACE = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
-_MOST_APART = 332  # powers of two between targets: squares of the smaller do not vanish beside those of the larger
+MAX_UNIT = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
+_MAX_APART = 332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
 
 
 class Totals:
@@ -61,7 +61,7 @@ class Totals:
         """Sum of the weights."""
         return float(self.weight.to_float()[0])
 
-    def place(self) -> int:
+    def target_exponent(self) -> int:
         """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
 
         Raises
@@ -76,20 +76,20 @@ class Totals:
             return 0
         powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
         check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
-        return min(round(max(powers) / (2 * LIMB_BITS)), MOST_PLACE)
+        return min(round(max(powers) / (2 * LIMB_BITS)), MAX_UNIT)
 
     def mean(self, place: int) -> NDArray[np.float64]:
         """The mean of each target over ``2**(32 * place)``, rounded once; zeros if there is no weight."""
         (weight,) = self.weight.to_fractions()
         if not weight:
             return np.zeros(self.sums.shape)
-        return np.array([float(total / weight) for total in self.sums.in_unit(place).to_fractions()])
+        return np.array([float(total / weight) for total in self.sums.rescaled(place).to_fractions()])
 
-    def in_unit(self, place: int, origin: NDArray[np.float64]) -> Totals:
+    def rescaled(self, place: int, origin: NDArray[np.float64]) -> Totals:
         """The totals of ``y_t / 2**(32 * place) - origin_t``, exactly; to read from."""
         view = Totals(self.sums.shape[0])
         view.n_rows, view.weight = self.n_rows, self.weight
-        view.sums, view.squares = self.sums.in_unit(place), self.squares.in_unit(2 * place)
+        view.sums, view.squares = self.sums.rescaled(place), self.squares.rescaled(2 * place)
         if origin.any():
             both, view.sums, view.squares = view.sums.copy(), view.sums.copy(), view.squares.copy()
             view.sums.add_multiples(self.weight, -origin)
@@ -122,7 +122,7 @@ def _rounded(value: Fraction) -> float:
 
 def check_alike(powers_of_two: int, small: int, large: int) -> None:
     """Refuse targets so far apart in size that squares of both are not float64 in one unit."""
-    if powers_of_two > _MOST_APART:
+    if powers_of_two > _MAX_APART:
         raise ValueError(
             f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
             "both; fit them in turns, or scale them."

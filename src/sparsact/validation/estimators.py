@@ -117,7 +117,7 @@ def _errors_name_place(**tables: Any) -> Iterator[None]:
 
 
 def _first_not_finite(values: Any) -> tuple[int, ...] | None:
-    """Place of the first NaN or infinity of a table or a column; None where there is none, or it cannot be told."""
+    """Place of the first NaN or infinity of a table or a column; None where there is none, or it cannot be found."""
     try:
         strange = ~np.isfinite(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):

@@ -140,9 +140,9 @@ def check_sizes(record: Any, *names: str, minimum: int = 1, maximum: int | None 
             object.__setattr__(record, name, size)
 
 
-def check_seed(record: Any) -> None:
-    """The field ``seed`` of a hash: an integer from 0 to below 2**63."""
-    check_sizes(record, "seed", minimum=0, maximum=MAX_SEED)
+def check_random_state(record: Any) -> None:
+    """The field ``random_state`` of a router: an integer from 0 to below 2**63."""
+    check_sizes(record, "random_state", minimum=0, maximum=MAX_SEED)
 
 
 def check_numbers(record: Any, *names: str, positive: bool = False, optional: bool = False) -> None:

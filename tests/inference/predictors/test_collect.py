@@ -50,7 +50,7 @@ def test_every_row_is_kept_as_often():
     model, x = Model().requires_grad_(False), torch.arange(160.0).reshape(40, 4)
     counts = torch.zeros(40)
     for seed in range(400):
-        rows = collect_inputs(model, [FIRST], [x[:7], x[7:8], x[8:30], x[30:]], 5, seed=seed)[FIRST]
+        rows = collect_inputs(model, [FIRST], [x[:7], x[7:8], x[8:30], x[30:]], 5, random_state=seed)[FIRST]
         assert rows.shape == (5, 4)
         counts[(rows[:, 0] / 4).long()] += 1
     share = 5 / 40
@@ -59,9 +59,9 @@ def test_every_row_is_kept_as_often():
 
 def test_blocks_keep_the_same_rows():
     model, x = Model(), torch.randn(50, 4, generator=torch.Generator().manual_seed(3))
-    rows = collect_inputs(model, [FIRST, SECOND], [x[:20], x[20:]], 11, seed=4)
+    rows = collect_inputs(model, [FIRST, SECOND], [x[:20], x[20:]], 11, random_state=4)
     torch.testing.assert_close(rows[SECOND], model.first(rows[FIRST]).detach())
-    again = collect_inputs(model, [FIRST], x, 11, seed=4)
+    again = collect_inputs(model, [FIRST], x, 11, random_state=4)
     assert torch.equal(rows[FIRST], again[FIRST])
 
 

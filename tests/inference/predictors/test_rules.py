@@ -33,7 +33,7 @@ def test_low_rank_is_exact_on_weights_of_that_rank():
     draw = torch.Generator().manual_seed(11)
     weights, x = block(rank=4, bias=-1.0), torch.randn(800, D, generator=draw)
     fresh = torch.randn(301, D, generator=draw)
-    rule = LowRank.fit(weights, x, seed=0, rank=4)
+    rule = LowRank.fit(weights, x, random_state=0, rank=4)
     torch.testing.assert_close(rule.scores(fresh), weights.pre_activations(fresh), atol=2e-5, rtol=1e-5)
     predictor = calibrate(weights, x, method="low_rank", rank=4, recall=1.0)
     quality = predictor.quality
@@ -45,9 +45,9 @@ def test_low_rank_is_exact_on_inputs_of_that_dimension():
     """Weights of full rank, inputs in an affine plane of dimension 5: the mean needs no direction of its own."""
     weights, x = block(), inputs(200, seed=4, noise=0.0)
     fresh = inputs(100, seed=5, noise=0.0)
-    exact = LowRank.fit(weights, x, seed=0, rank=5).scores(fresh)
+    exact = LowRank.fit(weights, x, random_state=0, rank=5).scores(fresh)
     torch.testing.assert_close(exact, weights.pre_activations(fresh), atol=1e-4, rtol=1e-4)
-    short = LowRank.fit(weights, x, seed=0, rank=4).scores(fresh)
+    short = LowRank.fit(weights, x, random_state=0, rank=4).scores(fresh)
     assert (short - weights.pre_activations(fresh)).abs().max() > 0.1
 
 
@@ -55,7 +55,7 @@ def test_low_rank_has_the_least_error_of_its_rank():
     """The error that Eckart and Young give, and no other map of that rank does better."""
     weights, x = block(), inputs(500, seed=4, noise=0.5).double()
     weights = replace(weights, weight=weights.weight.double(), bias=weights.bias.double())
-    rule = LowRank.fit(weights, x, seed=0, rank=3)
+    rule = LowRank.fit(weights, x, random_state=0, rank=3)
     truth = weights.pre_activations(x)
     error = (rule.scores(x) - truth).square().mean(0).sum()
     centred = truth - truth.mean(0)
@@ -68,11 +68,11 @@ def test_low_rank_has_the_least_error_of_its_rank():
 
 
 def test_low_rank_without_a_rank_takes_a_sixteenth():
-    rule = LowRank.fit(block(), inputs(100, seed=4), seed=0)
+    rule = LowRank.fit(block(), inputs(100, seed=4), random_state=0)
     assert rule.B.shape == (1, D)
-    assert LowRank.fit(block(), inputs(100, seed=4), seed=0, rank=1000).B.shape == (D, D)
+    assert LowRank.fit(block(), inputs(100, seed=4), random_state=0, rank=1000).B.shape == (D, D)
     with pytest.raises(ValueError, match="`rank` must be 1 or more; got 0"):
-        LowRank.fit(block(), inputs(100, seed=4), seed=0, rank=0)
+        LowRank.fit(block(), inputs(100, seed=4), random_state=0, rank=0)
 
 
 def test_a_sketch_without_error_decides_as_the_layer():
@@ -89,7 +89,7 @@ def test_a_sketch_without_error_decides_as_the_layer():
 
 def test_the_margin_of_a_sketch_is_per_unit():
     weights, x = block(), inputs(300, seed=4)
-    rule = Sketch.fit(weights, x, seed=0, screen=Coarse.of(weights)).at(1.5)
+    rule = Sketch.fit(weights, x, random_state=0, screen=Coarse.of(weights)).at(1.5)
     estimates = Coarse.of(weights).estimates(x)
     spread = (estimates - weights.pre_activations(x)).square().mean(0).sqrt()
     torch.testing.assert_close(rule.spread, spread)
@@ -102,7 +102,7 @@ def test_the_margin_of_a_sketch_is_per_unit():
 def test_buckets_hold_what_the_hashes_say(n_hashes):
     """Looking units up in buckets equals comparing all codes, at every number of tables."""
     weights, x = block(), inputs(37, seed=4)
-    rule = LSH.of(weights, inputs(200, seed=5), seed=1, n_hashes=n_hashes, n_tables=6)
+    rule = LSH.of(weights, inputs(200, seed=5), random_state=1, n_hashes=n_hashes, n_tables=6)
     needs = rule.needs(x)
     for level in (0, 1, 4, 6):
         assert torch.equal(rule.at(level).active(x).bool(), needs < level)
@@ -143,7 +143,7 @@ def test_units_meet_inputs_as_their_angles_say():
     All 2,501 pairs are off by less than 6.5 standard deviations, but for a probability below 1e-6.
     """
     weights, x, sample = block(bias=-0.5), inputs(41, seed=4), inputs(400, seed=5)
-    rule = LSH.of(weights, sample, seed=2, n_hashes=1, n_tables=1500)
+    rule = LSH.of(weights, sample, random_state=2, n_hashes=1, n_tables=1500)
     one = [
         replace(
             rule, router=replace(rule.router, n_tables=1), directions=rule.directions[[t]], codes=rule.codes[:, [t]]
@@ -187,7 +187,7 @@ def test_top_k_keeps_the_k_largest(gated):
 def test_top_k_does_not_count_zeros_and_takes_the_first_of_equals():
     h = torch.tensor([[0.0, -2.0, 0.0, 1.0], [3.0, 3.0, -3.0, 3.0], [0.0, 0.0, 0.0, 0.0]])
     assert TopKActivations(3).active(h).tolist() == [[0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0]]
-    with pytest.raises(ValueError, match="`k` of TopK must be 1 or more"):
+    with pytest.raises(ValueError, match="`n_active` of TopK must be 1 or more"):
         TopKActivations(0)
 
 
@@ -209,7 +209,7 @@ def test_the_error_asked_for_is_met_and_used_up(activation, method, error):
     got = error_of(weights, predictor.rule, rows)
     assert got <= error * 1.0001
     rule = predictor.rule
-    more = Threshold(rule.tau * 1.02 + 1e-6) if method == "threshold" else TopKActivations(rule.k - 1)
+    more = Threshold(rule.tau * 1.02 + 1e-6) if method == "threshold" else TopKActivations(rule.n_active - 1)
     assert error_of(weights, more, rows) > error * 0.9999
     assert 0.3 * error < predictor.quality.output_error.value < 3 * error
 

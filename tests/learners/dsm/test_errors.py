@@ -14,7 +14,7 @@ X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
 
 
 def model(**changes):
-    return DSMRegressor(**({"width": 16, "n_active": 4, "random_state": 0} | changes))
+    return DSMRegressor(**({"n_units": 16, "n_active": 4, "random_state": 0} | changes))
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def model(**changes):
     [
         ({"n_active": 17}, "`n_active` is 17, more than the 16 units"),
         ({"n_active": 0}, "'n_active' parameter"),
-        ({"width": 0}, "'width' parameter"),
+        ({"n_units": 0}, "'n_units' parameter"),
         ({"router": "top"}, "'router' parameter"),
         ({"solver": "adam"}, "'solver' parameter"),
         ({"alpha": -1.0}, "'alpha' parameter"),
@@ -80,11 +80,11 @@ def test_columns_and_targets_must_stay_as_they_were():
 
 @pytest.mark.parametrize(
     "change",
-    [{"width": 17}, {"n_active": 5}, {"absolute": True}, {"activation": "relu"}, {"solver": "rmsprop"}],
+    [{"n_units": 17}, {"n_active": 5}, {"absolute": True}, {"activation": "relu"}, {"solver": "rmsprop"}],
 )
 def test_a_layer_that_was_drawn_stays(change):
     found = model().fit(X, y).set_params(**change)
-    with pytest.raises(ValueError, match="changed since the first rows; call fit to begin anew"):
+    with pytest.raises(ValueError, match="changed since the first rows; call fit to start again"):
         found.partial_fit(X, y)
     found.fit(X, y).partial_fit(X, y)
 

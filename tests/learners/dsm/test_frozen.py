@@ -16,7 +16,7 @@ ROUTERS = {
     "all": TopK(T),
     "top-k": TopK(7),
     "absolute": TopK(7, absolute=True),
-    "hash": RandomHash(9, T, seed=3),
+    "hash": RandomHash(9, T, random_state=3),
 }
 
 
@@ -42,7 +42,7 @@ def test_a_router_that_leaves_places_empty_is_refused():
             return chosen
 
     with pytest.raises(ValueError, match="left places empty"):
-        FrozenFeatures.of(layer(Half(9, T, seed=3)), X)
+        FrozenFeatures.of(layer(Half(9, T, 3)), X)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

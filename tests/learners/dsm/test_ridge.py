@@ -20,7 +20,7 @@ WEIGHTS = rng.integers(0, 4, size=211).astype(float)
 
 
 def model(**changes):
-    return DSMRegressor(**({"width": 31, "n_active": 9, "alpha": 1e-3, "random_state": 1} | changes))
+    return DSMRegressor(**({"n_units": 31, "n_active": 9, "alpha": 1e-3, "random_state": 1} | changes))
 
 
 def features(fitted, rows):
@@ -75,7 +75,7 @@ def test_sums_do_not_cancel_far_from_zero():
 
 
 def test_a_singular_system_has_its_solution_of_least_norm():
-    fitted = model(width=64, n_active=48, alpha=0.0).fit(X[:20], Y[:20])
+    fitted = model(n_units=64, n_active=48, alpha=0.0).fit(X[:20], Y[:20])
     phi = features(fitted, X[:20])
     np.testing.assert_allclose(fitted.predict(X[:20]), Y[:20], atol=1e-6)
     expected = np.linalg.lstsq(phi - phi.mean(axis=0), Y[:20] - Y[:20].mean(axis=0), rcond=None)[0].T

@@ -26,7 +26,7 @@ class HalfSpaces(Router):
     def width(self, in_features):
         return self.units
 
-    def n_active(self, in_features):
+    def max_active(self, in_features):
         return self.units
 
     def initial_state(self, in_features, *, rng):
@@ -64,7 +64,7 @@ def test_a_merge_needs_the_same_hashes():
 
 
 def test_the_width_of_a_router_is_that_of_the_model():
-    with pytest.raises(ValueError, match="`router` chooses among 11 units and `width` is 12"):
+    with pytest.raises(ValueError, match="`router` chooses among 11 units and `n_units` is 12"):
         DSMRegressor(12, router=HalfSpaces(11)).fit(X, y)
 
 
@@ -94,7 +94,7 @@ def test_a_random_hash_by_name(tmp_path, solver):
         DSMRegressor(16, 5, **(parameters | change)).fit(X, y) for change in ({}, {}, {"random_state": 4})
     )
     router = model.layer_.router
-    assert router == RandomHash(5, width=16, seed=router.seed) == same.layer_.router != other.layer_.router
+    assert router == RandomHash(5, 16, router.random_state) == same.layer_.router != other.layer_.router
     np.testing.assert_array_equal(model.active_units(X), router(X).dense() != 0)
     assert (model.active_units(X).sum(axis=1) == 5).all()
     np.testing.assert_array_equal(model.predict(X), same.predict(X))
@@ -105,17 +105,18 @@ def test_a_random_hash_by_name(tmp_path, solver):
 
 def test_hashes_that_differ_are_not_merged():
     one, other = (
-        DSMRegressor(16, router=RandomHash(5, width=16, seed=seed), random_state=0).fit(X, y) for seed in (1, 2)
+        DSMRegressor(16, router=RandomHash(5, n_units=16, random_state=seed), random_state=0).fit(X, y)
+        for seed in (1, 2)
     )
     with pytest.raises(ValueError, match="different routers"):
         one.merge(other)
 
 
 def test_every_registered_router_serves(tmp_path):
-    for router in (HyperplaneLSH(4), TopK(3), RandomHash(2, width=16)):
+    for router in (HyperplaneLSH(4), TopK(3), RandomHash(2, n_units=16)):
         columns = 3 if router.routes_on == "inputs" else 16
         model = DSMRegressor(router.width(columns), router=router, random_state=0).fit(X, y)
-        assert model.active_units(X).sum(axis=1).max() <= model.n_active_ == router.n_active(columns)
+        assert model.active_units(X).sum(axis=1).max() <= model.n_active_ == router.max_active(columns)
         model.save(tmp_path / "m.safetensors", statistic=True)
         loaded = load(tmp_path / "m.safetensors")
         assert loaded.router == router

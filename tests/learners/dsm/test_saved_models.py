@@ -13,7 +13,7 @@ X, Y = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"]), rng.norm
 
 
 def model(**changes):
-    return sa.DSMRegressor(**({"width": 21, "n_active": 6, "random_state": 2, "epochs": 3} | changes))
+    return sa.DSMRegressor(**({"n_units": 21, "n_active": 6, "random_state": 2, "epochs": 3} | changes))
 
 
 @pytest.mark.parametrize("solver", ["ridge", "rmsprop"])

@@ -15,7 +15,7 @@ X, Y = rng.normal(size=(70, 5)), rng.normal(size=(70, 3))
 
 def model(**changes):
     return DSMRegressor(
-        **({"width": 33, "n_active": 8, "solver": "rmsprop", "learning_rate": 1e-3, "random_state": 1} | changes)
+        **({"n_units": 33, "n_active": 8, "solver": "rmsprop", "learning_rate": 1e-3, "random_state": 1} | changes)
     )
 
 
@@ -87,7 +87,7 @@ def test_training_lowers_the_loss_towards_the_closed_form():
     generator = np.random.default_rng(3)
     rows = generator.uniform(-1, 1, size=(600, 2))
     y = np.abs(rows[:, 0] - rows[:, 1])
-    trained = model(width=64, n_active=16, learning_rate=3e-3, epochs=150).fit(rows, y)
+    trained = model(n_units=64, n_active=16, learning_rate=3e-3, epochs=150).fit(rows, y)
     curve = trained.loss_curve_
     assert len(curve) == 150
     assert curve[-1] < 0.1 * curve[0]
@@ -115,5 +115,5 @@ def test_ridge_has_no_loss_curve_and_no_training_to_go_on_with():
     fitted = model(solver="ridge").fit(X, Y)
     with pytest.raises(AttributeError, match="rmsprop"):
         _ = fitted.loss_curve_
-    with pytest.raises(ValueError, match="call fit to begin anew"):
+    with pytest.raises(ValueError, match="call fit to start again"):
         fitted.set_params(solver="rmsprop").partial_fit(X, Y)

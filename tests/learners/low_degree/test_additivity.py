@@ -74,7 +74,7 @@ def test_any_tree_of_merges(m, n, solver, data):
         before = copy.deepcopy(other)
         place = data.draw(st.integers(0, len(leaves) - 1))
         assert leaves[place].merge(other) is leaves[place]
-        if before.stream_.domain is not None and before.stream_.n_rows:
+        if before.accumulator_.domain is not None and before.accumulator_.n_rows:
             assert_array_equal(other.coef_, before.coef_)  # what is merged is left as it was
     same(leaves[0], clone(make).fit(X, y, weights))
 
@@ -129,9 +129,9 @@ def test_forgetting(solver):
     make = LowDegreeRegressor(2, 0.1, solver)
     kept = clone(make).fit(X[20:], y[20:], weights[20:])
     model = clone(make).fit(X, y, weights)
-    assert model.forget(X[:20][::-1], y[:20][::-1], weights[:20][::-1]) is model
+    assert model.remove(X[:20][::-1], y[:20][::-1], weights[:20][::-1]) is model
     same(model, kept)
-    model.forget(X[20:], y[20:], weights[20:])  # everything
+    model.remove(X[20:], y[20:], weights[20:])  # everything
     assert model.n_samples_seen_ == 0
     model.partial_fit(X[20:], y[20:], weights[20:])
     same(model, kept)
@@ -144,7 +144,7 @@ def test_columns_that_are_constant_once_rows_are_forgotten(n):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(3, 1, (9, n)), rng.normal(size=9)
         X[:4] = X[0]
-        model = LowDegreeRegressor(1, alpha=0.0, domain="real").fit(X, y).forget(X[4:], y[4:])
+        model = LowDegreeRegressor(1, alpha=0.0, domain="real").fit(X, y).remove(X[4:], y[4:])
         assert not model.coef_.any()
 
 
@@ -153,7 +153,7 @@ def test_forgetting_most_of_many_rows():
     rng = np.random.default_rng(6)
     X, y = rng.integers(0, 2, (66_000, 30)), rng.normal(size=66_000)
     model = LowDegreeRegressor(1).fit(X, y)
-    model.forget(X[20:], y[20:])
+    model.remove(X[20:], y[20:])
     np.testing.assert_allclose(model.coef_, LowDegreeRegressor(1).fit(X[:20], y[:20]).coef_, atol=1e-9)
 
 
@@ -180,7 +180,7 @@ def test_the_form_of_the_statistic_changes_on_the_way():
         for start in (0, 1, 7, m // 2):
             stop = {0: 1, 1: 7, 7: m // 2}.get(start, m)
             streamed.partial_fit(X[start:stop], y[start:stop])
-            kinds.append(type(streamed.stream_.statistics[0]).__name__)
+            kinds.append(type(streamed.accumulator_.statistics[0]).__name__)
         assert len(set(kinds)) == 2
         same(streamed, LowDegreeRegressor(2, solver=solver).fit(X, y))
         rows_first = LowDegreeRegressor(2, solver=solver).partial_fit(X[:3], y[:3])
@@ -202,7 +202,7 @@ def test_real_columns_add_within_rounding():
     whole = LowDegreeRegressor(2).fit(X, y, weights)
     streamed = LowDegreeRegressor(2).partial_fit(X[:20], y[:20], weights[:20])
     streamed.merge(LowDegreeRegressor(2).fit(X[20:50], y[20:50], weights[20:50]))
-    streamed.partial_fit(X[40:], y[40:], weights[40:]).forget(X[40:50], y[40:50], weights[40:50])
+    streamed.partial_fit(X[40:], y[40:], weights[40:]).remove(X[40:50], y[40:50], weights[40:50])
     np.testing.assert_allclose(streamed.coef_, whole.coef_, rtol=1e-6)
     assert streamed.n_samples_seen_ == 61
 
@@ -226,7 +226,7 @@ def test_classifiers_add():
         assert_array_equal(model.coef_, whole.coef_)
         assert_array_equal(model.predict(X), whole.predict(X))
     half = LowDegreeClassifier(2).fit(X[:40], labels[:40])
-    assert_array_equal(streamed.forget(X[40:], labels[40:]).coef_, half.coef_)
+    assert_array_equal(streamed.remove(X[40:], labels[40:]).coef_, half.coef_)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
@@ -276,6 +276,6 @@ def test_sums_of_other_monomials_are_not_read(n, later):
     X = rng.normal(size=(31, n)) if n == 3 else rng.integers(0, 2, (1 << 16, n))
     model = LowDegreeRegressor(2, solver="auto").fit(X, X[:, 0])
     model.set_params(**later).partial_fit(X[:9], X[:9, 0])
-    with pytest.raises(ValueError, match="fit anew"):
+    with pytest.raises(ValueError, match="fit all rows again"):
         _ = model.coef_
     np.testing.assert_allclose(model.set_params(degree=1, min_degree=1, subsets=None).coef_[0], 1 if n == 3 else -0.5)

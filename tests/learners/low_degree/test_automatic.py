@@ -64,7 +64,7 @@ def test_what_is_out_of_reach_is_told():
 @pytest.mark.parametrize(
     ("case", "because"),
     [
-        ("few", "tell what is unexplained to"),
+        ("few", "show what is unexplained to"),
         ("biased", "the rows are not uniform"),
         ("weights", "unequal weights"),
         ("ridge", "least squares with an intercept on all subsets"),
@@ -134,7 +134,7 @@ def test_later_rows_keep_the_degree_and_the_bits():
     assert_array_equal(model.coef_, whole.coef_)
     again = auto().merge(auto().fit(X[:2000], y[:2000]))
     assert (again.degree_, again.degree_reason_) == (3, reason)
-    assert_array_equal(model.forget(X[2000:], y[2000:]).coef_, again.coef_)
+    assert_array_equal(model.remove(X[2000:], y[2000:]).coef_, again.coef_)
     assert again.fit(X[:, 6:], y).degree_ == 0  # fitted anew, chosen anew: nothing is left to learn
 
 

@@ -79,28 +79,28 @@ def test_more_rows_forgotten_than_seen(make):
     y = target(make)
     model = make().fit(BITS[:20], y[:20])
     with pytest.raises(ValueError, match="cannot forget 43 rows of 20"):
-        model.forget(BITS, y)
+        model.remove(BITS, y)
     assert model.n_samples_seen_ == 20
 
 
 def test_rows_that_are_not_yet_decided_cannot_be_forgotten_twice():
     model = LowDegreeRegressor().partial_fit(np.ones((1, 5)), [3.0])
     with pytest.raises(ValueError, match="cannot forget 2 rows of 1"):
-        model.forget(np.ones((2, 5)), [3.0, 3.0])
+        model.remove(np.ones((2, 5)), [3.0, 3.0])
     assert model.n_samples_seen_ == 1
 
 
 def test_nothing_to_forget():
     model = LowDegreeRegressor()
     with pytest.raises(NotFittedError):
-        model.forget(BITS, Y)
+        model.remove(BITS, Y)
     with pytest.raises(NotFittedError):
         model.predict(BITS)
 
 
 def test_folds_cannot_be_forgotten():
     with pytest.raises(ValueError, match="which fold"):
-        LowDegreeRegressorCV().fit(BITS, Y).forget(BITS[:3], Y[:3])
+        LowDegreeRegressorCV().fit(BITS, Y).remove(BITS[:3], Y[:3])
 
 
 class TestMemory:
@@ -183,7 +183,7 @@ def test_lasso_has_no_errors():
 def test_rows_that_were_summed_into_moments():
     X, y = rng.integers(0, 2, (65_600, 5)), rng.normal(size=65_600)
     model = LowDegreeRegressor(2, solver="moments").fit(X, y)
-    model.set_params(solver="kernel").forget(X[9:], y[9:])
+    model.set_params(solver="kernel").remove(X[9:], y[9:])
     with pytest.raises(ValueError, match=r'gone.*solver="kernel"'):
         _ = model.coef_
 

@@ -8,7 +8,8 @@ from explicit import determined, monomials, subsets_of_size, tables
 from numpy.testing import assert_array_equal
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV, load
-from sparsact.learners.low_degree import plan, stream
+from sparsact.learners.low_degree import accumulator
+from sparsact.learners.low_degree.solvers import cells
 
 
 def agree(design, i):
@@ -32,9 +33,9 @@ def test_determined_coefficients_and_aliases(monkeypatch, kind, solver, alpha, f
     rng = np.random.default_rng([7, len(kind)])
     X, y, weights = tables(rng, kind, 41, 5), rng.normal(size=41), rng.integers(0, 4, 41) * 10.0 ** rng.normal(size=41)
     if solver == "conjugate gradients":
-        monkeypatch.setattr(plan, "_MAX_CHOLESKY", 3)
+        monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
     if solver == "moments":
-        monkeypatch.setattr(stream, "prefers_moments", lambda size: True)
+        monkeypatch.setattr(accumulator, "prefers_moments", lambda size: True)
     name = {"rows": "moments", "conjugate gradients": "cells"}.get(solver, solver)
     model = fitted(name, 1 - 2 * X, y, weights, degree=2, alpha=alpha, fit_intercept=fit_intercept)
     everything = [(), *subsets_of_size(5, 2)]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, t
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor
-from sparsact.learners.low_degree import plan
+from sparsact.learners.low_degree.solvers import cells
 
 
 def textbook(features, y, weights, alpha, fit_intercept):
@@ -39,7 +39,7 @@ def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
     known = np.ones(16, dtype=bool)
     known[1 - fit_intercept :] = determined(np.column_stack([np.ones((151, int(fit_intercept))), features]))
     if solver == "conjugate gradients":
-        monkeypatch.setattr(plan, "_MAX_CHOLESKY", 3)
+        monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
     for w in (None, weights):
         model = LowDegreeRegressor(2, alpha, "cells" if "c" in solver else solver, fit_intercept).fit(X, y, w)
         errors, variance, freedom, _, _ = textbook(features, y, w, alpha, fit_intercept)

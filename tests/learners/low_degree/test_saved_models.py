@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 import sparsact
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree import plan
+from sparsact.learners.low_degree.solvers import cells
 from sparsact.saving import modelfile
 from sparsact.saving.modelfile import ModelFileError
 
@@ -107,7 +107,7 @@ def test_many_rows_as_moments_go_on(tmp_path):
     model = LowDegreeRegressor(1).fit(X[:69_000], y[:69_000])
     model.save(tmp_path / "m", statistic=True)
     loaded = sparsact.load(tmp_path / "m")
-    assert type(loaded.stream_.statistics[0]).__name__ == "Moments"
+    assert type(loaded.accumulator_.statistics[0]).__name__ == "Moments"
     assert_array_equal(loaded.partial_fit(X[69_000:], y[69_000:]).coef_, LowDegreeRegressor(1).fit(X, y).coef_)
 
 
@@ -115,7 +115,7 @@ def test_a_model_without_its_statistic_does_not_begin_anew(tmp_path):
     LowDegreeRegressor(2).fit(BITS, Y).save(tmp_path / "m")
     for change in (
         lambda model: model.partial_fit(BITS[:1], Y[:1]),
-        lambda model: model.forget(BITS[:1], Y[:1]),
+        lambda model: model.remove(BITS[:1], Y[:1]),
         lambda model: model.merge(LowDegreeRegressor(2).fit(BITS, Y)),
         lambda model: LowDegreeRegressor(2).fit(BITS, Y).merge(model),
         lambda model: model.save(tmp_path / "again", statistic=True),
@@ -174,7 +174,7 @@ def test_rows_refused_for_want_of_a_statistic_change_nothing(tmp_path, model):
 
 
 def test_conjugate_gradients(tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "_MAX_CHOLESKY", 3)
+    monkeypatch.setattr(cells, "MAX_CHOLESKY", 3)
     model = LowDegreeRegressor(3, solver="cells").fit(BITS, Y)
     model.save(tmp_path / "m")
     loaded = sparsact.load(tmp_path / "m")

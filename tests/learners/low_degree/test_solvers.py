@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +17,11 @@ from sklearn.preprocessing import PolynomialFeatures
 from sparsact import LowDegreeRegressor, kernels
 from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points, subset_masks, subsets_of
-from sparsact.learners.low_degree import plan
-from sparsact.learners.low_degree.dual import between, krawtchouk_sums
-from sparsact.learners.low_degree.rows import DistinctPoints
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.learners.low_degree.solvers import cells
+from sparsact.learners.low_degree.solvers import solver as choice
+from sparsact.learners.low_degree.solvers.kernel import between, krawtchouk_sums
+from sparsact.learners.low_degree.solvers.solver import solvers
 
 SOLVERS = ["cells", "moments", "kernel"]
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
@@ -155,7 +159,7 @@ def test_a_complete_table_gives_its_spectrum(solver):
 
 
 def force_conjugate_gradients(monkeypatch):
-    monkeypatch.setattr(plan, "_MAX_CHOLESKY", 4)
+    monkeypatch.setattr(cells, "MAX_CHOLESKY", 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,7 +241,7 @@ def test_what_is_large_does_not_drown_what_is_small():
     rng = np.random.default_rng(14)
     X, y = rng.choice([1, -1], (59, 5)), rng.normal(size=59)
     model = LowDegreeRegressor(2, solver="cells").partial_fit(X, y).partial_fit(X[:3], [1e200, -3e150, 1e-300])
-    model.forget(X[:3], [1e200, -3e150, 1e-300])
+    model.remove(X[:3], [1e200, -3e150, 1e-300])
     assert_array_equal(model.coef_, LowDegreeRegressor(2, solver="cells").fit(X, y).coef_)
 
 
@@ -285,7 +289,7 @@ def test_cells_are_not_built_where_memory_does_not_allow_them():
     X, y = rng.integers(0, 2, (1 << 14, 19)), rng.normal(size=1 << 14)
     small, large = (LowDegreeRegressor(1, max_memory=limit).fit(X, y) for limit in (2e7, None))
     assert (small.solver_, large.solver_) == ("moments", "cells")
-    assert isinstance(small.stream_.statistics[0], DistinctPoints)
+    assert isinstance(small.accumulator_.statistics[0], DistinctPoints)
     np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-9, atol=1e-12)
 
 
@@ -312,3 +316,22 @@ def test_more_coordinates_than_a_float_has_exponents():
     X = np.random.default_rng(8).choice([1, -1], (57, 1100))
     model = LowDegreeRegressor(1).fit(X, X[:, 1099])
     assert model.solver_ == "kernel"
+
+
+@pytest.mark.parametrize("form", ["rows", "cells", "moments", "real"])
+@pytest.mark.parametrize("name", sorted(solvers()))
+def test_every_solver_states_what_it_needs_or_why_it_cannot_serve(name, form):
+    """Each module of the folder declares at least one, and a named one is refused by the reason that it states."""
+    assert {path.stem for path in Path(choice.__file__).parent.glob("[!_]*.py")} == {
+        type(one).__module__.rpartition(".")[2] for one in solvers().values()
+    } | {"solver"}
+    size = choice.ProblemSize(30, 465, 1000, 2, (1, 2), form)
+    offer = solvers()[name].offer(size)
+    if isinstance(offer, str):
+        with pytest.raises(ValueError, match=re.escape(offer)):
+            choice.choose_solver(name, size, None)
+    else:
+        assert offer.solver is solvers()[name]
+        assert choice.choose_solver(name, size, offer.nbytes) == offer
+        with pytest.raises(MemoryError, match="max_memory"):
+            choice.choose_solver(name, size, offer.nbytes / 1e6)

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from sparsact.learners.low_degree import moments
 from sparsact.learners.low_degree.cells import Cells
-from sparsact.learners.low_degree.family import Family
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
 from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.rows import DistinctPoints
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.points import pack
+from sparsact.statistics.statistic import Batch, Removable
 
 pytestmark = pytest.mark.usefixtures("kernels_in_use")
 properties = settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -37,7 +39,7 @@ def sample(rng, m, n, T, *, weighted=True):
 
 
 def filled(statistic, bits, y, weights):
-    statistic.update(pack(bits, "bits"), y, weights)
+    statistic.add(Batch(pack(bits, "bits"), y, weights))
     return statistic
 
 
@@ -80,13 +82,13 @@ def test_rows_and_moments_agree_beyond_a_word(n, m, n_subsets):
     data = sample(rng, m, n, 2)
     data[0][m // 2 :] = data[0][rng.integers(0, m // 2 + 1, m - m // 2)]  # repeated rows
     subsets = [rng.choice(n, size, replace=False) for size in rng.integers(1, 5, n_subsets)]
-    for family in (Family.full(n, 1), Family.listed(n, [*subsets, (0, n - 1)])):
+    for family in (Family.full(n, 1), Family.explicit(n, [*subsets, (0, n - 1)])):
         same(*(filled(form, *data) for form in forms(family, 2)), family)
 
 
 def test_a_listed_family():
     data = sample(np.random.default_rng(5), 83, 6, 2)
-    family = Family.listed(6, [(5, 0, 2), (1,), (3, 4), (1,), ()])
+    family = Family.explicit(6, [(5, 0, 2), (1,), (3, 4), (1,), ()])
     assert family.subsets == [(1,), (3, 4), (0, 2, 5)]
     first, *others = [filled(form, *data) for form in forms(family, 2)]
     for other in others:
@@ -130,7 +132,7 @@ def test_merge_adds_and_takes_away(m, n_parts, T, seed):
         same(merged, whole, family)
         gone = filled(make(), bits[part == 0], y[part == 0], weights[part == 0])
         merged.merge(gone, -1)
-        whole.forget(pack(bits[part == 0], "bits"), y[part == 0], weights[part == 0])
+        whole.remove(Batch(pack(bits[part == 0], "bits"), y[part == 0], weights[part == 0]))
         kept = filled(make(), bits[part != 0], y[part != 0], weights[part != 0])
         same(merged, kept, family)
         same(whole, kept, family)
@@ -141,12 +143,12 @@ def test_forms_turn_into_each_other():
     family = Family.full(4, 2)
     by_rows = filled(DistinctPoints(4, 2), *data)
     cells, sums = Cells(4, 2), Moments(family, 2)
-    cells.absorb(by_rows)
-    sums.absorb(by_rows)
-    for other in (cells, sums, cells.rows()):
+    cells.merge(by_rows)
+    sums.merge(by_rows)
+    for other in (cells, sums, cells.as_points()):
         same(by_rows, other, family)
-    assert len(cells.rows().codes) <= 16
-    cells.absorb(filled(DistinctPoints(4, 2), *data))
+    assert len(cells.as_points().codes) <= 16
+    cells.merge(filled(DistinctPoints(4, 2), *data))
     twice = filled(filled(Cells(4, 2), *data), *data)
     same(cells, twice, family)
 
@@ -159,7 +161,7 @@ def test_a_copy_is_independent():
         twin = original.copy()
         same(twin, original, family)
         filled(twin, *more)
-        same(original, filled(original._empty(), *data), family)
+        same(original, filled(original.empty(), *data), family)
         filled(original, *more)
         same(twin, original, family)
 
@@ -169,10 +171,10 @@ def test_what_is_given_is_left_unchanged():
     points, family = pack(bits, "bits"), Family.full(5, 2)
     before = [array.copy() for array in (points.columns, y, weights)]
     for form in forms(family, 2):
-        form.update(points, y, weights)
+        form.add(Batch(points, y, weights))
         form.gram(family)
         form.correlations(family)
-        form.forget(points, y, weights)
+        form.remove(Batch(points, y, weights))
     for array, copy in zip((points.columns, y, weights), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -180,7 +182,7 @@ def test_what_is_given_is_left_unchanged():
 def test_rows_join_repeated_points():
     bits = np.repeat(np.eye(3, dtype=int), [5, 1, 4], axis=0)
     statistic = filled(DistinctPoints(3, 1), bits, np.arange(10.0)[:, None], None)
-    statistic.join()
+    statistic.deduplicate()
     np.testing.assert_array_equal(statistic.codes, [[1], [2], [4]])
     np.testing.assert_array_equal(statistic.weights.to_float(), [5, 1, 4])
     np.testing.assert_array_equal(statistic.sums.to_float(), [[10, 5, 30]])
@@ -191,14 +193,14 @@ def test_forgotten_points_leave_no_trace():
     bits, y, weights = sample(np.random.default_rng(12), 29, 4, 1)
     for statistic in (DistinctPoints(4, 1), Cells(4, 1)):
         filled(statistic, bits, y, weights)
-        statistic.forget(pack(bits, "bits"), y, weights)
-        left = statistic.rows() if isinstance(statistic, Cells) else statistic
-        left.join()
+        statistic.remove(Batch(pack(bits, "bits"), y, weights))
+        left = statistic.to(DistinctPoints)
+        left.deduplicate()
         assert len(left.codes) == 0
         assert left.totals.n_rows == 0
         assert left.totals.total_weight() == 0
     with pytest.raises(ValueError, match="cannot forget 29 rows of 0"):
-        statistic.forget(pack(bits, "bits"), y, weights)
+        statistic.remove(Batch(pack(bits, "bits"), y, weights))
 
 
 def test_moments_digest_when_enough_rows_wait(monkeypatch):
@@ -236,3 +238,8 @@ def test_bytes_are_counted():
         empty = form.nbytes
         assert filled(form, *data).nbytes > empty
     assert DistinctPoints(6, 1).nbytes == 0
+
+
+def test_every_form_is_a_statistic_that_rows_can_leave():
+    for form in [*forms(Family.full(6, 2), 1), CentredMoments(Family.full(6, 2), 1)]:
+        assert isinstance(form, Removable)

@@ -38,7 +38,7 @@ def test_what_is_removed_was_never_there(options, kernels_in_use):
 @given(st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=30))
 def test_any_order_of_adding_and_removing_counts_what_is_left(steps):
     """Against a multiset kept by hand: refusals included."""
-    learner = model(width=0.8, n_hashes=2, alpha=0.1, directions="principal").fit(X, Y).blank()
+    learner = model(bucket_width=0.8, n_hashes=2, alpha=0.1, directions="principal").fit(X, Y).blank()
     held = np.zeros(13, dtype=int)
     for row, come in steps:
         if come:
@@ -61,7 +61,7 @@ def test_any_order_of_adding_and_removing_counts_what_is_left(steps):
 
 
 def test_an_empty_bucket_is_dropped():
-    learner = model(width=0.1).fit(X, Y)
+    learner = model(bucket_width=0.1).fit(X, Y)
     buckets = learner.apply(X)
     alone = np.flatnonzero((learner.bucket_counts_[buckets] == 1).all(axis=1))[:1]
     n_buckets = learner.n_buckets_
@@ -123,7 +123,7 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("part", DIFFERENT)
 def test_merging_what_differs_names_it(part):
-    fixed = {"width": 0.7, "alpha": 0.1, "directions": "principal", "n_hashes": 3}
+    fixed = {"bucket_width": 0.7, "alpha": 0.1, "directions": "principal", "n_hashes": 3}
     ours, theirs = model(**fixed).fit(X, Y), model(**{**fixed, **DIFFERENT[part]}).fit(X, Y)
     before = state(ours)
     with pytest.raises(ValueError, match=part):
@@ -181,7 +181,7 @@ def test_minus_zero_is_zero():
 
 def test_weights_are_repetitions():
     weights = np.random.default_rng(0).integers(0, 4, len(X))
-    fixed = {"width": 0.7, "alpha": 0.1, "directions": "principal", "n_hashes": 3}
+    fixed = {"bucket_width": 0.7, "alpha": 0.1, "directions": "principal", "n_hashes": 3}
     weighted = model(**fixed).fit(X, Y, weights.astype(float))
     repeated = model(**fixed).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
     np.testing.assert_allclose(weighted.predict(QUERIES), repeated.predict(QUERIES), rtol=1e-9, atol=1e-9)
@@ -191,7 +191,7 @@ def test_weights_are_repetitions_also_to_the_choice_of_a_layout():
     weights = np.random.default_rng(0).integers(0, 4, len(X))
     weighted = model().fit(X, Y, weights.astype(float))
     repeated = model().fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
-    assert weighted.width_ == pytest.approx(repeated.width_)
+    assert weighted.bucket_width_ == pytest.approx(repeated.bucket_width_)
     np.testing.assert_allclose(weighted.predict(QUERIES), repeated.predict(QUERIES), rtol=1e-6, atol=1e-6)
     assert weighted.n_samples_seen_ == np.count_nonzero(weights)
 

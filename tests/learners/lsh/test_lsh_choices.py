@@ -64,7 +64,7 @@ def test_rotations_are_orthogonal_and_of_both_signs():
 def test_the_order_of_rows_has_no_say(options):
     shuffled = np.random.default_rng(0).permutation(len(X))
     one, other = model(**options).fit(X, Y), model(**options).fit(X[shuffled], Y[shuffled])
-    assert one.width_ == other.width_
+    assert one.bucket_width_ == other.bucket_width_
     assert not one.table_.layout.differences(other.table_.layout)
     np.testing.assert_allclose(one.predict(QUERIES), other.predict(QUERIES), rtol=1e-7, atol=1e-7)
 
@@ -125,13 +125,13 @@ def test_a_second_fit_begins_anew():
 def test_the_width_is_that_of_least_error_among_those_tried():
     learner = model(directions="principal").fit(X, Y)
     best = min(learner.trials_, key=lambda trial: trial.error)
-    assert (best.width, best.alpha) == (learner.width_, learner.alpha_)
-    assert len({trial.width for trial in learner.trials_}) > 2
+    assert (best.bucket_width, best.alpha) == (learner.bucket_width_, learner.alpha_)
+    assert len({trial.bucket_width for trial in learner.trials_}) > 2
 
 
 def test_the_error_of_a_trial_is_that_of_models_without_the_row():
     """Leaving one out, literally: as many models as rows."""
-    fixed = {"width": 1.0, "alpha": 0.1, "n_hashes": 3}
+    fixed = {"bucket_width": 1.0, "alpha": 0.1, "n_hashes": 3}
     learner = model(directions="auto", fallback="nan", **fixed).fit(X, Y)
     trial = [t for t in learner.trials_ if t.directions == learner.directions_][-1]
     errors = []
@@ -225,7 +225,7 @@ def test_thin_buckets_without_a_penalty(degree, seeds):
         m, d = int(rng.integers(8, 120)), int(rng.integers(1, 5))
         X, Q, order = rng.normal(size=(m, d)), rng.normal(size=(50, d)), rng.permutation(m)
         y = X[:, 0] + 0.3 * rng.normal(size=m)
-        model = LSHRegressor(alpha=0.0, degree=degree, width="auto" if seed % 3 else 0.5, random_state=0)
+        model = LSHRegressor(alpha=0.0, degree=degree, bucket_width="auto" if seed % 3 else 0.5, random_state=0)
         fitted, scaled = clone(model).fit(X, y), clone(model).fit(X, 1024 * y)
         expected = fitted.predict(Q)
         scale = 1 + np.abs(expected).max()

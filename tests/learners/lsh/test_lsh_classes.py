@@ -37,7 +37,7 @@ def test_it_learns():
 
 
 def test_constants_in_buckets_are_shares_of_classes():
-    learner = classifier(degree=0, n_tables=1, width=0.6, fallback="nan").fit(X, LABELS)
+    learner = classifier(degree=0, n_tables=1, bucket_width=0.6, fallback="nan").fit(X, LABELS)
     numbers, queries = learner.apply(X)[:, 0], learner.apply(QUERIES)[:, 0]
     for query, probabilities in zip(queries, learner.predict_proba(QUERIES), strict=True):
         inside = LABELS[numbers == query]
@@ -94,7 +94,7 @@ def test_models_of_other_classes_do_not_merge():
 def test_one_class_and_an_empty_bucket():
     learner = classifier().fit(X, np.full(len(X), "only"))
     assert (learner.predict_proba(QUERIES) == 1).all()
-    learner = classifier(fallback="nan", width=0.3).fit(X, LABELS)
+    learner = classifier(fallback="nan", bucket_width=0.3).fit(X, LABELS)
     assert np.isnan(learner.predict_proba([[99.0] * 5])).all()
     with pytest.raises(ValueError, match="row 1 falls into empty buckets"):
         learner.predict(np.vstack([X[:1], [[99.0] * 5]]))

@@ -9,7 +9,7 @@ from sparsact.learners.lsh.predictor import nearest_index
 
 X, Y = rows()
 FAR = np.concatenate([rows(m=23, seed=9)[0] * 3 + 20, np.full((1, 5), -1e12)])
-FIXED = {"width": 0.5, "alpha": 0.1, "directions": "principal", "n_hashes": 3}
+FIXED = {"bucket_width": 0.5, "alpha": 0.1, "directions": "principal", "n_hashes": 3}
 
 
 def test_the_mean_of_all_rows():
@@ -32,7 +32,7 @@ def test_nan_and_an_error():
 @pytest.mark.parametrize("options", FAMILIES, ids=lambda o: "-".join(map(str, o.values())))
 def test_the_nearest_bucket_by_brute_force(options):
     finer = {"n_hashes": 12} if options["family"] == "hyperplane" else {}
-    learner = model(**{"width": 0.5, "alpha": 0.1, **options, **finer}).fit(X, Y)
+    learner = model(**{"bucket_width": 0.5, "alpha": 0.1, **options, **finer}).fit(X, Y)
     layout = learner.table_.layout
     missed = FAR[(learner.apply(FAR) < 0).all(axis=1)]
     assert len(missed) > (2 if finer else 15)

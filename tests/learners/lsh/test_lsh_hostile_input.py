@@ -79,7 +79,7 @@ def test_duplicated_rows_are_not_left_in_where_one_is_left_out():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=len(X))
     once, twice = model().fit(X, noise), model().fit(np.repeat(X, 2, axis=0), np.repeat(noise, 2))
-    assert twice.width_ > once.width_ / 1.5
+    assert twice.bucket_width_ > once.bucket_width_ / 1.5
     assert min(trial.error for trial in twice.trials_) > 0.9  # of the deviation: a copy left in would explain all
 
 
@@ -161,16 +161,16 @@ def test_numbers_that_leave_no_room(kind):
 @pytest.mark.parametrize("degree", [0, 1, 2])
 def test_widths_of_any_size(family, degree):
     for width in (1e-12, 1e12, 1e300):
-        learner = model(family=family, degree=degree, width=width, n_hashes=3).fit(X, Y)
+        learner = model(family=family, degree=degree, bucket_width=width, n_hashes=3).fit(X, Y)
         assert np.isfinite(learner.predict(X * 1.1)).all()
         rows_in_a_bucket = {1e-12: 1, 1e12: len(X), 1e300: len(X)}[width]
         assert learner.bucket_counts_.max() == rows_in_a_bucket
     if degree == 0:
-        one = model(family=family, degree=0, width=1e12, n_hashes=3).fit(X, Y)
+        one = model(family=family, degree=0, bucket_width=1e12, n_hashes=3).fit(X, Y)
         np.testing.assert_allclose(one.predict(X), Y.mean())
     for width in (1e-300, 5e-324):
-        with pytest.raises(ValueError, match="width"):
-            model(family=family, degree=degree, width=width, n_hashes=3).fit(X, Y)
+        with pytest.raises(ValueError, match="bucket_width"):
+            model(family=family, degree=degree, bucket_width=width, n_hashes=3).fit(X, Y)
 
 
 @families
@@ -212,9 +212,9 @@ def test_weights_that_are_none():
     [
         {"n_tables": 0},
         {"n_hashes": 0},
-        {"width": 0.0},
-        {"width": -1.0},
-        {"width": "wide"},
+        {"bucket_width": 0.0},
+        {"bucket_width": -1.0},
+        {"bucket_width": "wide"},
         {"degree": 3},
         {"degree": -1},
         {"family": "cubes"},

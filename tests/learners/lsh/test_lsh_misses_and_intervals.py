@@ -18,7 +18,7 @@ def test_the_miss_rate_is_that_of_new_points(width):
     sample being little better; the share among 20,000 new points adds 0.004. The seed is fixed: it does not flicker.
     """
     whole, y = rows(m=24_000)
-    learner = model(width=width, **FIXED).fit(whole[:4000], y[:4000])
+    learner = model(bucket_width=width, **FIXED).fit(whole[:4000], y[:4000])
     missed = (learner.apply(whole[4000:]) < 0).mean()
     assert abs(learner.miss_rate_ - missed) < 0.03
     assert 0.005 < missed < 0.9
@@ -71,13 +71,13 @@ def test_intervals_scale_with_the_quantile_and_the_target():
 def test_two_rows_tell_nothing_of_the_noise():
     """Then the interval is as wide as targets vary about their trend; not of width zero."""
     X, y = noisy(2, 0)
-    low, high = model(width=9.0, **FIXED | {"n_hashes": 2}).fit(X, y).predict_interval(X, 0.9).T
+    low, high = model(bucket_width=9.0, **FIXED | {"n_hashes": 2}).fit(X, y).predict_interval(X, 0.9).T
     assert (high - low > 0).all()
 
 
 def test_intervals_of_several_targets_and_of_misses():
     X, y = noisy(400, 0)
-    both = model(width=0.4, **FIXED | {"n_hashes": 2}).fit(X, np.column_stack([y, 10 * y]))
+    both = model(bucket_width=0.4, **FIXED | {"n_hashes": 2}).fit(X, np.column_stack([y, 10 * y]))
     intervals = both.predict_interval(X[:7])
     assert intervals.shape == (7, 2, 2)
     np.testing.assert_allclose(intervals[:, 1], 10 * intervals[:, 0])

@@ -28,7 +28,7 @@ def same_cell(learner, Q, X):
 
 
 def test_the_literal_euclidean_table_is_the_mean_of_a_bucket(kernels_in_use):
-    learner = model(family="euclidean", degree=0, n_tables=1, n_hashes=4, width=2.0, fallback="nan").fit(X, Y)
+    learner = model(family="euclidean", degree=0, n_tables=1, n_hashes=4, bucket_width=2.0, fallback="nan").fit(X, Y)
     shared = same_cell(learner, QUERIES, X)[:, 0]
     counts = shared.sum(axis=1)
     expected = np.where(counts > 0, shared @ Y / np.maximum(counts, 1), np.nan)
@@ -62,7 +62,7 @@ def test_hyperplanes_give_sign_patterns_about_the_origin(kernels_in_use):
 @pytest.mark.parametrize(("degree", "weighted"), [(1, False), (2, True)])
 def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
     """scikit-learn's Ridge, bucket by bucket, on monomials of the place within the cell; averages by weight."""
-    fixed = {"n_hashes": 2, "width": 1.2, "alpha": 0.3, "directions": "principal"}
+    fixed = {"n_hashes": 2, "bucket_width": 1.2, "alpha": 0.3, "directions": "principal"}
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else np.ones(len(X))
     learner = model(degree=degree, fallback="nan", **fixed).fit(X, Y, weights)
     layout = learner.table_.layout
@@ -94,7 +94,7 @@ def test_a_bucket_is_a_ridge_regression(degree, weighted, kernels_in_use):
 
 def test_the_joint_fit_is_a_dense_least_squares():
     """Normal equations with every bucket of every table as columns."""
-    fixed = {"n_hashes": 2, "width": 1.5, "alpha": 0.2, "directions": "principal"}
+    fixed = {"n_hashes": 2, "bucket_width": 1.5, "alpha": 0.2, "directions": "principal"}
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
     learner = model(combine="joint", fallback="nan", **fixed).fit(X, Y, weights)
     layout = learner.table_.layout
@@ -119,7 +119,7 @@ def test_the_joint_fit_is_a_dense_least_squares():
 
 
 def test_the_joint_fit_leaves_less_error_on_its_rows():
-    fixed = {"width": 0.8, "alpha": 0.01, "directions": "principal", "n_hashes": 3}
+    fixed = {"bucket_width": 0.8, "alpha": 0.01, "directions": "principal", "n_hashes": 3}
     errors = [np.mean((model(combine=c, **fixed).fit(X, Y).predict(X) - Y) ** 2) for c in ("joint", "average")]
     assert errors[0] < errors[1]
 
@@ -128,7 +128,7 @@ def test_the_joint_fit_leaves_less_error_on_its_rows():
 def test_several_targets_are_as_many_fits(options):
     """Of the same layout: the choice looks at all targets together, so it is given here."""
     targets = np.column_stack([Y, X[:, 1] ** 3, np.full(len(X), 2.0)])
-    fixed = {"alpha": 0.1, "directions": "principal", "width": 0.9} | options
+    fixed = {"alpha": 0.1, "directions": "principal", "bucket_width": 0.9} | options
     if fixed["directions"] == "gradients":
         fixed["directions"] = "principal"
     together = model(**fixed).fit(X, targets)
@@ -155,8 +155,8 @@ def test_buckets_counts_and_numbers_agree(options):
 
 
 def test_the_tables_are_as_fine_as_was_asked():
-    learner = model(n_hashes=3, width=0.5, directions="principal").fit(X, Y)
-    assert (learner.n_hashes_, learner.width_) == (3, 0.5)
+    learner = model(n_hashes=3, bucket_width=0.5, directions="principal").fit(X, Y)
+    assert (learner.n_hashes_, learner.bucket_width_) == (3, 0.5)
     hashes = learner.table_.layout.hashes
     for table in range(3):
         rotation = hashes.directions[:, 3 * table : 3 * table + 3] * 0.5

@@ -32,7 +32,7 @@ def test_the_planned_table_reaches_the_promised_error(intrinsic, epsilon, lipsch
         error, learner = planned_error(plan, seed)
         assert error <= epsilon
         assert learner.n_buckets_ <= plan.n_buckets
-        assert (learner.n_hashes_, learner.width_, learner.n_tables) == (plan.n_hashes, plan.width, 1)
+        assert (learner.n_hashes_, learner.bucket_width_, learner.n_tables) == (plan.n_hashes, plan.bucket_width, 1)
 
 
 # With the distortion of each: pi / (2 sqrt(d)) and 2 / (2 sqrt(d)) by the share of an arc and of a cap; the torus has
@@ -113,11 +113,11 @@ def test_plans_scale_as_the_theorems_say(theorem):
     for k in (1, 2, 3):
         coarse, fine = (plan_table(k, epsilon, ambient=12, theorem=theorem) for epsilon in (0.02, 0.01))
         finer_tables = theorem == "C.1"  # more of them, each with less of the failure probability
-        assert coarse.width == pytest.approx(2 * fine.width, rel=0.02 if finer_tables else 1e-12)
+        assert coarse.bucket_width == pytest.approx(2 * fine.bucket_width, rel=0.02 if finer_tables else 1e-12)
         assert 2**k <= fine.samples / coarse.samples < 2**k * 1.4
         assert fine.n_hashes - coarse.n_hashes in ((0, 1, 2) if finer_tables else (0,))
         scaled = plan_table(k, 0.2, ambient=12, theorem=theorem, lipschitz=10.0)
-        assert (scaled.width, scaled.samples) == pytest.approx((coarse.width, coarse.samples))
+        assert (scaled.bucket_width, scaled.samples) == pytest.approx((coarse.bucket_width, coarse.samples))
 
 
 def test_the_paper_stands_beside():

@@ -26,7 +26,8 @@ def test_a_saved_model_comes_back(options, statistic, tmp_path):
     np.testing.assert_array_equal(again.apply(QUERIES), learner.apply(QUERIES))
     assert again.get_params() == learner.get_params()
     assert again.trials_ == learner.trials_
-    assert (again.width_, again.alpha_, again.directions_) == (learner.width_, learner.alpha_, learner.directions_)
+    for name in ("bucket_width_", "alpha_", "directions_"):
+        assert getattr(again, name) == getattr(learner, name)
     if statistic:
         assert same(state(again), state(learner))
         again.remove(X[:50], Y[:50]).partial_fit(X[:3], Y[:3])

@@ -5,8 +5,8 @@ import pytest
 from hashed_rows import model, rows, same, state
 
 import sparsact
+from sparsact import memory
 from sparsact.kernels.bucket_index import MOST_KEYS, BucketIndex
-from sparsact.learners.lsh import room
 
 X, Y = rows()
 QUERIES = rows(m=37, seed=4)[0]
@@ -61,7 +61,7 @@ def test_more_buckets_than_numbers_are_refused_before_anything_is_taken_in():
     before = state(learner)
     learner.table_.index.most = len(learner.table_.index) + 3
     for take in (lambda: learner.partial_fit(X[100:], Y[100:]), lambda: learner.merge(other)):
-        with pytest.raises(ValueError, match=r"buckets, more than have numbers of 32 bits.*raise `width`"):
+        with pytest.raises(ValueError, match=r"buckets, more than have numbers of 32 bits.*raise `bucket_width`"):
             take()
         assert same(state(learner), before)
     learner.partial_fit(X[:100], Y[:100])  # into buckets that are there
@@ -72,8 +72,8 @@ def test_buckets_that_no_memory_is_left_for_are_refused_before_anything_is_taken
     learner = model().fit(X[:100], Y[:100])
     other = learner.blank().partial_fit(X[100:], Y[100:])
     before = state(learner)
-    monkeypatch.setattr(room, "SMALL", 0)
-    monkeypatch.setattr(room, "free_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
     for take in (lambda: learner.partial_fit(X[100:], Y[100:]), lambda: learner.merge(other)):
         with pytest.raises(MemoryError, match=r"buckets, which need [\d,]+ bytes more than there is room for; raise"):
             take()

@@ -103,7 +103,7 @@ def layer_of(name: str, d: int, active: int, seed: int) -> SparseLayer:
     t = round(active / model.share)
     bottom = Bottom.random(d, t, bias=model.biased, activation=model.activation, rng=_generator(seed, BOTTOM))
     drawn = int(_generator(seed, HASH).integers(2**62))
-    return SparseLayer(bottom, RandomHash(active, t, seed=drawn) if model.hashed else TopK(active), {})
+    return SparseLayer(bottom, RandomHash(active, t, random_state=drawn) if model.hashed else TopK(active), {})
 
 
 def best_line(X: Array, y: Array, new: Array) -> Array:

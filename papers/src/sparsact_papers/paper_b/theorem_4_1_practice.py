@@ -129,7 +129,7 @@ def rivals(*, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: 
     errors = {name: model.fit(X, y).predict(new) - truth for name, model in models.items()}
     told = {name: float(np.sqrt(np.mean(error**2))) for name, error in errors.items()}
     literal = models["literal"]
-    return {**told, "deviation": float(truth.std()), "width": literal.width_, "buckets": literal.n_buckets_}
+    return {**told, "deviation": float(truth.std()), "width": literal.bucket_width_, "buckets": literal.n_buckets_}
 
 
 MISSES, RIVALS = "misses", "rivals"

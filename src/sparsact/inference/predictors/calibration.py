@@ -23,12 +23,14 @@ from sparsact.inference.predictors.masked_model import Approximated
 from sparsact.inference.predictors.predictor import ActivityPredictor, Graded, Predictor
 from sparsact.inference.predictors.sketch import Sketch
 from sparsact.inference.quality import Quality
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_option, checked_share
 
 PREDICTING: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
 CHOOSING: dict[str, type[Threshold | TopKActivations]] = {"threshold": Threshold, "top_k": TopKActivations}
 
 
+@renamed(seed="random_state")
 def calibrate(
     weights: BlockWeights,
     x: Tensor,
@@ -37,7 +39,7 @@ def calibrate(
     recall: float | None = None,
     density: float | None = None,
     error: float | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     **settings: Any,
 ) -> Predictor:
     r"""An approximate choice of a block's units, set to a target on sample inputs and measured on others.
@@ -60,7 +62,7 @@ def calibrate(
         Share of units that is computed on the sample at most.
     error : float in (0, 1], optional
         :math:`\sqrt{\sum \|V h' - V h\|^2 / \sum \|V h\|^2}` on the sample at most; for the last two methods.
-    seed : int, default=0
+    random_state : int, default=0
         Of the split of the rows, and of the hashes.
     **settings
         ``screen`` of the sketch; ``rank`` of the low-rank map; ``n_hashes`` and ``n_tables`` (at most) of the LSH.
@@ -97,10 +99,10 @@ def calibrate(
     rows = checked_sample(x, weights)
     if method in PREDICTING:
         _ = weights.threshold  # says so where there is none
-    fitted, calibrated, held_out, shares = split(rows, target, fits=method in PREDICTING, seed=seed)
+    fitted, calibrated, held_out, shares = split(rows, target, fits=method in PREDICTING, random_state=random_state)
     with torch.no_grad():
         if method in PREDICTING:
-            rule: ActivityPredictor = _predicting(method, weights, fitted, calibrated, target, seed, settings)
+            rule: ActivityPredictor = _predicting(method, weights, fitted, calibrated, target, random_state, settings)
         else:
             rule = _choosing(method, weights, calibrated, target, settings)
         return Predictor(rule, Quality.of(rule, weights, held_out), shares, target)
@@ -112,12 +114,12 @@ def _predicting(
     fitted: Tensor,
     calibrated: Tensor,
     target: dict[str, float],
-    seed: int,
+    random_state: int,
     settings: dict[str, Any],
 ) -> Graded:
     if method == "lsh":  # the number of hyperplanes is chosen for the recall
         settings = {"recall": target.get("recall", 0.9), **settings}
-    rule = PREDICTING[method](weights, fitted, seed=seed, **settings)
+    rule = PREDICTING[method](weights, fitted, random_state=random_state, **settings)
     needs = rule.needs(calibrated)
     if "density" in target:
         return rule.at(level_for_density(needs, target["density"]))
@@ -157,6 +159,7 @@ def _target(method: str, **targets: float | None) -> dict[str, float]:
     return given
 
 
+@renamed(seed="random_state")
 def calibrate_blocks(
     model: nn.Module,
     blocks: Iterable[Block],
@@ -165,7 +168,7 @@ def calibrate_blocks(
     held_out: Inputs | None = None,
     loss: Loss | None = None,
     limit: int = 4096,
-    seed: int = 0,
+    random_state: int = 0,
     **how: Any,
 ) -> dict[Block, Predictor]:
     """A predictor for each block, calibrated on what the model shows it.
@@ -182,8 +185,8 @@ def calibrate_blocks(
         Other batches, on which the effect on the model is measured: the change of loss and of perplexity.
     loss : callable, optional
         ``loss(output, batch)``, as :func:`sparsact.inference.comparison.compare` takes it; with ``held_out``.
-    limit, seed : int
-        Of the sample, as :func:`collect_inputs` takes them; the seed also of the split.
+    limit, random_state : int
+        Of the sample, as :func:`collect_inputs` takes them; ``random_state`` also of the split.
     **how
         Method, target and settings, as :func:`calibrate` takes them.
 
@@ -205,11 +208,13 @@ def calibrate_blocks(
     if (held_out is None) != (loss is None):
         raise ValueError("the effect on a model needs both `held_out` batches and a `loss`; one is missing.")
     chosen = list(blocks)
-    rows = collect_inputs(model, chosen, inputs, limit, seed=seed)
+    rows = collect_inputs(model, chosen, inputs, limit, random_state=random_state)
     predictors = {}
     for block in chosen:
         try:
-            predictors[block] = calibrate(BlockWeights.of(model, block), rows.pop(block), seed=seed, **how)
+            predictors[block] = calibrate(
+                BlockWeights.of(model, block), rows.pop(block), random_state=random_state, **how
+            )
         except ValueError as error:
             raise ValueError(f"block {block.name!r}: {error}") from error
     if held_out is None or loss is None:

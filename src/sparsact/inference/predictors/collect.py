@@ -16,6 +16,7 @@ from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import least_rows
 from sparsact.inference.predictors.predictor import CalibrationSplit
 from sparsact.validation.arrays import check_finite_tensor
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 
@@ -43,8 +44,9 @@ class Reservoir:
         self.rows, self.keys = rows[kept], keys[kept]
 
 
+@renamed(seed="random_state")
 def collect_inputs(
-    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Tensor]:
     """Inputs of each block while the model runs over ``inputs``: a uniform sample of ``limit`` rows of all that it saw.
 
@@ -58,7 +60,7 @@ def collect_inputs(
         Batches for the model.
     limit : int, default=4096
         Rows a block, which is also what is held in memory at a time, and one batch.
-    seed : int, default=0
+    random_state : int, default=0
         Of the sample. Blocks that see the same number of rows keep the same ones.
 
     Returns
@@ -71,17 +73,17 @@ def collect_inputs(
     ValueError
         If a block was never run.
     """
-    found = sampled(model, blocks, inputs, limit, seed=seed)
+    found = sampled(model, blocks, inputs, limit, random_state=random_state)
     return {block: _gathered(block.name, reservoir) for block, reservoir in found.items()}
 
 
 def sampled(
-    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, seed: int = 0
+    model: nn.Module, blocks: Iterable[Block], inputs: Inputs, limit: int = 4096, *, random_state: int = 0
 ) -> dict[Block, Reservoir]:
     """As :func:`collect_inputs`, and how many rows each call of a block had; without an error for blocks never run."""
     checked_size(limit, "`limit`")
     chosen = list(blocks)
-    reservoirs = {block: Reservoir(limit, torch.Generator().manual_seed(seed)) for block in chosen}
+    reservoirs = {block: Reservoir(limit, torch.Generator().manual_seed(random_state)) for block in chosen}
     with evaluating(model), ExitStack() as hooks:
         for block in chosen:
             layer = model.get_submodule(block.switch)
@@ -129,7 +131,7 @@ def checked_sample(x: Any, weights: BlockWeights) -> Tensor:
 
 
 def split(
-    x: Tensor, target: Mapping[str, float], *, fits: bool, seed: int
+    x: Tensor, target: Mapping[str, float], *, fits: bool, random_state: int
 ) -> tuple[Tensor, Tensor, Tensor, CalibrationSplit]:
     """The rows in random order: half to fit, a quarter to calibrate, a quarter held out; a rule that is not fitted
     calibrates on the first three quarters.
@@ -144,9 +146,9 @@ def split(
     if m < needed:
         asked = ", ".join(f"{name} {value:g}" for name, value in target.items())
         raise ValueError(f"{asked} needs at least {needed} sample inputs; got {m}: collect more of them.")
-    order = torch.randperm(m, generator=torch.Generator().manual_seed(seed))
+    order = torch.randperm(m, generator=torch.Generator().manual_seed(random_state))
     quarter = m // 4
     fitted = m - 2 * quarter if fits else 0
     sizes = [fitted, m - quarter - fitted, quarter]
     parts = torch.split(x[order], sizes)
-    return parts[0], parts[1], parts[2], CalibrationSplit(fitted, sizes[1], quarter, seed)
+    return parts[0], parts[1], parts[2], CalibrationSplit(fitted, sizes[1], quarter, random_state)

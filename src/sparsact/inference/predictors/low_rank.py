@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812 # as torch writes it
 
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.predictor import Reads, mask, spreads, whole
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 CHUNK = 1024
@@ -99,7 +100,8 @@ class LowRank:
     level: float = inf
 
     @classmethod
-    def fit(cls, weights: BlockWeights, x: Tensor, *, seed: int, rank: int | None = None) -> LowRank:
+    @renamed(seed="random_state")
+    def fit(cls, weights: BlockWeights, x: Tensor, *, random_state: int, rank: int | None = None) -> LowRank:
         """The best map for the rows ``x``, of rank d / 16 unless given (at most d and s); not yet at a level."""
         d, s, _ = weights.sizes
         r = min(d, s, max(1, d // 16) if rank is None else checked_size(rank, "`rank`"))

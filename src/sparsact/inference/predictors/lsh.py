@@ -14,6 +14,7 @@ from sparsact.inference.predictors.conformal import level_for_recall
 from sparsact.inference.predictors.low_rank import metric, moments, square_root
 from sparsact.inference.predictors.predictor import Reads, whole
 from sparsact.routing import HyperplaneLSH, hash_generator
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_size
 
 HASHES = (2, 3, 4, 6, 8)  # hyperplanes a table that are tried where the number is not given
@@ -64,11 +65,12 @@ class LSH:
     level: float
 
     @classmethod
-    def of(cls, weights: BlockWeights, x: Tensor, *, seed: int, n_hashes: int, n_tables: int) -> LSH:
+    @renamed(seed="random_state")
+    def of(cls, weights: BlockWeights, x: Tensor, *, random_state: int, n_hashes: int, n_tables: int) -> LSH:
         """Tables for the units, scaled by the rows ``x``; all of them looked up."""
-        router = HyperplaneLSH(n_hashes, n_tables, seed)
+        router = HyperplaneLSH(n_hashes, n_tables, random_state)
         units, transform = hashed(weights, x)
-        normals = torch.from_numpy(router.initial_state(units.shape[1], rng=hash_generator(seed))["directions"])
+        normals = torch.from_numpy(router.initial_state(units.shape[1], rng=hash_generator(random_state))["directions"])
         codes = _buckets(router, units, normals)
         n_buckets = router.width(0)
         tables = torch.arange(n_tables) * 2**n_hashes
@@ -79,12 +81,13 @@ class LSH:
         return cls(router, directions, codes, order % len(units), starts, float(n_tables))
 
     @classmethod
+    @renamed(seed="random_state")
     def fit(
         cls,
         weights: BlockWeights,
         x: Tensor,
         *,
-        seed: int,
+        random_state: int,
         n_hashes: int | None = None,
         n_tables: int = 64,
         recall: float = 0.9,
@@ -92,7 +95,7 @@ class LSH:
         """Up to ``n_tables`` tables; by default of as many hyperplanes as compute least on ``x`` at the ``recall``."""
         checked_size(n_tables, "`n_tables`")
         counts = HASHES if n_hashes is None else (checked_size(n_hashes, "`n_hashes`"),)
-        made = [cls.of(weights, x, seed=seed, n_hashes=count, n_tables=n_tables) for count in counts]
+        made = [cls.of(weights, x, random_state=random_state, n_hashes=count, n_tables=n_tables) for count in counts]
         return made[0] if len(made) == 1 else min(made, key=lambda one: one._share(weights, x, recall))
 
     def _share(self, weights: BlockWeights, x: Tensor, recall: float) -> float:

@@ -12,6 +12,7 @@ from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.conformal import largest_within, relative_error
 from sparsact.inference.predictors.predictor import Reads
 from sparsact.routing import TopK
+from sparsact.validation.former_names import renamed
 
 STEPS = 1 << 16  # places of the sorted activations among which a threshold is chosen
 
@@ -76,23 +77,24 @@ class Threshold:
         return {"predictor": self.name, "tau": self.tau}
 
 
+@renamed(k="n_active")
 @dataclass(frozen=True)
 class TopKActivations:
-    """The k units with the largest :math:`|h_j|`, of equal ones the first; units at exactly 0 are never among them.
+    """The units with the largest :math:`|h_j|`, of equal ones the first; units at exactly 0 are never among them.
 
     Attributes
     ----------
-    k : int
+    n_active : int
         The same for each input.
     """
 
     name: ClassVar[str] = "top_k"
     reads: ClassVar[Reads] = "activations"
-    k: int
+    n_active: int
     router: TopK = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "router", TopK(self.k, absolute=True))
+        object.__setattr__(self, "router", TopK(self.n_active, absolute=True))
 
     @classmethod
     def for_density(cls, weights: BlockWeights, x: Tensor, density: float) -> TopKActivations:
@@ -101,7 +103,7 @@ class TopKActivations:
 
     @classmethod
     def for_error(cls, weights: BlockWeights, x: Tensor, error: float) -> TopKActivations:
-        """The least k with a relative error of the output of at most ``error`` on the rows ``x``, by bisection."""
+        """The fewest units with a relative error of the output of at most ``error`` on the rows ``x``, by bisection."""
         h = weights.hidden(x)
         s = weights.sizes[1]
 
@@ -124,4 +126,4 @@ class TopKActivations:
 
     def to_dict(self) -> dict[str, Any]:
         """The number of units."""
-        return {"predictor": self.name, "k": self.k}
+        return {"predictor": self.name, "n_active": self.n_active}

@@ -11,6 +11,7 @@ from torch import Tensor
 from sparsact.inference.block_weights import BlockWeights
 from sparsact.inference.comparison import ModelComparison
 from sparsact.inference.quality import Quality
+from sparsact.validation.former_names import renamed
 
 Reads = Literal["inputs", "activations"]
 
@@ -44,6 +45,7 @@ class ActivityPredictor(Protocol):
         """The method and its numbers, as JSON spells them; not its arrays."""
 
 
+@renamed(seed="random_state")
 @dataclass(frozen=True)
 class CalibrationSplit:
     """How the rows of a sample were shared out, in a random order.
@@ -56,14 +58,14 @@ class CalibrationSplit:
         Rows that its one free number was chosen on.
     held_out : int
         Rows that its quality was measured on, which no choice has seen.
-    seed : int
+    random_state : int
         Of the order.
     """
 
     fitted: int
     calibrated: int
     held_out: int
-    seed: int
+    random_state: int
 
 
 @dataclass(frozen=True, eq=False)

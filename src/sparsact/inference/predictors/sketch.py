@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sparsact.inference.block_weights import BlockWeights, plain
 from sparsact.inference.predictors.predictor import Reads, mask, spreads
+from sparsact.validation.former_names import renamed
 
 
 class Estimates(Protocol):
@@ -48,7 +49,8 @@ class Sketch:
     level: float = inf
 
     @classmethod
-    def fit(cls, weights: BlockWeights, x: Tensor, *, seed: int, screen: Estimates | None = None) -> Sketch:
+    @renamed(seed="random_state")
+    def fit(cls, weights: BlockWeights, x: Tensor, *, random_state: int, screen: Estimates | None = None) -> Sketch:
         """Spreads from the rows ``x``; ``screen`` is by default the int8 screen of the layer. Not yet at a level."""
         if screen is None:
             from sparsact.inference.certified_screen import Screen

@@ -124,7 +124,7 @@ class SparseLayer:
         """The layer with what a file says that its router needs, which must be as the router would draw it."""
         layer = cls(bottom, router, {})
         columns = layer.routed_columns
-        if router.width(columns) != bottom.t or router.n_active(columns) > bottom.t:
+        if router.width(columns) != bottom.t or router.max_active(columns) > bottom.t:
             raise ValueError(f"{router!r} does not choose among {bottom.t} units")
         drawn = router.initial_state(columns, rng=cast("np.random.Generator", _Zeros()))
         for name, array in drawn.items():
@@ -146,13 +146,13 @@ class SparseLayer:
     @property
     def n_active(self) -> int:
         """The most units that an input switches on."""
-        return self.router.n_active(self.routed_columns)
+        return self.router.max_active(self.routed_columns)
 
     def features(self, X: Array) -> Array:
         """Masked features (m, t) of rows (m, d): all at once, so for blocks of rows."""
         z = self.bottom.preactivations(X)
         if isinstance(self.router, TopK):
-            chosen = kernels.top_k_masked(z, self.router.k, absolute=self.router.absolute)
+            chosen = kernels.top_k_masked(z, self.router.n_active, absolute=self.router.absolute)
             return self.bottom.activate(chosen)  # act(0) = 0
         mask = self.router.select(z if self.by_values else X, self.state).dense()
         phi = self.bottom.activate(z)
@@ -174,7 +174,7 @@ class SparseLayer:
         for block in self.blocks(len(X)):
             if fused and isinstance(self.router, TopK):
                 z = self.bottom.preactivations(X[block])
-                out[block] = kernels.top_k_dot(z, A, self.router.k, absolute=self.router.absolute)
+                out[block] = kernels.top_k_dot(z, A, self.router.n_active, absolute=self.router.absolute)
             else:
                 out[block] = self.features(X[block]) @ A.T
         return out
@@ -209,30 +209,30 @@ class SparseLayer:
 NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 
-def router_of(router: str | Router, width: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:
+def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:
     """The router of that name, or the router itself."""
     if absolute and router != TopK.name:
         raise ValueError(f'`absolute` ranks the values of router="top_k"; leave it out for {router!r}.')
     if isinstance(router, Router):
         return router
-    if n_active > width:
-        raise ValueError(f"`n_active` is {n_active}, more than the {width} units of `width`; lower it or widen.")
+    if n_active > n_units:
+        raise ValueError(f"`n_active` is {n_active}, more than the {n_units} units of `n_units`; lower it or widen.")
     if router == TopK.name:
         return TopK(n_active, absolute)
     drawn = int(stream(seed, "router").integers(2**62))
     if router == RandomHash.name:
-        return RandomHash(n_active, width, seed=drawn)
+        return RandomHash(n_active, n_units, random_state=drawn)
     if router == Nearest.name:
-        return Nearest(n_active, width, seed=drawn)
-    block = width // n_active
-    if block * n_active != width or (router == HyperplaneLSH.name and block & (block - 1)):
+        return Nearest(n_active, n_units, random_state=drawn)
+    block = n_units // n_active
+    if block * n_active != n_units or (router == HyperplaneLSH.name and block & (block - 1)):
         power = ", times a power of two" if router == HyperplaneLSH.name else ""
         raise ValueError(
-            f'router="{router}" needs a `width` that is a multiple of `n_active`{power}; got {width}, {n_active}.'
+            f'router="{router}" needs a `n_units` that is a multiple of `n_active`{power}; got {n_units}, {n_active}.'
         )
     if router == BlockTop1.name:
-        return BlockTop1(n_active, block, seed=drawn)
-    return HyperplaneLSH(max(1, block.bit_length() - 1), n_active, seed=drawn)
+        return BlockTop1(n_active, block, random_state=drawn)
+    return HyperplaneLSH(max(1, block.bit_length() - 1), n_active, random_state=drawn)
 
 
 class _Zeros:

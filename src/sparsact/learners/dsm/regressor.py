@@ -23,6 +23,7 @@ from sparsact.routing import Router
 from sparsact.transaction import transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.former_names import renamed
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,7 @@ def _is_additive(learner: DSMRegressor) -> bool:
     return True
 
 
+@renamed(width="n_units")
 class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc] # untyped base
     r"""A data-dependent sparse model: for each input a mask leaves s of t units on, and a linear layer reads them.
 
@@ -45,7 +47,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
 
     Parameters
     ----------
-    width : int, default=1024
+    n_units : int, default=1024
         Units, t.
     n_active : int, default=256
         Units that an input switches on, s.
@@ -53,8 +55,8 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         What chooses them. ``"top_k"``: the largest pre-activations, of equal ones the first. ``"random_hash"``: a hash
         of the input's bits. ``"nearest"``: the nearest of random centres. ``"block_top1"``: one of each of ``n_active``
         blocks. ``"hyperplane_lsh"``: a bucket in each of ``n_active`` tables. Or a :class:`sparsact.routing.Router` of
-        that width, whose own parameters then count in place of ``n_active`` and ``absolute``; what it would learn stays
-        as drawn.
+        that many units, whose own parameters then count in place of ``n_active`` and ``absolute``; what it would learn
+        stays as drawn.
     solver : {"ridge", "rmsprop"}, default="ridge"
         ``"ridge"``: the best top layer in closed form, from sums that are additive over rows. ``"rmsprop"``: mini-batch
         training, as in the paper's Appendix A.1.
@@ -71,7 +73,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     absolute : bool, default=False
         Rank by absolute value (``"top_k"``).
     fit_intercept : bool, default=True
-        Fit a constant beside A, unpenalised.
+        Fit a constant next to A, unpenalised.
     epochs : int, default=50
         Passes over the rows (``"rmsprop"``).
     learning_rate, rho, epsilon : float, default=1e-5, 0.9, 1e-7
@@ -126,7 +128,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "width": [Interval(Integral, 1, None, closed="left")],
+        "n_units": [Interval(Integral, 1, None, closed="left")],
         "n_active": [Interval(Integral, 1, None, closed="left")],
         "router": [StrOptions(set(NAMES)), Router],
         "solver": [StrOptions({"ridge", "rmsprop"})],
@@ -146,7 +148,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
 
     def __init__(
         self,
-        width: int = 1024,
+        n_units: int = 1024,
         n_active: int = 256,
         router: str | Router = "top_k",
         solver: str = "ridge",
@@ -164,7 +166,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         epsilon: float = 1e-7,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.width = width
+        self.n_units = n_units
         self.n_active = n_active
         self.router = router
         self.solver = solver
@@ -229,7 +231,7 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         """A model of the same layer that holds no rows: for workers whose parts are merged later (``"ridge"``).
 
         >>> X = np.linspace(0, 1, 40)[:, None]
-        >>> whole = DSMRegressor(width=8, n_active=4, bottom="pca", random_state=0).fit(X, X[:, 0] ** 2)
+        >>> whole = DSMRegressor(n_units=8, n_active=4, bottom="pca", random_state=0).fit(X, X[:, 0] ** 2)
         >>> parts = [whole.blank().partial_fit(X[i::2], X[i::2, 0] ** 2) for i in range(2)]
         >>> bool(np.allclose(parts[0].merge(parts[1]).predict(X), whole.predict(X)))
         True
@@ -239,6 +241,11 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
         empty.statistic_, empty.n_rows_ = RidgeStatistic(self.layer_.bottom.t, self._n_targets), 0
         empty.__dict__.pop("_solution", None)
         return empty
+
+    @property
+    def _needs_layout(self) -> bool:
+        """Whether the bottom layer is chosen from a sample of rows."""
+        return self.bottom == "pca"
 
     def _fork(self) -> Callable[[bool], None]:
         """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
@@ -288,31 +295,31 @@ class DSMRegressor(FittedDSM, MultiOutputMixin, RegressorMixin, BaseEstimator): 
     def _draw(self, rows: Array, weights: Array) -> SparseLayer:
         """The bottom layer, the router and its state."""
         self._seed = entropy(self.random_state)
-        t, d, router = int(self.width), rows.shape[1], self._router
+        t, d, router = int(self.n_units), rows.shape[1], self._router
         columns = t if router.routes_on != "inputs" else d
         if router.width(columns) != t:
             raise ValueError(
-                f"`router` chooses among {router.width(columns)} units and `width` is {t}; make them equal."
+                f"`router` chooses among {router.width(columns)} units and `n_units` is {t}; make them equal."
             )
-        if router.n_active(columns) > t:
-            raise ValueError(f"`router` switches on {router.n_active(columns)} of {t} units; lower that, or widen.")
+        if router.max_active(columns) > t:
+            raise ValueError(f"`router` switches on {router.max_active(columns)} of {t} units; lower that, or widen.")
         kind: dict[str, Any] = {"bias": self.bias, "activation": self.activation, "rng": stream(self._seed, "bottom")}
         bottom = Bottom.principal(rows, weights, t, **kind) if self.bottom == "pca" else Bottom.random(d, t, **kind)
         return SparseLayer(bottom, router, router.initial_state(columns, rng=stream(self._seed, "router")))
 
     @property
     def _router(self) -> Router:
-        return router_of(self.router, int(self.width), int(self.n_active), absolute=self.absolute, seed=self._seed)
+        return router_of(self.router, int(self.n_units), int(self.n_active), absolute=self.absolute, seed=self._seed)
 
     @property
     def _drawn(self) -> SparseLayer:
         """The layer of the rows before, if the parameters still say so."""
         bottom = self.layer_.bottom
         trained = "rmsprop" if "top_" in self.__dict__ else "ridge"
-        now = (self.width, self.activation, self.solver, self._router)
+        now = (self.n_units, self.activation, self.solver, self._router)
         if now != (bottom.t, bottom.activation, trained, self.layer_.router):
             raise ValueError(
-                "`width`, `activation`, `solver` or the router changed since the first rows; call fit to begin anew."
+                "`n_units`, `activation`, `solver` or the router changed since the first rows; call fit to start again."
             )
         return self.layer_
 

@@ -241,7 +241,7 @@ class FrozenFeatures:
 def _active(layer: SparseLayer, X: Array, z: Array) -> tuple[NDArray[np.int64], Array | float]:
     """Places (m, a) of the active units, and their weights in the mask."""
     if isinstance(layer.router, TopK):
-        return kernels.top_k(z, layer.router.k, absolute=layer.router.absolute), 1.0
+        return kernels.top_k(z, layer.router.n_active, absolute=layer.router.absolute), 1.0
     chosen = layer.router.select(z if layer.by_values else X, layer.state)
     if (chosen.indices == EMPTY).any():
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from math import gcd
 from typing import Any
@@ -13,74 +13,64 @@ from numpy.typing import NDArray
 
 from sparsact.bounds import UnexplainedVariance, unexplained_variance
 from sparsact.hypercube import bits_to_signs
-from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.normal_equations import NormalEquations, normal_equations
-from sparsact.learners.low_degree.plan import MAX_CELLS_N, plan
-from sparsact.learners.low_degree.real import RealStatistic
-from sparsact.learners.low_degree.solve import Penalty, solve, squared_error
-from sparsact.learners.low_degree.stream import Batch, Request, Stream
-from sparsact.learners.points import recognized
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N
+from sparsact.learners.low_degree.solvers.solver import Penalty, choose_solver
+from sparsact.learners.points import detect_encoding
+from sparsact.statistics.statistic import Batch
 
-_MOST_SHUFFLED = 1 << 16
+_MAX_SHUFFLED = 1 << 16
+
+
+@dataclass(frozen=True)
+class CVSelection:
+    """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates."""
+
+    degree: int
+    alpha: float
+    score: float
+    results: dict[str, NDArray[Any]]
 
 
 def fold_scores(
-    stream: Stream, request: Request, degrees: list[int], alphas: list[float], *, fit_intercept: bool
+    seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float], *, fit_intercept: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Held-out mean squared errors (degrees, alphas, folds, T), and each fold's variance about its mean (folds, T).
 
-    Of targets of size one, as :meth:`Stream.in_unit` gives them: else squares may overflow or vanish.
+    Of targets of size one, as :meth:`Accumulator.rescaled` gives them: else squares may overflow or vanish.
     """
-    shape = (len(degrees), len(alphas), stream.n_folds, stream.n_targets)
-    squared, variance = np.empty(shape), np.empty(shape[2:])
-    everything = stream.total()
-    for fold, held_out in enumerate(stream.statistics):
+    shape = (len(degrees), len(alphas), seen.n_folds, seen.n_targets)
+    squared, everything = np.empty(shape), seen.total()
+    for fold, held_out in enumerate(seen.statistics):
         training = everything.copy()
-        training.merge(held_out if type(held_out) is type(training) else _alike(held_out, training), -1)
-        squared[:, :, fold], variance[fold] = _scores(training, held_out, request, degrees, alphas, fit_intercept)
-    return squared, variance
-
-
-def _alike(held_out: Any, training: Any) -> Any:
-    """The fold in the form of the total."""
-    twin = training.copy()
-    twin.merge(training, -1)
-    twin.absorb(held_out.copy())
-    return twin
+        training.merge(held_out, -1)
+        squared[:, :, fold] = _scores(training, held_out, spec, degrees, alphas, fit_intercept)
+    return squared, np.stack([held_out.variances() for held_out in seen.statistics])
 
 
 def _scores(
-    training: Any, held_out: Any, request: Request, degrees: list[int], alphas: list[float], fit_intercept: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    training: Any, held_out: Any, spec: FitSpec, degrees: list[int], alphas: list[float], fit_intercept: bool
+) -> NDArray[np.float64]:
     squared = np.empty((len(degrees), len(alphas), held_out.n_targets))
-    written: tuple[NormalEquations, NormalEquations] | None = None
-    for i in reversed(range(len(degrees))):  # the largest first: lower degrees are its leading part
-        wanted = request.of_degree(degrees[i])
-        if isinstance(training, RealStatistic):
-            if written is None:
-                written = (
-                    training.normal_equations(fit_intercept=fit_intercept),
-                    held_out.normal_equations(fit_intercept=fit_intercept),
-                )
-            family = training.family.leading(wanted.family(training.family.n))
-            squared[i] = _by_equations(*written, family, alphas)
-            continue
-        size = wanted.size(training.n, training.n_rows, training.n_targets)
-        route = plan(size, request.solver, request.max_memory, rows_kept=training.holds_points)
-        family = wanted.family(training.n)
-        if route.solver != "kernel" and not route.iterative:
-            if written is None:
-                written = (
-                    normal_equations(training, family, fit_intercept=fit_intercept, n_threads=request.n_threads),
-                    normal_equations(held_out, family, fit_intercept=fit_intercept, n_threads=request.n_threads),
-                )
-            squared[i] = _by_equations(*written, family, alphas)
+    both: tuple[NormalEquations, NormalEquations] | None = None  # of the largest degree: lower ones are a part of it
+    how: dict[str, Any] = {"fit_intercept": fit_intercept, "n_threads": spec.n_threads}
+    for i in reversed(range(len(degrees))):
+        wanted = spec.with_degree(degrees[i])
+        size = wanted.size(training.n, training.n_rows, training.n_targets, training.kind)
+        plan = choose_solver(spec.solver, size, spec.max_memory)
+        family = training.family_of(wanted.family(training.n))
+        if plan.explicit_gram:
+            both = both or (training.normal_equations(family, **how), held_out.normal_equations(family, **how))
+            squared[i] = _by_equations(*both, family, alphas)
             continue
         for j, alpha in enumerate(alphas):
             penalty = Penalty("ridge", alpha, fit_intercept)
-            polynomial = solve(training, family, route, penalty, n_threads=request.n_threads).polynomial
-            squared[i, j] = squared_error(held_out, polynomial, n_threads=request.n_threads) / held_out.weight
-    return squared, held_out.variances()
+            found = plan.solver.solve(training, family, penalty, plan, n_threads=spec.n_threads)
+            error = held_out.squared_error(found.polynomial, n_threads=spec.n_threads)
+            squared[i, j] = error / held_out.weight
+    return squared
 
 
 def _by_equations(
@@ -117,13 +107,13 @@ def summary(
     }
 
 
-def dealt(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
+def assign_folds(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
     """Folds of rows first..first + n_rows - 1 of a stream: each block of ``n_folds`` rows is a random permutation.
 
     Depends on the row's number and the seed alone, not on how the stream was cut. Blocks of very many folds are never
     written out: their permutations are affine, with a random multiplier and shift.
     """
-    if n_folds > _MOST_SHUFFLED:
+    if n_folds > _MAX_SHUFFLED:
         return np.array([_affine(row // n_folds, row % n_folds, n_folds, seed) for row in range(first, first + n_rows)])
     block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
     numbers = block[:, None] * n_folds + np.arange(n_folds)
@@ -150,24 +140,22 @@ def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-MOST_MONOMIALS_OF_CELLS = 25_000
-MOST_MONOMIALS = 6_000
-MOST_MONOMIALS_OF_FOLDS = 2_500  # each is fitted once a fold
-MOST_ERROR = 0.05
+MAX_MONOMIALS_OF_CELLS = 25_000
+MAX_MONOMIALS = 6_000
+MAX_MONOMIALS_OF_FOLDS = 2_500  # each is fitted once a fold
+MAX_ERROR = 0.05
 _FOLDS = 5
 _EQUAL = 1e-9  # of the variance
 
 
-def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: Penalty) -> tuple[int, str]:
-    """A degree for rows X (m, n), and one sentence on how it was chosen.
+def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int, str]:
+    """A degree for some rows, and one sentence on how it was chosen.
 
     Parameters
     ----------
-    X : ndarray of shape (m, n)
-        As the learner was given them, checked.
     batch : Batch
-        Targets (m, T) and weights.
-    request : Request
+        Rows as the learner was given them, checked.
+    spec : FitSpec
         Of the learner; its degree is not looked at.
     penalty : Penalty
         Ridge.
@@ -177,34 +165,33 @@ def automatic_degree(X: NDArray[Any], batch: Batch, request: Request, penalty: P
     *By theory*: least squares of degree d on m uniform rows has the mean squared error
     ``unexplained(d) * m / (m - D)`` on new ones; the degree with the least is taken, if the estimate at it is good to
     5 % of the variance. Where higher ones might do better within two standard errors, folds decide. *By folds*: five,
-    dealt as by LowDegreeRegressorCV.
+    assigned as by LowDegreeRegressorCV.
     """
-    if request.subsets is not None:
-        return max((len(subset) for subset in request.subsets), default=0), "the subsets are listed."
-    if batch.weights is not None:
-        X, batch = X[batch.weights > 0], batch.positive()
-    batch = _of_size_one(batch, centred=penalty.fit_intercept)
-    written, _ = recognized(X) if request.domain != "real" else ("real", None)
-    degrees = list(_affordable(X.shape[1], batch, request, "dense" if written == "real" else request.solver, penalty))
-    most = f"at most {degrees[-1]} is affordable for {len(X):,} rows of {X.shape[1]} columns"
+    if spec.subsets is not None:
+        return max((len(subset) for subset in spec.subsets), default=0), "the subsets are listed."
+    batch = _of_size_one(batch.positive(), centred=penalty.fit_intercept)
+    n = batch.X.shape[1]
+    encoding = "real" if spec.domain == "real" else detect_encoding(batch.X)[0]
+    degrees = list(_affordable(n, batch, spec, "real" if encoding == "real" else "rows", penalty))
+    most = f"at most {degrees[-1]} is affordable for {len(batch):,} rows of {n} columns"
     if degrees == [0]:
         return 0, f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
-    low = max(1, request.min_degree)
-    fast = [d for d in degrees if d < 2 or Family.count(X.shape[1], d, low) <= MOST_MONOMIALS_OF_FOLDS]
-    obstacle, found = _by_theory(X, written, batch, request, penalty)
+    low = max(1, spec.min_degree)
+    fast = [d for d in degrees if d < 2 or Family.count(n, d, low) <= MAX_MONOMIALS_OF_FOLDS]
+    obstacle, found = _by_theory(encoding, batch, spec, penalty)
     if obstacle is None:
-        degree = _least_predicted(found, len(X), degrees[-1])
+        degree = _least_predicted(found, len(batch), degrees[-1])
         doubt = _largest_doubt(found, degree)
-        if doubt <= MOST_ERROR:
-            open_to = max([degree, *(int(d) for each in found for d in each.rivals(degree, len(X)))])
+        if doubt <= MAX_ERROR:
+            open_to = max([degree, *(int(d) for each in found for d in each.rivals(degree, len(batch)))])
             rivals = [d for d in fast if degree <= d <= open_to]
             how = "least predicted error"
             if len(rivals) > 1:
-                degree = _by_folds(X, batch, request, penalty, rivals)
+                degree = _by_folds(batch, spec, penalty, rivals)
                 how = f"least held-out error of degrees {rivals[0]} to {rivals[-1]}, which theory leaves open"
-            return degree, f"{how}; {_told(found, degree, degrees[-1])}; {most}."
-        obstacle = f"pairs of rows tell what is unexplained to {doubt:.0%} of the variance only"
-    degree = _by_folds(X, batch, request, penalty, fast)
+            return degree, f"{how}; {_statement(found, degree, degrees[-1])}; {most}."
+        obstacle = f"pairs of rows show what is unexplained to {doubt:.0%} of the variance only"
+    degree = _by_folds(batch, spec, penalty, fast)
     return degree, f"least held-out error over degrees {fast[0]} to {fast[-1]}, because {obstacle}; {most}."
 
 
@@ -215,36 +202,36 @@ def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
     return replace(batch, y=y - np.average(y, axis=0, weights=batch.weights) if centred else y)
 
 
-def _affordable(n: int, batch: Batch, request: Request, solver: str, penalty: Penalty) -> Iterator[int]:
+def _affordable(n: int, batch: Batch, spec: FitSpec, form: str, penalty: Penalty) -> Iterator[int]:
     """Degree 0, and every further one within reach of memory, time and, without a penalty, the rows."""
     m = len(batch.y)
-    most = MOST_MONOMIALS_OF_CELLS if n <= MAX_CELLS_N and solver != "dense" else MOST_MONOMIALS
+    most = MAX_MONOMIALS_OF_CELLS if n <= MAX_CELLS_N and form != "real" else MAX_MONOMIALS
     if penalty.alpha == 0:
         most = min(most, m // 2 - 1)
     yield 0
     for degree in range(1, n + 1):
-        if Family.count(n, degree, max(1, request.min_degree)) > most:
+        if Family.count(n, degree, max(1, spec.min_degree)) > most:
             return
         try:
-            plan(request.of_degree(degree).size(n, m, batch.y.shape[1]), solver, request.max_memory)
+            choose_solver(spec.solver, spec.with_degree(degree).size(n, m, batch.y.shape[1], form), spec.max_memory)
         except MemoryError:
             return
         yield degree
 
 
 def _by_theory(
-    X: NDArray[Any], written: str, batch: Batch, request: Request, penalty: Penalty
+    encoding: str, batch: Batch, spec: FitSpec, penalty: Penalty
 ) -> tuple[str | None, list[UnexplainedVariance]]:
     """What stands in the way of the theory, or None and what each target leaves unexplained."""
-    if written == "real":
+    if encoding == "real":
         return "the columns are real numbers", []
-    if penalty.alpha > 0 or not penalty.fit_intercept or request.min_degree > 1:
+    if penalty.alpha > 0 or not penalty.fit_intercept or spec.min_degree > 1:
         return "the theory is of least squares with an intercept on all subsets", []
     if batch.weights is not None and np.ptp(batch.weights) > 0:
         return "the rows have unequal weights", []
-    if len(X) < 4 * _FOLDS:
+    if len(batch) < 4 * _FOLDS:
         return "the rows are few", []
-    signs = bits_to_signs(X) if written == "bits" else X.astype(np.int8)
+    signs = bits_to_signs(batch.X) if encoding == "bits" else batch.X.astype(np.int8)
     rng = np.random.default_rng(0)  # the same rows, the same choice
     found = [unexplained_variance(signs, target, rng=rng) for target in batch.y.T]
     if not found[0].uniform:
@@ -264,29 +251,27 @@ def _largest_doubt(found: list[UnexplainedVariance], degree: int) -> float:
     return max(float(each.standard_errors[degree] / each.values[0]) for each in found)
 
 
-def _told(found: list[UnexplainedVariance], degree: int, most: int) -> str:
+def _statement(found: list[UnexplainedVariance], degree: int, most: int) -> str:
     """What a degree leaves, and what one out of reach would, if that is beyond doubt."""
     share = np.mean([each.values[degree] / each.values[0] for each in found])
-    told = (
+    stated = (
         f"degree {degree} leaves {share:.2%} of the variance unexplained (standard error "
-        f"{_largest_doubt(found, degree):.1%}), as pairs of uniform rows tell"
+        f"{_largest_doubt(found, degree):.1%}), as pairs of uniform rows show"
     )
     if degree < most or len(found) > 1 or len(found[0].values) <= most + 1:
-        return told
+        return stated
     weight, error = found[0].weights()[most], found[0].weight_errors[most]
     if weight <= 3 * error:
-        return told
-    return f"{told}, and degree {most + 1} would leave {weight / found[0].values[0]:.0%} less"
+        return stated
+    return f"{stated}, and degree {most + 1} would leave {weight / found[0].values[0]:.0%} less"
 
 
-def _by_folds(X: NDArray[Any], batch: Batch, request: Request, penalty: Penalty, degrees: list[int]) -> int:
-    folds = dealt(0, len(X), min(_FOLDS, len(X)), 0)
-    wanted = request.of_degree(degrees[-1])
-    stream = Stream(X.shape[1], batch.y.shape[1], min(_FOLDS, len(X)))
-    stream.add(wanted, X, Batch(batch.y, batch.weights, folds))
-    squared, variance = fold_scores(
-        stream.settled(wanted), wanted, degrees, [penalty.alpha], fit_intercept=penalty.fit_intercept
-    )
-    errors = summary(degrees, [penalty.alpha], squared, variance)["mean_mse"]
+def _by_folds(batch: Batch, spec: FitSpec, penalty: Penalty, degrees: list[int]) -> int:
+    n_folds = min(_FOLDS, len(batch))
+    spec, seen = spec.with_degree(degrees[-1]), Accumulator(batch.X.shape[1], batch.y.shape[1], n_folds)
+    seen.change(spec, replace(batch, folds=assign_folds(0, len(batch), n_folds, 0)))
+    alphas = [penalty.alpha]
+    squared, variance = fold_scores(seen.resolved(spec), spec, degrees, alphas, fit_intercept=penalty.fit_intercept)
+    errors = summary(degrees, alphas, squared, variance)["mean_mse"]
     equal = errors <= errors.min() + _EQUAL * variance.mean()  # of degrees that all fit exactly, the lowest
     return degrees[int(equal.argmax())]

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.transaction import transaction
@@ -47,12 +46,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     array(['odd'], dtype='<U4')
     """
 
-    @transaction
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Fit to rows X (m, n) and labels y (m,), forgetting what was seen before."""
-        self._restart()
-        self._take(X, y, sample_weight, None, reset=True, streamed=False)
-        _ = self._fitted
+    _needs_classes = True  # before the first row
 
     @transaction
     def partial_fit(
@@ -63,22 +57,16 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         sample_weight: ArrayLike | None = None,
     ) -> None:
         """Add rows. The first call must name all ``classes``, unless its rows hold them all."""
-        self._take(X, y, sample_weight, classes, reset=not self._begun())
+        self._partial_fit(X, y, sample_weight, reset=not self._begun(), classes=classes)
 
-    @transaction
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Take away rows that were fitted before, as if they had never been seen."""
-        check_is_fitted(self)
-        self._take(X, y, sample_weight, None, reset=False, sign=-1)
-
-    def _take(
+    def _partial_fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
         weight: ArrayLike | None,
-        classes: ArrayLike | None,
         *,
         reset: bool,
+        classes: ArrayLike | None = None,
         sign: int = 1,
         streamed: bool = True,
     ) -> None:
@@ -100,7 +88,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
                 f"label {labels[unknown].tolist()[0]!r} is not among the classes {self.classes_.tolist()}; "
                 "name all classes in the first partial_fit."
             )
-        self._see(rows, self._targets(place), weight, sign=sign, streamed=streamed)
+        self._change(rows, self._targets(place), weight, sign=sign, streamed=streamed)
 
     @property
     def _single(self) -> bool:

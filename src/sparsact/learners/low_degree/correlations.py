@@ -1,14 +1,19 @@
-r"""Exact correlations of values with characters, :math:`\sum_i v_i \chi_S(x_i)`, by XOR and popcount."""
+r"""Exact correlations of values with characters, :math:`\sum_i v_i \chi_S(x_i)`, by XOR and popcount.
+
+A Gram matrix of characters consists of such correlations, one for each symmetric difference of two subsets.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.hypercube import Masks
+from sparsact.hypercube import WORD, Masks
+from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.points import Points
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
@@ -18,7 +23,7 @@ _COUNTS_AT_ONCE = 1 << 22
 def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: int = 1) -> ExactSum:
     r"""Exact :math:`\sum_i v_i \chi_S(x_i)` for every subset.
 
-    Each limb of the values is cut into bit planes; a plane's correlation is its popcount less twice the popcount of
+    Each limb of the values is cut into bit planes; a plane's correlation is its popcount minus twice the popcount of
     its overlap with the parity of the columns in S.
 
     Parameters
@@ -76,3 +81,61 @@ def _signed_sums(
             plane *= -2 * each
         sums[start : start + step] = odd.sum(axis=0) + int(worth @ ones)
     return sums
+
+
+def agreeing(points: Points, masks: Masks, place: int) -> NDArray[np.bool_]:
+    """Whether each character equals, up to sign, that of ``place`` at all points, (N,)."""
+    every = np.full((1, points.columns.shape[1]), ~np.uint64(0))
+    every[0, -1] >>= np.uint64(-points.n_rows % WORD)
+    odd = kernels.parity_counts(points.columns, every, masks ^ masks[place])[0]
+    return np.asarray((odd == 0) | (odd == points.n_rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricDifferences:
+    """The distinct ``S xor T`` of the subsets of a family, the empty one among them.
+
+    Attributes
+    ----------
+    masks : ndarray of shape (N, words), uint64
+        In the order of the numbers they spell.
+    size : int
+        They are all subsets of at most so many coordinates, where ``position`` is None: members give the place of each.
+    position : ndarray of shape (D + 1, D + 1), int32, or None
+        The place of the difference of every pair.
+    """
+
+    masks: Masks
+    size: int = 0
+    position: NDArray[np.int32] | None = None
+
+    @classmethod
+    def of(cls, family: Family) -> SymmetricDifferences:
+        """By rank when the family holds all subsets up to some size; else by search."""
+        if family.degree_range is not None and family.degree_range[0] == 1:
+            size = min(2 * family.degree_range[1], family.n)
+            return cls(kernels.subsets_in_order(family.n, size), size)
+        masks, position = kernels.symmetric_differences(family.with_empty)
+        return cls(masks, position=position)
+
+    def places(self, masks: Masks) -> NDArray[np.intp]:
+        """Places of some of the masks."""
+        return np.searchsorted(_as_bytes(self.masks), _as_bytes(masks))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.masks.nbytes + (0 if self.position is None else self.position.nbytes)
+
+    def gram(self, family: Family, moments: NDArray[np.float64], *, n_threads: int = 1) -> NDArray[np.float64]:
+        """Moments (N,) arranged by pair, (D + 1, D + 1), for the family or a leading part of it."""
+        if self.position is None:
+            return kernels.ranked_gram(family.with_empty, moments, family.n, self.size, n_threads=n_threads)
+        size = len(family) + 1
+        return np.asarray(moments[self.position[:size, :size]])
+
+
+def _as_bytes(masks: Masks) -> NDArray[np.bytes_]:
+    """Masks as strings of bytes that sort like the numbers they spell."""
+    words = np.ascontiguousarray(masks[:, ::-1].astype(">u8"))
+    return words.view(f"S{words.shape[1] * words.itemsize}").ravel()

@@ -1,7 +1,8 @@
-"""What the low-degree estimators share: the door, the additive statistic, and the solution that is found on demand."""
+"""What the low-degree estimators share: validation, the additive statistic, and a solution found on demand."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -13,31 +14,32 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.heredity import select
-from sparsact.learners.low_degree.normal_equations import normal_equations
-from sparsact.learners.low_degree.plan import available_memory, plan
-from sparsact.learners.low_degree.real import RealStatistic
-from sparsact.learners.low_degree.rows import DistinctPoints
-from sparsact.learners.low_degree.solve import Penalty, Solution, from_equations, solve
-from sparsact.learners.low_degree.stream import Batch, Request, Stream
+from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, choose_solver, solvers
 from sparsact.learners.points import kernel_dtype
 from sparsact.statistics.exact_sum import LIMB_BITS
+from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.former_names import renamed_attributes
 
-MOST_TOTAL = 1e200  # weight of all rows
+MAX_TOTAL = 1e200  # weight of all rows
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
+@renamed_attributes(forget="remove")
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
+
+    _accepts_zero_weight = True  # batches of no weight at all, whose labels and encoding are looked at
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", "cells", "moments", "kernel", "correlation", "lasso"})],
+        "solver": [StrOptions({"auto", *(name for name, solver in solvers().items() if solver.by_name)})],
         "fit_intercept": ["boolean"],
         "domain": [StrOptions({"auto", "cube", "real"})],
         "min_degree": [Interval(Integral, 0, None, closed="left")],
@@ -77,13 +79,39 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     # ---- rows in ----
 
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
+        self._restart()
+        self._partial_fit(X, y, sample_weight, reset=True, streamed=False)
+        _ = self._fitted
+
+    @transaction
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Take away rows that were fitted before, as if they had never been seen."""
+        check_is_fitted(self)
+        self._partial_fit(X, y, sample_weight, reset=False, sign=-1)
+
+    @abstractmethod
+    def _partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        weight: ArrayLike | None,
+        *,
+        reset: bool,
+        sign: int = 1,
+        streamed: bool = True,
+    ) -> None:
+        """Check rows, and add or remove them."""
+
     def _fork(self) -> Callable[[bool], None]:
         """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
         if self._begun():
-            self.stream_ = self.stream_.fork()
+            self.accumulator_ = self.accumulator_.fork()
         return lambda kept: None
 
-    def _see(
+    def _change(
         self,
         X: NDArray[Any],
         y: NDArray[np.float64],
@@ -101,10 +129,11 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             weights = checked_sample_weight(sample_weight, X, allow_all_zero_weights=streamed)
             check_row_weights(weights)
             _check_products(weights, y)
-        if "stream_" not in self.__dict__:
-            self.stream_ = Stream(X.shape[1], y.shape[1], self._n_folds())
-        batch = Batch(y, weights, self._folds_of(len(y), sign) if self._n_folds() > 1 else None, sign)
-        self.stream_.add(self._request(), X, batch, getattr(self, "feature_names_in_", None))
+        n_folds = self._n_folds()
+        if not self._begun():
+            self.accumulator_ = Accumulator(X.shape[1], y.shape[1], n_folds)
+        batch = Batch(X, y, weights, self._folds_of(len(y), sign) if n_folds > 1 else None)
+        self.accumulator_.change(self._spec(), batch, sign, getattr(self, "feature_names_in_", None))
         self.__dict__.pop("_solution", None)
 
     def _n_folds(self) -> int:
@@ -114,33 +143,31 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return None
 
     def _restart(self) -> None:
-        for name in ("stream_", "_solution", "_automatic"):
+        for name in ("accumulator_", "_solution", "_automatic"):
             self.__dict__.pop(name, None)
 
     def _begun(self) -> bool:
-        return "stream_" in self.__dict__
+        return "accumulator_" in self.__dict__
 
     def _checked_with_targets(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, **checks: bool
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Parameters, X and y as scikit-learn checks them."""
-        if "stream_" not in self.__dict__ and "_solution" in self.__dict__:
+        if not self._begun() and "_solution" in self.__dict__:
             raise ValueError(_NO_STATISTIC)
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
         rows, targets = checked_rows(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
         return kernel_dtype(rows), targets
 
-    def _request(self, degree: int | None = None) -> Request:
-        limit = available_memory() if self.max_memory is None else float(self.max_memory)
-        solver = self.solver if self.solver in ("cells", "moments", "kernel") else "auto"
-        return Request(
+    def _spec(self, degree: int | None = None) -> FitSpec:
+        return FitSpec(
             self._largest_degree() if degree is None else degree,
             self.min_degree,
             self.subsets,
-            solver,
+            self.solver,
             self.domain,
-            limit,
+            None if self.max_memory is None else float(self.max_memory),
             threads(self.n_jobs),
         )
 
@@ -165,16 +192,13 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
                 raise ValueError(f"cannot merge: the two were fitted with different {name}; fit both alike.")
         if not self._begun():
             self.n_features_in_ = other.n_features_in_
-            self.stream_ = Stream(other.stream_.n, other.stream_.n_targets, other.stream_.n_folds)
-            self._adopt(other)
-        self.stream_.merge(self._request(), other.stream_)
+            seen = other.accumulator_
+            self.accumulator_ = Accumulator(seen.n, seen.n_targets, seen.n_folds)
+            for name in ("feature_names_in_", "classes_", "_single_target", "_automatic"):
+                if hasattr(other, name):
+                    setattr(self, name, getattr(other, name))
+        self.accumulator_.merge(self._spec(), other.accumulator_)
         self.__dict__.pop("_solution", None)
-
-    def _adopt(self, other: Self) -> None:
-        """Take over what the first rows would have told."""
-        for name in ("feature_names_in_", "classes_", "_single_target", "_automatic"):
-            if hasattr(other, name):
-                setattr(self, name, getattr(other, name))
 
     # ---- solution out ----
 
@@ -201,63 +225,46 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         return solution
 
     def _solve(self) -> Solution:
-        request = self._request()
-        stream = self.stream_.settled(request)
-        solution = self._solve_for(stream.statistics[0], request, self._penalty())
-        solution.encoding = stream.encoding
+        spec = self._spec()
+        seen = self.accumulator_.resolved(spec)
+        solution = self._solve_for(seen.statistics[0], spec, self._penalty())
+        solution.encoding = seen.encoding
         return solution
 
     def _penalty(self) -> Penalty:
-        kind = self.solver if self.solver in ("lasso", "correlation") else "ridge"
+        kind = "ridge" if self.solver == "auto" else solvers()[self.solver].penalty
         return Penalty(kind, float(self.alpha), self.fit_intercept)
 
-    def _solve_for(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
+    def _solve_for(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
         if not statistic.n_rows:
             raise ValueError("no row of positive weight has been seen; fit some.")
         weight = statistic.weight
-        if not weight < MOST_TOTAL:
+        if not weight < MAX_TOTAL:
             raise ValueError(
                 f"the total weight, {weight:.1e} over {statistic.n_rows:.1e} rows, leaves no room for sums of "
-                f"squares; keep it below {MOST_TOTAL:.0e}: scale the weights down."
+                f"squares; keep it below {MAX_TOTAL:.0e}: scale the weights down."
             )
         try:
-            place = statistic.place()
-            unit = 2.0 ** (LIMB_BITS * place)
-            origin = penalty.origin(statistic, place)
-            found = self._in_unit(statistic.in_unit(place, origin), request, penalty.over(unit))
+            exponent = statistic.target_exponent()
+            unit = 2.0 ** (LIMB_BITS * exponent)
+            origin = penalty.origin(statistic, exponent)
+            found = self._solve_rescaled(statistic.rescaled(exponent, origin), spec, penalty.over(unit))
         except OverflowError as error:  # no rows can do that, but a file that was made up may say so
             raise ValueError(f"the sums of targets are beyond any float ({error}); fit the rows again.") from error
-        return found.of_targets(unit, origin, penalty)
+        return found.undo_scaling(unit, origin, penalty)
 
-    def _in_unit(self, statistic: Any, request: Request, penalty: Penalty) -> Solution:
+    def _solve_rescaled(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
         """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
-        if isinstance(statistic, RealStatistic):
-            if penalty.kind == "correlation":
-                raise ValueError(
-                    'solver="correlation" needs points of the cube, and `X` holds real columns: pass bits or signs, or '
-                    'solver="auto".'
-                )
-            size = request.size(statistic.family.n, statistic.n_rows, statistic.n_targets)
-            route = plan(size, "dense", request.max_memory)
-            family = statistic.family.leading(request.family(size.n))
-            equations = statistic.normal_equations(fit_intercept=self.fit_intercept).part(slice(len(family)))
-        else:
-            n_rows = statistic.n_rows
-            if request.solver == "kernel" and isinstance(statistic, DistinctPoints):
-                n_rows = statistic.n_points  # distinct ones: the statistic is joined, as it is in a unit
-            size = request.size(statistic.n, n_rows, statistic.n_targets)
-            written = self.heredity is not None or penalty.kind == "lasso"
-            route = plan(size, request.solver, request.max_memory, written=written, rows_kept=statistic.holds_points)
-            family = request.family(statistic.n)
-            if self.heredity is None:
-                return solve(statistic, family, route, penalty, n_threads=request.n_threads)
-            equations = normal_equations(
-                statistic, family, fit_intercept=self.fit_intercept, n_threads=request.n_threads
-            )
-        if self.heredity is not None:
-            chosen = select(equations, family, self.heredity)
-            family, equations = family.part(chosen), equations.part(chosen)
-        return from_equations(equations, family, route, penalty)
+        n_rows = statistic.n_points if spec.solver == "kernel" else statistic.n_rows  # rescaled, points are distinct
+        explicit = self.heredity is not None
+        size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind, explicit_gram=explicit)
+        plan = choose_solver(spec.solver, size, spec.max_memory)
+        family = statistic.family_of(spec.family(statistic.n))
+        if self.heredity is None:
+            return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
+        equations = statistic.normal_equations(family, fit_intercept=self.fit_intercept, n_threads=spec.n_threads)
+        chosen = select(equations, family, self.heredity)
+        return plan.solver.from_equations(equations.part(chosen), family.part(chosen), penalty, plan)
 
 
 def _check_products(weights: NDArray[np.float64], y: NDArray[np.float64]) -> None:

@@ -1,4 +1,4 @@
-"""What a fitted low-degree model tells: coefficients, how sure they are, its spectrum, and values at new points."""
+"""What a fitted low-degree model reports: coefficients, how sure they are, its spectrum, and values at new points."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.low_degree.aliases import agreeing, aliases
-from sparsact.learners.low_degree.inference import confidence_intervals, standard_errors
-from sparsact.learners.low_degree.normal_equations import normal_equations
+from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
+from sparsact.learners.low_degree.correlations import agreeing
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
-from sparsact.learners.low_degree.solve import Solution
+from sparsact.learners.low_degree.solvers.solver import Solution
 from sparsact.learners.low_degree.storage import SavedLowDegree
-from sparsact.learners.low_degree.stream import Request, Stream
 from sparsact.learners.points import Encoding, kernel_dtype, pack
 from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
+from sparsact.validation.parameters import checked_probability
 
 
 class FittedLowDegree(SavedLowDegree, ABC):
@@ -30,12 +30,12 @@ class FittedLowDegree(SavedLowDegree, ABC):
 
     n_features_in_: int
     n_jobs: int | None
-    stream_: Stream
+    accumulator_: Accumulator
 
     @property
     @abstractmethod
     def _fitted(self) -> Solution:
-        """The solution, found when it is first asked for."""
+        """The solution, found when it is first needed."""
 
     @property
     @abstractmethod
@@ -68,8 +68,8 @@ class FittedLowDegree(SavedLowDegree, ABC):
             raise AttributeError('a model of real columns has no spectrum over the cube; fit with domain="cube".')
         family, intercept = self._polynomial.family, self._polynomial.intercept
         spectra = [
-            Spectrum.from_coefficients(np.concatenate([intercept[t : t + 1], column]), family.with_empty, family.n)
-            for t, column in enumerate(self._polynomial.coef.T)
+            Spectrum.from_coefficients(np.concatenate([intercept[i : i + 1], column]), family.with_empty, family.n)
+            for i, column in enumerate(self._polynomial.coef.T)
         ]
         return spectra[0] if self._single else spectra
 
@@ -85,7 +85,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
 
     @property
     def solver_(self) -> str:
-        """The route taken: ``"cells"``, ``"moments"``, ``"kernel"``, ``"dense"``, ``"correlation"`` or ``"lasso"``."""
+        """The solver: ``"cells"``, ``"moments"``, ``"kernel"``, ``"dense"``, ``"correlation"`` or ``"lasso"``."""
         return self._fitted.solver
 
     @property
@@ -96,7 +96,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
     @property
     def n_samples_seen_(self) -> int:
         """Rows of non-zero weight seen so far."""
-        return self.stream_.n_rows if "stream_" in self.__dict__ else self._fitted.n_rows
+        return self.accumulator_.n_rows if "accumulator_" in self.__dict__ else self._fitted.n_rows
 
     def identified(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.bool_]:
         """Whether the rows determine the coefficients of ``subsets`` (default: ``subsets_``) without a penalty, (N,).
@@ -117,8 +117,8 @@ class FittedLowDegree(SavedLowDegree, ABC):
         known, places = self._fitted.identified, self._places(subsets)
         if known is None:
             statistic, family = self._statistic("what its rows determine"), self._polynomial.family
-            known = normal_equations(statistic, family, fit_intercept=self._fitted.penalty.fit_intercept).identified
-        return known[1:] if places is None else known[places]
+            known = statistic.normal_equations(family, fit_intercept=self._fitted.penalty.fit_intercept).identified
+        return known[places]
 
     def aliases(self, subset: Iterable[int]) -> list[Subset]:
         """The other monomials, ``()`` for a constant among them, that agree up to sign with ``subset`` on all rows.
@@ -136,38 +136,42 @@ class FittedLowDegree(SavedLowDegree, ABC):
         >>> model.aliases((0,)), model.aliases((2,)), model.identified()
         ([(1,)], [()], array([False, False, False]))
         """
-        places, family = self._places([subset]), self._polynomial.family
-        assert places is not None  # noqa: S101 - one subset is named
-        dual = self._polynomial.dual
-        if dual is None:
-            found = aliases(self._statistic("which monomials agree"), family, int(places[0]))
+        (place,), family = self._places([subset]).tolist(), self._polynomial.family
+        if (dual := self._polynomial.dual) is None:
+            equal = self._statistic("which monomials agree").aliases(family, place)
         else:
-            found = agreeing(dual.points, family, int(places[0]))
+            equal = agreeing(dual.points, family.with_empty, place)
         everything = [(), *self.subsets_]
-        return [everything[place] for place in found.tolist()]
+        return [everything[other] for other in np.flatnonzero(equal).tolist() if other != place]
 
     def _statistic(self, what: str) -> Any:
         """The statistic of all rows."""
-        if "stream_" not in self.__dict__:
+        if "accumulator_" not in self.__dict__:
             raise ValueError(f"a model without its statistic does not know {what}; save it with statistic=True.")
         with lock_of(self):
-            return self.stream_.settled(self._request()).total()
+            return self.accumulator_.resolved(self._spec()).total()
 
     @abstractmethod
-    def _request(self) -> Request:
+    def _spec(self) -> FitSpec:
         """What the parameters ask of the statistic."""
 
     def standard_errors(self, subsets: Iterable[Iterable[int]] | None = None) -> NDArray[np.float64]:
-        """Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,), or (T, N) for several.
+        r"""Standard errors of the coefficients of ``subsets`` (default: ``subsets_``), (N,), or (T, N) for several.
 
         NaN where the rows do not determine the coefficient, with a penalty too; see :meth:`identified`.
 
         Raises
         ------
         ValueError
-            If the rows do not exceed the parameters, so that the noise cannot be told from the function.
+            If the rows do not exceed the parameters, so that noise and function cannot be separated.
+
+        Notes
+        -----
+        The covariance is :math:`\sigma^2 (G + \alpha I)^{-1} G (G + \alpha I)^{-1}`, with :math:`\sigma^2` the weighted
+        squared residual over the rows minus the effective parameters. Weights are taken as precisions (a row of weight
+        2 has half the variance); with ridge the errors are those of the shrunken estimate, bias not counted.
         """
-        return np.asarray(self._squeezed(standard_errors(self._fitted, self._places(subsets))))
+        return np.asarray(self._squeezed(_standard_errors(self._fitted, self._places(subsets))))
 
     def confidence_intervals(
         self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
@@ -175,8 +179,18 @@ class FittedLowDegree(SavedLowDegree, ABC):
         """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2) or (T, N, 2).
 
         NaN where the rows do not determine the coefficient; see :meth:`identified`.
+
+        Raises
+        ------
+        ValueError
+            If ``confidence`` is not strictly between 0 and 1, and as :meth:`standard_errors`.
         """
-        return np.asarray(self._squeezed(confidence_intervals(self._fitted, self._places(subsets), confidence)))
+        checked_probability(confidence, "`confidence`")
+        solution, places = self._fitted, self._places(subsets)
+        error = _standard_errors(solution, places)
+        coef = _coefficients(solution.polynomial)[places].T
+        reach = t.ppf((1 + confidence) / 2, max(solution.residual_degrees_of_freedom, 1.0)) * error
+        return np.asarray(self._squeezed(np.stack([coef - reach, coef + reach], axis=-1)))
 
     @property
     def _polynomial(self) -> FittedPolynomial:
@@ -185,7 +199,7 @@ class FittedLowDegree(SavedLowDegree, ABC):
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m, T) of the polynomials at the rows of X."""
         check_is_fitted(self)
-        solution = self._fitted  # asked for once: another thread may add rows meanwhile
+        solution = self._fitted  # read once: another thread may add rows meanwhile
         encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
         rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
@@ -194,13 +208,41 @@ class FittedLowDegree(SavedLowDegree, ABC):
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))
         return polynomial.values(points, n_threads=threads(self.n_jobs))
 
-    def _places(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.intp] | None:
-        """Places in ``[(), *subsets_]`` of the subsets asked for; None for all but the empty one."""
+    def _places(self, subsets: Iterable[Iterable[int]] | None) -> NDArray[np.intp]:
+        """Places in ``[(), *subsets_]`` of some subsets; of all but the empty one by default."""
         if subsets is None:
-            return None
+            return np.arange(1, len(self._polynomial.family) + 1)
         place = {subset: i + 1 for i, subset in enumerate(self.subsets_)} | {(): 0}
-        asked = [tuple(sorted(subset)) for subset in subsets]
-        missing = [subset for subset in asked if subset not in place]
+        wanted = [tuple(sorted(subset)) for subset in subsets]
+        missing = [subset for subset in wanted if subset not in place]
         if missing:
             raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
-        return np.array([place[subset] for subset in asked], dtype=np.intp)
+        return np.array([place[subset] for subset in wanted], dtype=np.intp)
+
+
+def _standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Standard errors (T, N) of the coefficients at places of ``[(), *subsets]``."""
+    if solution.penalty.kind == "lasso":
+        raise ValueError(
+            "lasso coefficients have no standard errors; refit their subsets with subsets=, on other rows."
+        )
+    polynomial, unit = solution.polynomial, solution.unit
+    if solution.penalty.kind == "correlation":  # means of y chi_S, whose square is y**2
+        second_moment = solution.target_squares / solution.total_weight + (polynomial.intercept / unit) ** 2
+        coef = _coefficients(polynomial)[places].T / unit
+        variance = np.maximum(second_moment[:, None] - coef**2, 0.0) / solution.n_rows
+        return np.asarray(unit * np.sqrt(variance))
+    freedom = solution.residual_degrees_of_freedom
+    if freedom <= 0:
+        raise ValueError(
+            f"{solution.n_rows:,} rows do not exceed {len(polynomial.family) + 1:,} parameters, so nothing is "
+            "left to estimate the noise; pass a lower degree, fewer subsets, or more rows."
+        )
+    variance = solution.squared_error / freedom
+    unscaled = np.maximum(solution.unscaled_variances(places), 0.0)
+    return np.asarray(unit * np.sqrt(variance[:, None] * unscaled))
+
+
+def _coefficients(polynomial: FittedPolynomial) -> NDArray[np.float64]:
+    """Coefficients of the empty subset and the family, (D + 1, T)."""
+    return np.concatenate([polynomial.intercept[None], polynomial.coef])

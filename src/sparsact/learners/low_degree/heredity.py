@@ -1,4 +1,4 @@
-"""Admit an interaction only when its parts have earned their place."""
+"""Hierarchical selection: an interaction is admitted only where its parts are significant."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from sparsact.hypercube import Subset
-from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.polynomial import Family
 
 _LEVEL = 0.05
 
@@ -18,7 +18,7 @@ def select(equations: NormalEquations, family: Family, rule: str) -> NDArray[np.
 
     Sizes are visited upwards. A subset is a candidate when all (``"strong"``) or any (``"weak"``) of its subsets with
     one coordinate less were kept; the smallest size is always a candidate. Candidates are kept when the t-test of their
-    coefficient, beside those kept before, passes at level 0.05 / (number of candidates), so that at each size the
+    coefficient, next to those kept before, passes at level 0.05 / (number of candidates), so that at each size the
     chance of keeping any null term is at most 5 %.
 
     Notes

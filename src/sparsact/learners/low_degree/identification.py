@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.polynomial import Family
 
 PRIMES = (8388593, 8388587)  # the largest below 2**23: products of residues, 64 of them summed, are exact in float64
 _PANEL = 64
@@ -34,7 +35,7 @@ def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np
     pivots: list[int] = []
     for start in range(0, a.shape[1], _PANEL):
         row, panel = len(pivots), slice(start, start + _PANEL)
-        order, columns = _eliminated(a[row:, panel].copy(), prime)
+        order, columns = eliminate(a[row:, panel].copy(), prime)
         if not columns:
             continue
         a[row:] = a[row:][order]
@@ -50,27 +51,33 @@ def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np
 
 
 def _inverse(matrix: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
-    beside = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
-    _eliminated(beside, prime, len(matrix))
-    return beside[:, len(matrix) :]
+    augmented = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    eliminate(augmented, prime, len(matrix))
+    return augmented[:, len(matrix) :]
 
 
-def _eliminated(a: NDArray[np.float64], prime: int, width: int | None = None) -> tuple[NDArray[np.intp], list[int]]:
-    """Reduce residues to echelon form in place; the order in which the rows then stand, and the pivot columns."""
-    order, columns = np.arange(len(a)), list[int]()
-    for column in range(a.shape[1] if width is None else width):
-        row = len(columns)
+def eliminate(
+    a: NDArray[Any], prime: int, n_columns: int | None = None, reduce: Callable[[NDArray[Any], int], Any] = residues
+) -> tuple[NDArray[np.intp], list[int]]:
+    """Bring residues to reduced echelon form in place; the order in which the rows then stand, and the pivot columns.
+
+    Only the first ``n_columns`` columns are given pivots; ``reduce(values, prime)`` takes remainders.
+    """
+    order, pivots = np.arange(len(a)), list[int]()
+    for column in range(a.shape[1] if n_columns is None else n_columns):
+        row = len(pivots)
         below = np.flatnonzero(a[row:, column])
         if not len(below):
             continue
         swap = [row, row + int(below[0])]
         a[swap], order[swap] = a[swap[::-1]], order[swap[::-1]]
-        a[row] = residues(a[row] * pow(int(a[row, column]), -1, prime), prime)
-        others = np.flatnonzero(a[:, column])
+        rest = a[:, column:]  # to the left, the pivot's row is 0
+        rest[row] = reduce(rest[row] * pow(int(rest[row, 0]), -1, prime), prime)
+        others = np.flatnonzero(rest[:, 0])
         others = others[others != row]
-        a[others] = residues(a[others] - np.outer(a[others, column], a[row]), prime)
-        columns.append(column)
-    return order, columns
+        rest[others] = reduce(rest[others] - np.outer(rest[others, 0], rest[row]), prime)
+        pivots.append(column)
+    return order, pivots
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +86,7 @@ class RowSpace:
 
     Attributes
     ----------
-    statistic : Statistic
+    statistic : ExactStatistic
         Of the rows.
     family : Family
         The monomials, D of them.
@@ -89,7 +96,7 @@ class RowSpace:
         Places in the family of the monomials looked at; None for all.
     """
 
-    statistic: Statistic
+    statistic: Any
     family: Family
     fit_intercept: bool
     chosen: NDArray[np.intp] | None = None
@@ -104,7 +111,7 @@ class RowSpace:
         """Pivot columns and reduced rows, modulo each prime; those of the largest rank alone."""
         found = []
         for prime in PRIMES:
-            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))  # type: ignore[misc]
+            gram = self.statistic.gram(self.family, read=lambda sums, prime=prime: sums.modulo(prime))
             columns = np.arange(len(gram)) if self.chosen is None else np.concatenate([[0], self.chosen + 1])
             columns = columns[0 if self.fit_intercept else 1 :]
             found.append(reduced_echelon(gram[np.ix_(columns, columns)], prime))

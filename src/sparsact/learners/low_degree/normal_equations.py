@@ -10,23 +10,21 @@ of least norm, the limit of ridge.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import frexp
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, norm
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.low_degree.family import Family
 from sparsact.learners.low_degree.identification import RowSpace
-from sparsact.learners.low_degree.statistic import Statistic
+from sparsact.learners.low_degree.polynomial import Family
 from sparsact.statistics.exact_sum import ExactSum
 
 _ROWS_AT_ONCE = 64
-_FEW_DIGITS = 1e-6
-_SAME = 1e-8  # of a length: less apart, a vector lies in the space that rounded sums span
+_SAME = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 _WELL_CONDITIONED = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
@@ -45,7 +43,9 @@ class NormalEquations:
     target_squares : ndarray of shape (T,)
         Weighted squares of the centred targets.
     weight, n_rows : float, int
-        Total weight; rows of non-zero weight.
+        Total weight; rows of positive weight.
+    fit_intercept : bool
+        Whether there is an intercept.
     row_space : RowSpace or None
         What decides rank exactly; None for real columns, whose sums are rounded.
     noise : float
@@ -59,8 +59,10 @@ class NormalEquations:
     target_squares: NDArray[np.float64]
     weight: float
     n_rows: int
+    fit_intercept: bool
     row_space: RowSpace | None = None
     noise: float = 0.0
+    _factors: dict[float, Factor] = field(default_factory=dict, init=False)
 
     def part(self, chosen: slice | NDArray[np.intp]) -> NormalEquations:
         """The equations of some of the features alone."""
@@ -73,8 +75,31 @@ class NormalEquations:
         )
 
     def factor(self, alpha: float) -> Factor:
-        """Factor of ``gram + alpha``."""
-        return Factor(self.gram, alpha, None if self.row_space is None else self.row_space.rank, noise=self.noise)
+        """Factor of ``gram + alpha``; the last one is kept."""
+        if alpha not in self._factors:
+            self._factors.clear()
+            rank = None if self.row_space is None else self.row_space.rank
+            self._factors[alpha] = Factor(self.gram, alpha, rank, noise=self.noise)
+        return self._factors[alpha]
+
+    def effective_parameters(self, alpha: float) -> float:
+        """Effective parameters of ridge, the intercept not counted."""
+        return self.factor(alpha).effective_parameters
+
+    def all_variances(self, alpha: float) -> NDArray[np.float64]:
+        """Variance per unit of residual variance of each coefficient of the empty subset and the features, (D + 1,).
+
+        NaN where the rows do not determine the coefficient.
+        """
+        covariance, mean = self.factor(alpha).unscaled_covariance, self.feature_mean
+        own = self.fit_intercept / self.weight + mean @ covariance @ mean
+        variances = np.concatenate([[own], covariance.diagonal()])
+        variances[~self.identified] = np.nan
+        return variances
+
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
+        """The same at some places, (N,)."""
+        return self.all_variances(alpha)[places]
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -100,38 +125,7 @@ class NormalEquations:
         return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
 
 
-def normal_equations(
-    statistic: Statistic, family: Family, *, fit_intercept: bool = True, n_threads: int = 1
-) -> NormalEquations:
-    """The equations of a family of monomials from the exact sums of a statistic; D x D floats."""
-    gram = statistic.gram(family, n_threads=n_threads)
-    correlations = statistic.correlations(family, n_threads=n_threads)
-    weight = float(gram[0, 0])
-    if fit_intercept and weight > 0:
-        sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
-        feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
-        rhs = correlations[:, 1:] - np.outer(target_mean, sums)
-        centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
-        for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-            block = centred[start : start + _ROWS_AT_ONCE]
-            block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
-            block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
-            block /= scale
-        if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
-            small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
-            if len(small):
-                _centre_exactly(centred, statistic, family, small)
-    else:
-        feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
-        centred, rhs = gram[1:, 1:], correlations[:, 1:]
-    squares = np.maximum(statistic.totals.squares_about(target_mean), 0.0)
-    row_space = RowSpace(statistic, family, fit_intercept)
-    return NormalEquations(
-        centred, rhs.T.copy(), feature_mean, target_mean, squares, weight, statistic.totals.n_rows, row_space
-    )
-
-
-def _centre_exactly(gram: NDArray[np.float64], statistic: Statistic, family: Family, small: NDArray[np.intp]) -> None:
+def centre_exactly(gram: NDArray[np.float64], statistic: Any, family: Family, small: NDArray[np.intp]) -> None:
     """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once; a microsecond or less an entry.
 
     ``small`` are the features of so small a variance that few of its digits are right. If they are but constant, zeros

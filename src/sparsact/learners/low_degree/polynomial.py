@@ -1,27 +1,138 @@
-"""What a low-degree learner returns: a real polynomial on the cube, several targets at once."""
+"""Polynomials of low degree: the monomials that one may use, and the fitted one with its values."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact import kernels
-from sparsact.learners.low_degree.correlations import correlations
-from sparsact.learners.low_degree.dual import Dual
-from sparsact.learners.low_degree.family import Family
+from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
 from sparsact.learners.points import Points
-from sparsact.statistics.exact_sum import ExactSum
+from sparsact.memory import has_room
+from sparsact.saving.schema import Arrays, as_count, check_array
+from sparsact.validation.arrays import checked_subset
+
+if TYPE_CHECKING:
+    from sparsact.learners.low_degree.solvers.kernel import Dual
 
 _MAX_TABLE_N = 20
 _MAX_TABLE = 1 << 22
 _MAX_WALK = 1 << 16  # monomials; beyond, a dual answers without its coefficients
 
 
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A set of non-empty subsets of n coordinates, by size, then lexicographic; the empty subset is the intercept.
+
+    Attributes
+    ----------
+    n : int
+        Number of coordinates.
+    masks : ndarray of shape (D, ceil(n / 64)), uint64
+        The subsets.
+    degree_range : (int, int) or None
+        ``(min_degree, degree)`` when these are all subsets of those sizes, None for a list.
+    """
+
+    n: int
+    masks: Masks
+    degree_range: tuple[int, int] | None
+
+    @classmethod
+    def full(cls, n: int, degree: int, min_degree: int = 1) -> Family:
+        """All subsets with ``max(1, min_degree) <= |S| <= min(degree, n)``."""
+        low, high = max(1, min_degree), min(degree, n)
+        return cls(n, subset_masks(n, high, low), (low, high))
+
+    @classmethod
+    def explicit(cls, n: int, subsets: Sequence[Iterable[int]]) -> Family:
+        """The given subsets, without repetition and without the empty one.
+
+        Raises
+        ------
+        ValueError
+            If a subset names a coordinate outside ``range(n)``, or one twice.
+        TypeError
+            If a coordinate is no integer.
+        """
+        chosen = sorted({checked_subset(subset) for subset in subsets} - {()}, key=lambda subset: (len(subset), subset))
+        return cls(n, masks_of(chosen, n), None)
+
+    @classmethod
+    def of_file(cls, n: int, degree_range: Any, arrays: Arrays, expected: int | None = None) -> Family:
+        """The family of a file: of its masks, if it has any, or all subsets of some sizes, as many as expected."""
+        given = None
+        if "masks" in arrays:
+            given = check_array(arrays, "masks", np.uint64, (None, n_words(n)))
+            check_bits(given, n)
+            if not given.any(axis=1).all() or len(np.unique(given, axis=0)) < len(given):
+                raise ValueError("a subset is empty, or stands twice")
+            expected = len(given)
+        if degree_range is None:
+            return cls(n, arrays["masks"], None)
+        low, high = (as_count(size, "span") for size in degree_range)
+        if not low <= n or not high <= n:
+            raise ValueError(f"degrees {low} to {high} of {n} coordinates")
+        count = cls.count(n, high, low)
+        if expected not in (None, count) or not has_room(8.0 * n_words(n) * count):
+            found = "more than memory holds" if expected is None else expected
+            raise ValueError(f"{count} subsets of {low} to {high} of {n} coordinates, where there are {found}")
+        family = cls.full(n, high, low)
+        if given is not None and not np.array_equal(family.masks, given):
+            raise ValueError(f"masks that are not all subsets of sizes {low} to {high}")
+        return family
+
+    @staticmethod
+    def count(n: int, degree: int, min_degree: int = 1) -> int:
+        """Size of :meth:`full` without building it."""
+        return n_subsets(n, degree, max(1, min_degree))
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    @cached_property
+    def subsets(self) -> list[Subset]:
+        """The subsets as sorted tuples of coordinates."""
+        return subsets_of(self.masks)
+
+    @cached_property
+    def with_empty(self) -> Masks:
+        """Masks of the empty subset, then of the family: shape (D + 1, words)."""
+        return np.concatenate([np.zeros((1, n_words(self.n)), dtype=np.uint64), self.masks])
+
+    def part(self, chosen: NDArray[np.intp]) -> Family:
+        """Some of the subsets, in graded order."""
+        return Family(self.n, np.ascontiguousarray(self.masks[np.sort(chosen)]), None)
+
+    def leading(self, wanted: Family) -> Family:
+        """The wanted family, which must be the leading part of this one, whose sums were kept.
+
+        Raises
+        ------
+        ValueError
+            If it is not.
+        """
+        if not np.array_equal(self.masks[: len(wanted)], wanted.masks):
+            raise ValueError(
+                f"sums were kept for {len(self):,} monomials, and the rows are gone; to change degree, min_degree or "
+                "subsets, fit all rows again."
+            )
+        return wanted
+
+
+def check_bits(words: NDArray[np.uint64], n: int) -> None:
+    """Refuse packed words that name coordinates beyond the n there are."""
+    if n % WORD and (words[:, -1] >> np.uint64(n % WORD)).any():
+        raise ValueError(f"coordinates beyond the {n} there are")
+
+
 class FittedPolynomial:
-    """``intercept_t + sum_S coef[S, t] * chi_S(x)``.
+    """``intercept_t + sum_S coef[S, t] * chi_S(x)``, for several targets t at once.
 
     Attributes
     ----------
@@ -48,41 +159,28 @@ class FittedPolynomial:
 
     @cached_property
     def coef(self) -> NDArray[np.float64]:
-        """Coefficients (D, T); from a dual, computed exactly when first asked for."""
+        """Coefficients (D, T); from a dual, computed exactly when first needed."""
         assert self.dual is not None  # noqa: S101 - the constructor stored coef otherwise
-        weights = ExactSum.of(np.ascontiguousarray(self.dual.weights.T))
-        order = np.lexsort(self.family.masks.T)
-        coef = np.empty((len(self.family), len(self.intercept)))
-        coef[order] = correlations(self.dual.points, weights, self.family.masks[order]).to_float().T
-        return coef
+        return self.dual.coefficients(self.family)
 
-    def plus(self, constants: NDArray[np.float64]) -> FittedPolynomial:
-        """The polynomial plus a constant for each target, (T,)."""
-        return FittedPolynomial(self.family, self.__dict__.get("coef"), self.intercept + constants, self.dual)
-
-    def times(self, factor: float) -> FittedPolynomial:
-        """The polynomial times a number."""
-        dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * factor)
-        coef = self.coef * factor if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
-        return FittedPolynomial(self.family, coef, self.intercept * factor, dual)
+    def undo_scaling(self, unit: float, origin: NDArray[np.float64]) -> FittedPolynomial:
+        """The polynomial of the targets themselves, where this is of targets over a unit, minus an origin (T,)."""
+        dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * unit)
+        coef = self.coef * unit if "coef" in self.__dict__ else None  # of a dual they cost much: never found twice
+        return FittedPolynomial(self.family, coef, (self.intercept + origin) * unit, dual)
 
     def values(self, points: Points, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Values (m, T) at packed points: by a table, a walk over the monomials, or the dual if there are very many.
 
         The choice does not depend on the points: by table and by walk a row has the same bits in every batch.
         """
-        if self._tabulated:
-            return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])
+        n, n_targets = self.family.n, len(self.intercept)
+        if n <= _MAX_TABLE_N and 2**n <= 4096 * len(self.family) and n_targets * 2**n <= _MAX_TABLE:
+            return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])  # a transform for about 1,000 walks
         if self.dual is not None and len(self.family) > _MAX_WALK:
             return self.dual.values(points) + self.intercept
         walk = kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
         return np.asarray(walk + self.intercept)
-
-    @property
-    def _tabulated(self) -> bool:
-        """Whether one transform costs less than about a thousand walks, and the table is small."""
-        n, n_targets = self.family.n, len(self.intercept)
-        return n <= _MAX_TABLE_N and 2**n <= 4096 * len(self.family) and n_targets * 2**n <= _MAX_TABLE
 
     def values_at_reals(self, X: NDArray[np.float64], *, n_threads: int = 1) -> NDArray[np.float64]:
         """Values (m, T) of the multilinear polynomial at real rows (m, n)."""
@@ -90,7 +188,7 @@ class FittedPolynomial:
 
     @cached_property
     def table(self) -> NDArray[np.float64]:
-        """Values (2**n, T) at every point of the cube, by one transform a target."""
+        """Values (2**n, T) at every point of the cube, by one transform for each target."""
         table = np.zeros((len(self.intercept), 2**self.family.n))
         table[:, self.family.masks[:, 0].astype(np.intp)] = self.coef.T
         table[:, 0] += self.intercept

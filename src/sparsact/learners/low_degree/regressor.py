@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.low_degree.choose import automatic_degree
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.solve import Penalty
-from sparsact.learners.low_degree.stream import Batch
+from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
 
@@ -65,7 +64,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: columns are used as
         they are, monomials are products of columns. ``"auto"``: the cube if the values allow it.
     min_degree : int, default=1
-        Smallest size of a subset beside the empty one.
+        Smallest size of a subset, the empty one aside.
     subsets : list of tuples, default=None
         The subsets allowed, in place of ``degree`` and ``min_degree``.
     heredity : {"strong", "weak"}, default=None
@@ -88,7 +87,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     spectrum_ : Spectrum or list of Spectrum
         The fitted function's Fourier spectrum, one a target.
     solver_, solver_reason_ : str
-        The route taken, and why.
+        The solver chosen, and why.
     degree_, degree_reason_ : int, str
         Largest size of an interaction, and by what it was chosen.
     r2_, residual_variance_ : float or ndarray of shape (T,)
@@ -99,7 +98,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     Notes
     -----
     The statistic is additive and exact: rows may come in any order and in any split (``partial_fit``, ``merge``,
-    ``forget``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
+    ``remove``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
     matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need more than
     D rows, or a penalty.
 
@@ -126,26 +125,13 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
-    @transaction
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Fit to rows X (m, n) and targets y (m,) or (m, T), forgetting what was seen before."""
-        self._restart()
-        self._take(X, y, sample_weight, reset=True, streamed=False)
-        _ = self._fitted
-
     @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types
     @transaction
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Add rows; the solution is found when it is next asked for."""
-        self._take(X, y, sample_weight, reset=not self._begun())
+        """Add rows; the solution is found when it is next needed."""
+        self._partial_fit(X, y, sample_weight, reset=not self._begun())
 
-    @transaction
-    def forget(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Take away rows that were fitted before, as if they had never been seen."""
-        check_is_fitted(self)
-        self._take(X, y, sample_weight, reset=False, sign=-1)
-
-    def _take(
+    def _partial_fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
@@ -161,18 +147,17 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
         if not streamed and self._chooses_degree():
             self._automatic = self._automatic_degree(rows, columns, weight)
-        self._see(rows, columns, weight, sign=sign, streamed=streamed)
+        self._change(rows, columns, weight, sign=sign, streamed=streamed)
 
     def _chooses_degree(self) -> bool:
         return bool(self.degree == "auto")
 
     def _automatic_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> tuple[int, str]:
-        if self.heredity is not None or self.solver in ("lasso", "correlation"):
+        if self.heredity is not None or self._penalty().kind != "ridge":
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
         weights = None if weight is None else checked_sample_weight(weight, X)
-        penalty = Penalty("ridge", float(self.alpha), self.fit_intercept)
-        return automatic_degree(X, Batch(y, weights), self._request(degree=0), penalty)
+        return automatic_degree(Batch(X, y, weights), self._spec(degree=0), self._penalty())
 
     def _largest_degree(self) -> int:
         if not self._chooses_degree():

@@ -8,16 +8,11 @@ from typing import Any, Self, cast
 import numpy as np
 
 from sparsact.hypercube import WORD
-from sparsact.learners.low_degree.cells import Cells
-from sparsact.learners.low_degree.dual import Dual
-from sparsact.learners.low_degree.family import Family
-from sparsact.learners.low_degree.moments import Moments
-from sparsact.learners.low_degree.plan import spanned
-from sparsact.learners.low_degree.polynomial import FittedPolynomial
-from sparsact.learners.low_degree.real import RealStatistic
-from sparsact.learners.low_degree.rows import DistinctPoints
-from sparsact.learners.low_degree.solve import CVSelection, Penalty, Solution
-from sparsact.learners.low_degree.stream import Batch, Stream
+from sparsact.learners.low_degree.accumulator import Accumulator
+from sparsact.learners.low_degree.choose import CVSelection
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
+from sparsact.learners.low_degree.solvers.kernel import Dual, KernelDesign
+from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
 from sparsact.learners.points import Points
 from sparsact.saving import modelfile
 from sparsact.saving.schema import (
@@ -70,19 +65,13 @@ _TERMS = {
     "variances": ArrayField("terms", optional=True),
     "identified": ArrayField("terms", np.bool_, optional=True),
 }
-_FORMS: Any = {form.kind: form for form in (Cells, DistinctPoints, Moments, RealStatistic)}
-_BATCH = {
-    "y": ArrayField("m T", finite=True),
-    "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
-    "folds": ArrayField("m", np.intp, optional=True),
-}
 
 
 class SavedLowDegree:
     """Saving and loading of a :class:`~sparsact.learners.low_degree.estimator.LowDegree`."""
 
     n_features_in_: int
-    stream_: Stream
+    accumulator_: Accumulator
 
     def save(self, path: str | Path, *, statistic: bool = False) -> None:
         """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
@@ -102,9 +91,9 @@ class SavedLowDegree:
                 state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: a number
             state |= self._known(arrays)
             if statistic:
-                if "stream_" not in vars(self):
+                if "accumulator_" not in vars(self):
                     raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
-                state["stream"] = _stream_out(self.stream_, arrays)
+                state["stream"] = self.accumulator_.state(arrays)
             modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
@@ -113,7 +102,7 @@ class SavedLowDegree:
         learner: Any = rebuild(cls, state, _LEARNED, optional=_LEARNED)
         n = learner.n_features_in_
         if learner.subsets is not None:
-            Family.listed(n, learner.subsets)
+            Family.explicit(n, learner.subsets)
         for name, check in (("degrees", as_count), ("alphas", as_nonnegative)):
             for value in getattr(learner, name, []):
                 check(value, name)
@@ -130,9 +119,9 @@ class SavedLowDegree:
 
     def _state(self, arrays: Arrays) -> State:
         """What the model has seen, unsolved; its arrays are put among the others. Empty before the first row."""
-        if "stream_" not in vars(self):
+        if "accumulator_" not in vars(self):
             return {}
-        return self._known(arrays) | {"stream": _stream_out(self.stream_, arrays)}
+        return self._known(arrays) | {"stream": self.accumulator_.state(arrays)}
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         """Let a new model of the same parameters have seen what :meth:`_state` wrote."""
@@ -155,68 +144,49 @@ class SavedLowDegree:
             if n_targets != (1 if self._single else len(self.classes_)):
                 raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
         if "stream" in state:
-            self.stream_ = _stream_in(state["stream"], arrays, self.n_features_in_, n_targets)
-            if self.stream_.n_folds != self._n_folds():
-                raise ValueError(f"sums of {self.stream_.n_folds} folds where cv deals {self._n_folds()}")
+            self.accumulator_ = Accumulator.of_state(state["stream"], arrays, self.n_features_in_, n_targets)
+            if self.accumulator_.n_folds != self._n_folds():
+                raise ValueError(f"sums of {self.accumulator_.n_folds} folds where cv deals {self._n_folds()}")
 
 
 def _solution_out(solution: Solution) -> tuple[State, Arrays]:
     polynomial, penalty = solution.polynomial, solution.penalty
-    arrays: Arrays = {
-        "intercept": polynomial.intercept,
-        "squared_error": solution.squared_error,
-        "target_squares": solution.target_squares,
-    }
-    _ = solution.residual_degrees_of_freedom  # settles the number of parameters
-    family = polynomial.family
-    state: State = {
-        "n": family.n,
-        "span": family.span,
-        "solver": solution.solver,
-        "reason": solution.reason,
-        "n_rows": solution.n_rows,
-        "total_weight": solution.total_weight,
-        "unit": solution.unit,
-        "penalty": [penalty.kind, penalty.alpha, bool(penalty.fit_intercept)],
-        "parameters": solution.parameters,
-        "encoding": solution.encoding,
-    }
+    family, dual = polynomial.family, polynomial.dual
+    _ = solution.residual_degrees_of_freedom  # so that the number of parameters is known
+    arrays: Arrays = {name: getattr(solution, name) for name in ("squared_error", "target_squares")}
+    arrays["intercept"] = polynomial.intercept
+    names = ("solver", "reason", "n_rows", "total_weight", "unit", "parameters", "encoding")
+    state: State = {name: getattr(solution, name) for name in names} | {"n": family.n, "span": family.degree_range}
+    state["penalty"] = [penalty.kind, penalty.alpha, bool(penalty.fit_intercept)]
     if solution.choice is not None:
         state["choice"] = [solution.choice.degree, solution.choice.alpha, solution.choice.score]
         arrays |= add_prefix("cv", solution.choice.results)
-    if family.span is None:
+    if family.degree_range is None:
         arrays["masks"] = family.masks
-    if polynomial.dual is not None:
-        dual = polynomial.dual
-        arrays |= {"dual.columns": dual.points.columns, "dual.weights": dual.weights, "dual.kernel": dual.kernel}
+    if dual is not None:
         state["dual_rows"] = dual.points.n_rows
-    else:
-        arrays["coef"] = polynomial.coef
-    if polynomial.dual is None and solution.identified is not None:
-        arrays["identified"] = solution.identified
-    if penalty.kind == "ridge" and solution.cells is None and polynomial.dual is None:
-        arrays["variances"] = solution.unscaled_variances(np.arange(len(family) + 1))
-    return {"solution": state}, arrays
+        arrays |= {"dual.columns": dual.points.columns, "dual.weights": dual.weights, "dual.kernel": dual.kernel}
+        return {"solution": state}, arrays
+    arrays["coef"] = polynomial.coef
+    variances = solution.all_variances() if penalty.kind == "ridge" else None
+    terms = {"variances": variances, "identified": solution.identified}
+    return {"solution": state}, arrays | {name: values for name, values in terms.items() if values is not None}
 
 
 def _solution_in(state: State, arrays: Arrays) -> Solution:
-    n, span = int(state["n"]), state["span"]
+    n, penalty = int(state["n"]), _penalty(*state["penalty"])
     found = read_arrays(_TARGETS, arrays)
     T = len(found["intercept"])
-    dual, coef = None, None
     if "dual_rows" in state:
         rows = int(state["dual_rows"])
         parts = read_arrays(_DUAL, arrays, "dual.", n=n, words=-(-rows // WORD), rows=rows, T=T, sizes=n + 1)
-        dual = Dual(Points(parts["columns"], rows), parts["weights"], parts["kernel"])
+        dual, coef = Dual(Points(parts["columns"], rows), parts["weights"], parts["kernel"]), None
     else:
-        coef = read_arrays(_COEF, arrays, T=T)["coef"]
-    if span is None:
-        family = Family.of_masks(n, arrays, "masks")
-    else:
-        family = spanned(n, span, None if coef is None else len(coef))
+        dual, coef = None, read_arrays(_COEF, arrays, T=T)["coef"]
+    family = Family.of_file(n, state["span"], arrays, None if coef is None else len(coef))
     if coef is not None and len(coef) != len(family):
         raise ValueError(f"{len(coef)} coefficients of {len(family)} monomials")
-    found |= read_arrays(_TERMS, arrays, terms=len(family) + 1)
+    terms = read_arrays(_TERMS, arrays, terms=len(family) + 1)
     return Solution(
         FittedPolynomial(family, coef, found["intercept"], dual),
         str(state["solver"]),
@@ -225,10 +195,11 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
         found["target_squares"],
         as_n_rows(state["n_rows"], "n_rows"),
         as_nonnegative(state["total_weight"], "total_weight"),
-        _penalty(*state["penalty"]),
+        penalty,
+        None if dual is None else KernelDesign(dual, family, penalty.fit_intercept),
         encoding=as_encoding(state["encoding"]),
-        variances=found.get("variances"),
-        said_identified=found.get("identified"),
+        variances=terms.get("variances"),
+        known_identified=terms.get("identified"),
         parameters=None if state["parameters"] is None else float(state["parameters"]),
         choice=_choice(state["choice"], arrays) if "choice" in state else None,
         unit=checked_positive(state["unit"], "the unit of targets"),
@@ -236,7 +207,7 @@ def _solution_in(state: State, arrays: Arrays) -> Solution:
 
 
 def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
-    if kind not in ("ridge", "lasso", "correlation"):
+    if kind not in {solver.penalty for solver in solvers().values()}:
         raise ValueError(f"unknown penalty {kind!r}")
     return Penalty(kind, as_nonnegative(alpha, "alpha"), as_bool(fit_intercept, "fit_intercept"))
 
@@ -244,56 +215,3 @@ def _penalty(kind: Any, alpha: Any, fit_intercept: Any) -> Penalty:
 def _choice(state: list[Any], arrays: Arrays) -> CVSelection:
     degree, alpha, score = state
     return CVSelection(int(degree), float(alpha), float(score), strip_prefix("cv", arrays))
-
-
-def _stream_out(stream: Stream, arrays: Arrays) -> State:
-    """A stream as state; its arrays are put among the others."""
-    statistics = [s.state(f"statistic.{fold}", arrays) for fold, s in enumerate(stream.statistics)]
-    return {
-        "n": stream.n,
-        "n_targets": stream.n_targets,
-        "n_folds": stream.n_folds,
-        "domain": stream.domain,
-        "encoding": stream.encoding,
-        "statistics": statistics,
-        "undecided": [_batch_out(batch, f"undecided.{i}", arrays) for i, batch in enumerate(stream.undecided)],
-    }
-
-
-def _stream_in(state: State, arrays: Arrays, n: int, n_targets: int) -> Stream:
-    """The stream that :func:`_stream_out` wrote, of n columns and so many targets."""
-    if (state["n"], state["n_targets"]) != (n, n_targets):
-        raise ValueError("the sums are of other columns or targets than the solution")
-    n_folds = as_count(state["n_folds"], "n_folds", minimum=1)
-    kind = "real" if state["domain"] == "real" else "cube"
-    if state["domain"] not in ("cube", "real", None) or (state["encoding"] is None) == (state["domain"] == "cube"):
-        raise ValueError("a statistic of no known kind")
-    if len(state["statistics"]) != (0 if state["domain"] is None else n_folds):
-        raise ValueError("a statistic is missing or too many")
-    if any((one["kind"] == "real") != (kind == "real") for one in state["statistics"]):
-        raise ValueError(f"a statistic is not of {kind} columns")
-    if any(str(one["kind"]) not in _FORMS for one in state["statistics"]):
-        raise ValueError("a statistic of no known kind")
-    statistics = [
-        _FORMS[one["kind"]].from_state(one, f"statistic.{fold}", n, n_targets, arrays)
-        for fold, one in enumerate(state["statistics"])
-    ]
-    stream = Stream(n, n_targets, n_folds, state["domain"], as_encoding(state["encoding"]), statistics)
-    stream.undecided = [_batch_in(sign, f"undecided.{i}", stream, arrays) for i, sign in enumerate(state["undecided"])]
-    return stream
-
-
-def _batch_out(batch: Batch, name: str, arrays: Arrays) -> int:
-    """Rows of ones that wait to be told bits or signs; all but the sign is arrays."""
-    parts = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
-    arrays |= {f"{name}.{part}": values for part, values in parts.items() if values is not None}
-    return batch.sign
-
-
-def _batch_in(sign: Any, name: str, stream: Stream, arrays: Arrays) -> Batch:
-    found = read_arrays(_BATCH, arrays, f"{name}.", T=stream.n_targets)
-    folds = found.get("folds")
-    outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < stream.n_folds
-    if sign not in (1, -1) or outside or (folds is None) != (stream.n_folds == 1):
-        raise ValueError("rows of no known kind")
-    return Batch(found["y"], found.get("weights"), folds, sign)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,9 @@ from numpy.typing import NDArray
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.kernels.bucket_index import BucketIndex
 from sparsact.learners.lsh.layout import Array, Layout
-from sparsact.learners.lsh.room import KEY_BYTES, check_room
-from sparsact.saving.schema import ArrayField, Arrays, read_arrays
+from sparsact.memory import has_room
+from sparsact.saving.schema import ArrayField, Arrays, State, read_arrays
+from sparsact.statistics.statistic import Batch
 
 
 class Undo:
@@ -50,8 +50,9 @@ class Undo:
 
 
 ROWS_AT_ONCE = 8192
-MOST_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
-MOST_COUNT = 2**62  # of rows, over all tables
+KEY_BYTES = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
+MAX_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+MAX_COUNT = 2**62  # of rows, over all tables
 LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
 
 _ARRAYS = {
@@ -63,54 +64,46 @@ _ARRAYS = {
 _ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
 
 
-@dataclass(frozen=True)
-class BucketSolution:
-    """What prediction needs: a polynomial in each bucket, with values in the units of y."""
-
-    coefficients: Array  # (B, D, targets)
-    weights: Array  # (B,), 0 for a bucket that counts as empty
-    variances: Array  # (B, targets), of a target about its polynomial, in squares of the layout's units
-    average: bool = True
-
-
 class BucketTable:
     """Counts, positions, Gram statistics and targets of each bucket, under an open-addressing index.
 
     Buckets are numbered 0, 1, ... in the order of their first row, over all tables together. Rows are remembered by a
-    64-bit key each, so that only rows that were added can be taken away; a table that forgets them lets none be taken
+    64-bit key each, so that only rows that were added can be taken away; a table that keeps none lets none be taken
     away, and grows with the inhabited buckets alone.
     """
 
-    def __init__(self, layout: Layout, *, forgets_rows: bool = False) -> None:
+    def __init__(self, layout: Layout, *, keeps_rows: bool = True) -> None:
         self.layout = layout
         self.index = BucketIndex()
         self.rows = BucketIndex()
         self.copies = np.zeros(0, dtype=np.int64)
-        self.forgets_rows = forgets_rows
+        self.keeps_rows = keeps_rows
         self.totals = np.zeros(1 + layout.n_targets)  # weight, and weighted sums of targets less level, in units
         self._finest = float(np.abs(layout.hashes.directions).max()) if layout.hashes.grid else 0.0
         self._counts = np.zeros(0, dtype=np.int64)
         self._sums = np.zeros((0, layout.n_sums))
         self._undo: Undo | None = None
 
-    def arrays(self, *, rows: bool) -> Arrays:
+    def empty(self, *, keeps_rows: bool = True) -> BucketTable:
+        """The same layout without rows."""
+        return BucketTable(self.layout, keeps_rows=keeps_rows)
+
+    def state(self, *, rows: bool = True) -> tuple[State, Arrays]:
         """Every part as an array; with the keys of its ``rows``, if it remembers them and they may be taken away."""
         kept = {"keys": self.index.keys, "counts": self.counts, "sums": self.sums, "totals": self.totals}
-        if rows and not self.forgets_rows:
+        if rows and self.keeps_rows:
             kept |= {"rows.keys": self.rows.keys, "rows.copies": self.copies}
-        return kept
+        return {}, kept
 
-    @classmethod
-    def from_arrays(cls, layout: Layout, arrays: Arrays) -> BucketTable:
-        """The table of that layout that :meth:`arrays` took apart."""
-        table = cls(layout, forgets_rows="rows.keys" not in arrays)
-        read = read_arrays(_ARRAYS, arrays, n_sums=layout.n_sums, totals=1 + layout.n_targets)
-        table.index = _index(read["keys"], "two buckets have one key")
-        table._counts, table._sums, table.totals = read["counts"], read["sums"], read["totals"]
-        if not table.forgets_rows:
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Become the table that :meth:`state` took apart."""
+        read = read_arrays(_ARRAYS, arrays, n_sums=self.layout.n_sums, totals=1 + self.layout.n_targets)
+        self.index = _index(read["keys"], "two buckets have one key")
+        self._counts, self._sums, self.totals = read["counts"], read["sums"], read["totals"]
+        self.keeps_rows = "rows.keys" in arrays
+        if self.keeps_rows:
             read = read_arrays(_ROWS, arrays, "rows.")
-            table.rows, table.copies = _index(read["keys"], "two rows have one key"), read["copies"]
-        return table
+            self.rows, self.copies = _index(read["keys"], "two rows have one key"), read["copies"]
 
     @property
     def n_rows(self) -> int:
@@ -127,11 +120,12 @@ class BucketTable:
         """Sums of each bucket, (B, n_sums); see :func:`sparsact.kernels.bucket_statistics.accumulate`."""
         return self._sums[: len(self.index)]
 
-    def add(self, X: Array, Y: Array, weights: Array) -> None:
-        """Take rows in. After an error the table is of no use: change a fork."""
+    def add(self, batch: Batch) -> None:
+        """Add rows. After an error the table is of no use: change a fork."""
+        X, Y, weights = batch.X, batch.y, batch.row_weights()
         self._check_range(X, Y, weights)
-        check_room(self.index, len(X) * self.layout.n_tables, lambda: self._n_new(X), self._room_bytes)
-        if not self.forgets_rows:
+        self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
+        if self.keeps_rows:
             self._remember(_row_keys(X, Y, weights), 1)
         self.totals = self.totals + self._totals(Y, weights)
         for part in _parts(len(X)):
@@ -144,8 +138,9 @@ class BucketTable:
                 found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums
             )
 
-    def remove(self, X: Array, Y: Array, weights: Array) -> None:
+    def remove(self, batch: Batch) -> None:
         """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
+        X, Y, weights = batch.X, batch.y, batch.row_weights()
         keys = _row_keys(X, Y, weights)
         ids = self.rows.find(keys)
         present = np.where(ids >= 0, self.copies[ids] if len(self.copies) else 0, 0)
@@ -171,7 +166,7 @@ class BucketTable:
         self._drop_empty()
 
     def merge(self, other: BucketTable) -> None:
-        """Take in all rows of a table of the same layout; where one of the two forgets rows, so does the sum.
+        """Take in all rows of a table of the same layout; where one of the two keeps no rows, nor does the sum.
 
         Raises
         ------
@@ -181,15 +176,15 @@ class BucketTable:
             If there is no room for its buckets.
         """
         n_rows = self.n_rows + other.n_rows
-        if n_rows * self.layout.n_tables > MOST_COUNT:
+        if n_rows * self.layout.n_tables > MAX_COUNT:
             raise ValueError(
-                f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MOST_COUNT:,}; "
+                f"{n_rows:,} rows in {self.layout.n_tables} tables are more than counts hold, {MAX_COUNT:,}; "
                 "merge fewer models."
             )
         keys = other.index.keys.copy()
-        check_room(self.index, len(keys), lambda: self.index.n_new(keys), self._room_bytes)
-        if self.forgets_rows or other.forgets_rows:
-            self.rows, self.copies, self.forgets_rows = BucketIndex(), np.zeros(0, dtype=np.int64), True
+        self._check_room(len(keys), lambda: self.index.n_new(keys))
+        if not (self.keeps_rows and other.keeps_rows):
+            self.rows, self.copies, self.keeps_rows = BucketIndex(), np.zeros(0, dtype=np.int64), False
         else:
             self._remember(other.rows.keys.copy(), other.copies)
         ids = self.index.insert(keys)
@@ -224,15 +219,6 @@ class BucketTable:
     def clear_spare(self) -> None:
         """Empty the room for new buckets."""
         self._counts[len(self.index) :], self._sums[len(self.index) :] = 0, 0.0
-
-    def solution(self, alpha: float, min_count: int) -> BucketSolution:
-        """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
-        layout = self.layout
-        coefficients, residual = bucket_statistics.solve(
-            self.sums, layout.n_local, layout.degree, layout.n_targets, alpha
-        )
-        weights = np.where(self.counts >= min_count, self.sums[:, layout.n_local], 0.0)
-        return BucketSolution(coefficients * layout.unit, weights, self._variances(residual))
 
     def means(self) -> Array:
         """Mean target of each bucket without level and trend, (B, targets), in the units of y."""
@@ -269,27 +255,42 @@ class BucketTable:
         new = [np.unique(part[self.index.find(part) < 0]) for part in keys]
         return self.index.n_new(np.concatenate(new)) if new else 0
 
+    def _check_room(self, n_new: int, exactly: Callable[[], int]) -> None:
+        """Raise unless there is room for new buckets: at most ``n_new``, counted only where so many would be too many.
+
+        Raises
+        ------
+        ValueError
+            If there are more buckets than numbers.
+        MemoryError
+            If they need more than is free.
+        """
+        if self._has_room(len(self.index) + n_new):
+            return
+        total = len(self.index) + exactly()
+        if total > self.index.most:
+            raise ValueError(
+                f"rows fall into {total:,} buckets, more than have numbers of 32 bits, {self.index.most:,}; raise "
+                "`bucket_width`, or lower `n_tables` or `n_hashes`."
+            )
+        if not self._has_room(total):
+            raise MemoryError(
+                f"rows fall into {total:,} buckets, which need {self._room_bytes(total):,.0f} bytes more than there is "
+                "room for; raise `bucket_width`, lower `n_tables` or `n_hashes`, take a low-degree model (--model "
+                "low-degree), or a machine of more memory."
+            )
+
+    def _has_room(self, total: int) -> bool:
+        return total <= self.index.most and has_room(self._room_bytes(total))
+
     def _room_bytes(self, n_buckets: int) -> float:
-        """Bytes to ask for, at the most, so that there is room for so many buckets."""
+        """Bytes needed, at most, for so many buckets in all."""
         if n_buckets <= len(self._counts):
             return 0.0
         return max(n_buckets, 2.0 * len(self._counts)) * (KEY_BYTES + 8 * (1 + self.layout.n_sums))
 
     def _totals(self, Y: Array, weights: Array) -> Array:
         return np.concatenate([[weights.sum()], weights @ ((Y - self.layout.level) / self.layout.unit)])
-
-    def _variances(self, residual: Array) -> Array:
-        """Variance about the polynomial in each bucket, drawn towards that of all by as many rows as coefficients."""
-        weight = self.sums[:, self.layout.n_local]
-        D = self.layout.n_features
-        free = np.maximum(self.counts - D, 0) * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 0.0)
-        # Where no bucket has more rows than coefficients, the variance about the trend has to do.
-        pooled = residual[self.counts > D].sum(axis=0) / free.sum() if free.any() else np.ones(self.layout.n_targets)
-        prior = D * np.where(self.counts > 0, weight / np.maximum(self.counts, 1), 1.0)
-        variances: Array = (np.where((self.counts > D)[:, None], residual, 0.0) + prior[:, None] * pooled) / (
-            free + prior
-        )[:, None]
-        return variances
 
     def _make_room(self) -> None:
         needed = len(self.index)
@@ -317,13 +318,13 @@ class BucketTable:
                 Z = (X[part] - self.layout.hashes.centre) @ self.layout.hashes.local
                 residual = self.layout.residual(X[part], Y[part])
                 size = weights[part] * np.maximum(np.abs(Z).max(axis=1, initial=1), np.abs(residual).max(axis=1)) ** 2
-                near = (size < LARGEST) & (np.abs(Z).max(axis=1) * self._finest < MOST_CELLS)
+                near = (size < LARGEST) & (np.abs(Z).max(axis=1) * self._finest < MAX_CELLS)
             if not near.all():
                 raise ValueError(
                     f"row {part.start + int(np.argmin(near))} lies too far from the rows the model was laid out on, or "
                     f"its target or weight is too large for them (squares beyond {LARGEST:g} of their scale), or "
-                    f"`width` is too small to tell cells apart (beyond {MOST_CELLS:g} of them); check the row, fit "
-                    "anew with it, or raise `width`."
+                    f"`bucket_width` is too small to tell cells apart (beyond {MAX_CELLS:g} of them); check the row, "
+                    "fit again with it, or raise `bucket_width`."
                 )
 
 

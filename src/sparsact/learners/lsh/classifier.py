@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.estimator import LSHModel
 from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import read_classes, write_classes
+from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import check_classes
 
@@ -37,37 +37,19 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
     array([ True, False])
     """
 
-    @transaction
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Choose the hash functions and learn the rows, with labels (m,) of any kind."""
-        self._validate_params()
-        self._learn(X, y, None, sample_weight, restart=True, streaming=False)
+    _needs_classes = True  # before the first row
 
     @transaction
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> None:
         """Learn more rows. The first call chooses the hash functions; ``classes`` lists all that will ever come."""
-        fresh = "table_" not in self.__dict__
-        if fresh:
-            self._validate_params()
-        self._learn(X, y, classes, sample_weight, restart=fresh, streaming=True)
+        self._learn(X, y, sample_weight, classes=classes)
 
-    @transaction
-    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Unlearn rows that were learned; a ValueError, and nothing removed, if one was not."""
-        check_is_fitted(self)
-        self._check_rows_known()
-        rows, labels, weights = self._checked(X, y, sample_weight, reset=False)
-        self._give_up(rows, self._indicators(labels), weights)
-
-    @transaction
-    def merge(self, other: LSHClassifier) -> None:
-        """Learn what another model of the same hashes and classes has learned."""
-        self._check_mergeable(other)
+    def _check_mergeable(self, other: Any) -> None:
+        super()._check_mergeable(other)
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError("models of different classes cannot be merged; make both from one, by `blank()`.")
-        self._absorb(other)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities (m, n_classes) of the classes; NaN where ``fallback="nan"`` has nothing to say."""
@@ -88,17 +70,16 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
         labels: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
         return labels
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, streaming: bool) -> None:
-        rows, labels, weights = self._checked(X, y, sample_weight, reset=restart)
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None) -> Batch:
+        rows, labels, weights = self._checked(X, y, sample_weight, reset=reset)
         check_classification_targets(labels)
-        if restart:
+        if reset:
             self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
             if not len(self.classes_):
                 raise ValueError("`classes` is empty; list every label that will come.")
         else:
             check_classes(classes, self.classes_)
-        Y = self._indicators(labels)
-        self._receive(rows, Y, weights, restart=restart, streaming=streaming)
+        return Batch(rows, self._indicators(labels), weights)
 
     def _indicators(self, labels: NDArray[Any]) -> Array:
         places = np.searchsorted(self.classes_, labels)

@@ -14,7 +14,7 @@ RANK = 1e-10  # of the largest variance: below it, a direction is rounding
 NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
 SHRINKAGES = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
 ANCHORS, ROUNDS = 1500, 2
-MOST_COLUMNS = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
+MAX_COLUMNS = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
 ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
 SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
 LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardly moves keep this share
@@ -132,7 +132,7 @@ def gradient_directions(
     standard = standard_units(X, weights)
     rows = (X - moments.centre) * standard
     variances, basis = np.linalg.eigh(rows.T @ rows)
-    basis = basis[:, variances >= RANK * variances[-1]][:, -MOST_COLUMNS:]  # gradients are looked for where rows lie
+    basis = basis[:, variances >= RANK * variances[-1]][:, -MAX_COLUMNS:]  # gradients are looked for where rows lie
     rows = rows @ basis
     metric = np.eye(rows.shape[1])
     anchors = rng.choice(len(rows), min(ANCHORS, len(rows)), replace=False)

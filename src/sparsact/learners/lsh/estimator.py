@@ -1,9 +1,11 @@
-"""What the LSH estimators share: the door, the additive table, the solution that is found when it is asked for."""
+"""What the LSH estimators share: validation, the additive table, and a solution found on demand."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,26 +20,34 @@ from sparsact.kernels import hashing
 from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.joint import joint_solution
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor
+from sparsact.learners.lsh.solution import joint_solution, separate_solution
 from sparsact.learners.lsh.storage import SavedLSH
 from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
-from sparsact.transaction import lock_of, locked
+from sparsact.statistics.statistic import Batch
+from sparsact.transaction import lock_of, locked, transaction
 from sparsact.validation.arrays import aligned, check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.former_names import renamed, renamed_attributes
 
 
+@renamed_attributes(width_="bucket_width_")
+@renamed(width="bucket_width")
 class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the LSH estimators; see :class:`LSHRegressor` for the parameters."""
 
+    _needs_layout = True  # chosen from a sample before rows are summed
     table_: BucketTable
+    _rows: list[Batch]  # all of them, where tables are fitted together
+    _first_rows: list[Batch]  # of a stream that began with few
+    _n_laid_out: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_tables": [Interval(Integral, 1, None, closed="left")],
         "n_hashes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "bucket_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "degree": [Interval(Integral, 0, 2, closed="both")],
         "family": [StrOptions({"pca_grid", "euclidean", "hyperplane"})],
         "fallback": [StrOptions({"nearest", "mean", "nan", "raise"})],
@@ -53,7 +63,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         self,
         n_tables: int = 16,
         n_hashes: int | str = "auto",
-        width: float | str = "auto",
+        bucket_width: float | str = "auto",
         degree: int = 1,
         family: str = "pca_grid",
         fallback: str = "nearest",
@@ -67,7 +77,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
     ) -> None:
         self.n_tables = n_tables
         self.n_hashes = n_hashes
-        self.width = width
+        self.bucket_width = bucket_width
         self.degree = degree
         self.family = family
         self.fallback = fallback
@@ -86,63 +96,102 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         self.table_ = twin
         return finish
 
-    def _begin(self, X: Array, Y: Array, weights: Array) -> None:
+    def _begin(self, batch: Batch) -> None:
         """Choose the layout from these rows, and hold none of them."""
-        automatic = {name: None if (value := getattr(self, name)) == "auto" else value for name in _NUMBERS}
-        wish = LSHConfig(
-            family=self.family,
-            degree=self.degree,
-            n_tables=self.n_tables,
-            directions=self.directions,
-            min_count=self.min_count,
-            **automatic,
-        )
-        if isinstance(self.random_state, Integral):
-            seed = int(self.random_state)
-        else:
-            seed = int(check_random_state(self.random_state).randint(2**31))
-        choice: TunedLayout = choose(X, Y, weights, wish, hash_generator(seed))
-        self.width_, self.alpha_, self.directions_ = choice.width, choice.alpha, choice.directions
+        options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
+        options |= {name: None for name in _NUMBERS if options[name] == "auto"}
+        config = LSHConfig(**options)
+        given = isinstance(self.random_state, Integral)
+        seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
+        choice: TunedLayout = choose(batch.X, batch.y, batch.row_weights(), config, hash_generator(seed))
+        self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
         self.column_shares_: Array = choice.column_shares
         self.table_ = BucketTable(choice.layout)
-        self._rows: list[tuple[Array, Array, Array]] = []
+        self._rows = []
         self._forget_solution()
+
+    # ---- updates ----
+
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Choose the hash functions and learn the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+        y : array-like of shape (m,) or (m, targets)
+            Targets, or labels of any kind.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the rows, not negative; rows of weight zero are left out.
+        """
+        self._learn(X, y, sample_weight, restart=True)
+
+    @transaction
+    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+        """Unlearn rows that were learned, with the same targets and weights.
+
+        Raises
+        ------
+        ValueError
+            If a row was not learned; then nothing is removed.
+        """
+        check_is_fitted(self)
+        if not self.table_.keeps_rows:
+            raise ValueError(
+                "the model remembers no rows, so none can be removed: it was saved with statistic=False, begun by "
+                "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
+            )
+        batch = self._validated(X, y, sample_weight, reset=False).positive()
+        self.table_.remove(batch)
+        if self.combine == "joint":
+            self._rows = [Batch.joined(self._rows).without(batch)]
+        if self._first_rows:
+            self._first_rows = [Batch.joined(self._first_rows).without(batch)]
+        self._forget_solution()
+
+    @transaction
+    def merge(self, other: Self) -> None:
+        """Learn what another model of the same hashes has learned; see :meth:`blank`.
+
+        Raises
+        ------
+        ValueError
+            If the hash functions, degrees, columns or classes differ; names them.
+        """
+        self._check_mergeable(other)
+        self.table_.merge(other.table_)
+        self._rows = [*self._rows, *other._rows]
+        self._first_rows = []  # the other's are not all here: the layout stands
+        self._forget_solution()
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, *, restart: bool = False, **options: Any) -> None:
+        """Learn rows: of a fit, which begins again, or of a stream."""
+        begin = restart or "table_" not in self.__dict__
+        if begin:
+            self._validate_params()
+        self._add(self._validated(X, y, sample_weight, reset=begin, **options), begin=begin, streaming=not restart)
+
+    @abstractmethod
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
+        """Checked rows (m, d) with targets (m, T) and weights (m,)."""
 
     @blas_threads(0)  # products of rows and a few directions: memory is what they wait for
-    def _receive(self, X: Array, Y: Array, weights: Array, *, restart: bool, streaming: bool) -> None:
+    def _add(self, batch: Batch, *, begin: bool, streaming: bool) -> None:
         """Learn rows. A stream that began with few chooses its layout again each time that they have doubled."""
-        if restart:
-            self._begin(X, Y, weights)
-            self._first_rows = [(X, Y, weights)] if streaming and len(X) < ENOUGH_FOR_LAYOUT else []
-            self._n_laid_out = len(X)
-        elif self._first_rows:
-            self._first_rows = [*self._first_rows, (X, Y, weights)]
-            n_rows = sum(len(rows) for rows, *_ in self._first_rows)
-            if n_rows >= 2 * self._n_laid_out:
-                X, Y, weights = (np.concatenate(part) for part in zip(*self._first_rows, strict=True))
-                self._begin(X, Y, weights)
-                self._first_rows = [(X, Y, weights)] if n_rows < ENOUGH_FOR_LAYOUT else []
-                self._n_laid_out = n_rows
-        self._take_in(X, Y, weights)
-
-    def _take_in(self, X: Array, Y: Array, weights: Array) -> None:
-        kept = weights > 0
-        if not kept.all():
-            X, Y, weights = X[kept], Y[kept], weights[kept]
-        self.table_.add(X, Y, weights)
+        first = [batch] if begin else [*self._first_rows, batch] if self._first_rows else []
+        n_rows = sum(map(len, first))
+        if begin or (first and n_rows >= 2 * self._n_laid_out):
+            batch = Batch.joined(first)
+            self._begin(batch)
+            first = [batch] if streaming and n_rows < ENOUGH_FOR_LAYOUT else []
+            self._n_laid_out = n_rows
+        self._first_rows = first
+        batch = batch.positive()
+        self.table_.add(batch)
         if self.combine == "joint":
-            self._rows = [*self._rows, (X, Y, weights)]
-        self._forget_solution()
-
-    def _give_up(self, X: Array, Y: Array, weights: Array) -> None:
-        kept = weights > 0
-        X, Y, weights = X[kept], Y[kept], weights[kept]
-        self.table_.remove(X, Y, weights)
-        if self.combine == "joint":
-            self._rows = [_without(self._rows, X, Y, weights)]
-        if self._first_rows:
-            self._first_rows = [_without(self._first_rows, X, Y, weights)]
+            self._rows = [*self._rows, batch]
         self._forget_solution()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, **options: Any) -> tuple[Array, Any, Array]:
@@ -150,15 +199,10 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         weights = checked_sample_weight(sample_weight, X)
         if reset and not (weights > 0).any():
             raise ValueError("every row has weight zero; give some row a positive weight.")
-        _check_sizes(X, weights)
+        if np.abs(X).max() > MAX_SIZE:
+            raise ValueError(f"`X` holds numbers beyond {MAX_SIZE:g}, whose differences may be none; scale it down.")
+        check_row_weights(weights)
         return aligned(X), y, aligned(weights)
-
-    def _check_rows_known(self) -> None:
-        if "table_" in self.__dict__ and self.table_.forgets_rows:
-            raise ValueError(
-                "the model remembers no rows, so none can be removed: it was saved with statistic=False, begun by "
-                "blank(remember_rows=False), or learned in parts; fit again, and save with statistic=True."
-            )
 
     def _check_mergeable(self, other: Any) -> None:
         if type(other) is not type(self):
@@ -176,12 +220,6 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
                 f"models with different {', '.join(differing)} cannot be merged; make both from one, by "
                 "`blank()`, before they see rows."
             )
-
-    def _absorb(self, other: Self) -> None:
-        self.table_.merge(other.table_)
-        self._rows = [*self._rows, *other._rows]
-        self._first_rows = []  # the other's are not all here: the layout stands
-        self._forget_solution()
 
     def blank(self, *, remember_rows: bool = True) -> Self:
         """A model of the same hashes that holds no rows: for workers whose parts are merged later.
@@ -208,19 +246,19 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         """
         check_is_fitted(self)
         empty = copy(self)
-        empty.table_ = BucketTable(self.table_.layout, forgets_rows=not remember_rows)
+        empty.table_ = self.table_.empty(keeps_rows=remember_rows)
         empty._rows, empty._first_rows = [], []
         empty._forget_solution()
         return empty
 
     def _forget_solution(self) -> None:
-        self._compiled: list[TablePredictor] = []  # at most one; filled by the first question
+        self._compiled: list[TablePredictor] = []  # at most one; filled by the first prediction
 
     @property
     def _predictor(self) -> TablePredictor:
-        """The compiled table, made when it is first asked for."""
+        """The compiled table, made when it is first needed."""
         compiled = self._compiled or self._compile()
-        compiled[0].fallback = self.fallback  # which may be set anew between two questions
+        compiled[0].fallback = self.fallback  # which may be set between two predictions
         return compiled[0]
 
     @locked
@@ -229,20 +267,20 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
             if not self.table_.n_rows:
                 raise ValueError("the model holds no rows; call fit or partial_fit with some.")
             if self.combine == "joint":
-                if sum(len(X) for X, *_ in self._rows) != self.table_.n_rows:
-                    raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit anew.")
-                solution = joint_solution(self.table_, self._rows, self.alpha_, self.min_count)
+                if sum(map(len, self._rows)) != self.table_.n_rows:
+                    raise ValueError("combine='joint' needs all rows, but was set after some were learned; fit again.")
+                solution = joint_solution(self.table_, Batch.joined(self._rows), self.alpha_, self.min_count)
             else:
-                solution = self.table_.solution(self.alpha_, self.min_count)
+                solution = separate_solution(self.table_, self.alpha_, self.min_count)
             self._compiled.append(TablePredictor(self.table_, solution, self.fallback, self._single))
         return self._compiled
 
     @property
-    def _single(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _single(self) -> bool: ...
 
     def _queries(self, X: Any) -> Array:
-        """Rows to predict at; an array that is as it should be is not looked at twice."""
+        """Rows to predict at; an array that is as it should be is not checked twice."""
         if "table_" not in self.__dict__:
             check_is_fitted(self)
         plain = type(X) is np.ndarray and X.dtype.kind in "fiu" and X.ndim == 2
@@ -311,26 +349,5 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
 
 
 ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
-_NUMBERS = ("n_hashes", "width", "alpha")
-MOST, LEAST = 1e305, 1e-300  # of columns and targets; of the largest target
-
-
-def _check_sizes(X: Array, weights: Array) -> None:
-    """Differences of rows, and inverses of weights and products with them, must be floats."""
-    if np.abs(X).max() > MOST:
-        raise ValueError(f"`X` holds numbers beyond {MOST:g}, whose differences may be none; scale its columns down.")
-    check_row_weights(weights)
-
-
-def _without(rows: list[tuple[Array, Array, Array]], X: Array, Y: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """Kept rows less one copy of each row of X; every one is among them."""
-    whole = tuple(np.concatenate(part) for part in zip(*rows, strict=True))
-    gone: dict[bytes, int] = {}
-    for row in np.column_stack([X, Y, weights]) + 0.0:
-        gone[row.tobytes()] = gone.get(row.tobytes(), 0) + 1
-    kept = np.ones(len(whole[0]), dtype=bool)
-    for i, row in enumerate(np.column_stack(whole) + 0.0):
-        if gone.get(row.tobytes(), 0):
-            gone[row.tobytes()] -= 1
-            kept[i] = False
-    return whole[0][kept], whole[1][kept], whole[2][kept]
+_NUMBERS = ("n_hashes", "bucket_width", "alpha")
+MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target

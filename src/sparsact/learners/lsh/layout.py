@@ -13,8 +13,8 @@ from sparsact.kernels.hashing import Hashes
 from sparsact.saving.schema import ArrayField, check_array, read_arrays
 
 Array = NDArray[np.float64]
-MOST_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
-MOST_LOCAL = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
+MAX_POSITIONS = 64  # coordinates of the mean position of a bucket's rows, where its polynomial is a constant
+MAX_LOCAL = 8  # local coordinates: a cube of p sides has 2**p corners, and rows to fill them grow with it
 
 _ARRAYS = {
     "centre": ArrayField("d", finite=True),
@@ -156,7 +156,7 @@ def _scaled(directions: Array, width: float) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled: Array = directions / width
     if not np.isfinite(scaled).all():
-        raise ValueError(f"`width`={width:g} has no inverse among the floats; raise it.")
+        raise ValueError(f"`bucket_width`={width:g} has no inverse among the floats; raise it.")
     return scaled
 
 

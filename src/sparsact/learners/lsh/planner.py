@@ -8,8 +8,9 @@ from typing import Any
 
 from sparsact import bounds
 from sparsact.kernels.bucket_statistics import n_sums
-from sparsact.learners.lsh.layout import MOST_LOCAL, MOST_POSITIONS
+from sparsact.learners.lsh.layout import MAX_LOCAL, MAX_POSITIONS
 from sparsact.learners.lsh.regressor import LSHRegressor
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named, checked_positive
 
 PARTS = 3  # of the error: two diameters of a bucket and a distance to the nearest row
@@ -17,6 +18,7 @@ KEY, COUNT, SLOT = 8, 8, 16  # bytes
 SLOTS = 3.0  # of an index for each key: it is between a quarter and half full
 
 
+@renamed(width="bucket_width")
 @dataclass(frozen=True)
 class TablePlan:
     """Sizes of an LSH table for a uniform error; see :func:`plan_table` for what is proved.
@@ -31,7 +33,7 @@ class TablePlan:
         What was asked for.
     n_hashes, n_tables : int
         Directions of a table, and tables.
-    width : float
+    bucket_width : float
         Distance of the hyperplanes of a direction.
     samples : float
         Rows to learn from; ``inf`` beyond the floats.
@@ -53,7 +55,7 @@ class TablePlan:
     confidence: float
     n_hashes: int
     n_tables: int
-    width: float
+    bucket_width: float
     samples: float
     n_buckets: float
     bytes: float
@@ -64,7 +66,13 @@ class TablePlan:
     def estimator(self, random_state: Any = None) -> LSHRegressor:
         """The learner of the theorem: constants in Euclidean buckets, the nearest one for an empty one."""
         return LSHRegressor(
-            self.n_tables, self.n_hashes, self.width, 0, "euclidean", random_state=random_state, directions="principal"
+            self.n_tables,
+            self.n_hashes,
+            self.bucket_width,
+            0,
+            "euclidean",
+            random_state=random_state,
+            directions="principal",
         )
 
 
@@ -142,14 +150,12 @@ def plan_table(
     Examples
     --------
     >>> plan = plan_table(1, 0.25, ambient=16)
-    >>> plan.n_hashes, plan.n_tables, round(plan.width, 4), plan.samples
+    >>> plan.n_hashes, plan.n_tables, round(plan.bucket_width, 4), plan.samples
     (27, 1, 0.028, 1718.0)
     """
     check_named(intrinsic=intrinsic, ambient=ambient, epsilon=epsilon, L=lipschitz, confidence=confidence)
-    if intrinsic > MOST_LOCAL:
-        raise ValueError(
-            f"`intrinsic` must be at most {MOST_LOCAL}, the local coordinates of a table; got {intrinsic}."
-        )
+    if intrinsic > MAX_LOCAL:
+        raise ValueError(f"`intrinsic` must be at most {MAX_LOCAL}, the local coordinates of a table; got {intrinsic}.")
     if theorem not in ("4.1", "C.1"):
         raise ValueError(f"`theorem` must be '4.1' or 'C.1'; got {theorem!r}.")
     k, d, scale = int(intrinsic), int(ambient), float(epsilon) / float(lipschitz)
@@ -187,9 +193,9 @@ def plan_table(
 
 
 def _check_manifold(d: int, distortion: float) -> None:
-    if d > MOST_POSITIONS:
+    if d > MAX_POSITIONS:
         raise ValueError(
-            f"`ambient` must be at most {MOST_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
+            f"`ambient` must be at most {MAX_POSITIONS} for a manifold, the coordinates in which the nearest bucket "
             f"is found; got {d}. Project the rows on the principal directions that they span."
         )
     checked_positive(distortion, "`distortion`")

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from sparsact.kernels import bucket_values, hashing
-from sparsact.learners.lsh.bucket_table import BucketSolution, BucketTable
+from sparsact.learners.lsh.bucket_table import BucketTable
+from sparsact.learners.lsh.solution import BucketSolution
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.kernels.dispatch import threads
-from sparsact.learners.lsh.estimator import LEAST, MOST, LSHModel
-from sparsact.learners.lsh.layout import Array
+from sparsact.learners.lsh.estimator import MAX_SIZE, MIN_SIZE, LSHModel
 from sparsact.saving.schema import as_bool
+from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.parameters import checked_probability
 
@@ -33,7 +33,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     n_hashes : int or "auto", default="auto"
         Codes a table. Of grids: the dimension p they stand in, by default as many principal directions as hold 99 %
         of the variance, at most 8. Euclidean: 4 for each dimension. Hyperplanes: found by the held-out error.
-    width : float or "auto", default="auto"
+    bucket_width : float or "auto", default="auto"
         Side of a cell: of grids in standard deviations of the leading direction, of ``"euclidean"`` in units of X.
         ``"auto"`` takes the width of least error on rows left out.
     degree : {0, 1, 2}, default=1
@@ -62,7 +62,7 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
 
     Attributes
     ----------
-    width_, n_hashes_, alpha_, directions_ : float, int, float, str
+    bucket_width_, n_hashes_, alpha_, directions_ : float, int, float, str
         What was chosen.
     trials_ : tuple of Trial
         What was tried, with the error on rows left out, in standard deviations of the target: errors against costs.
@@ -94,57 +94,13 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
     """
 
     @transaction
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Choose the hash functions and learn the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-        y : array-like of shape (m,) or (m, targets)
-            Targets.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the rows, not negative; rows of weight zero are left out.
-        """
-        self._validate_params()
-        self._learn(X, y, sample_weight, restart=True, streaming=False)
-
-    @transaction
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Learn more rows, by the hash functions there are.
 
         Where there are none, they are chosen from these rows, and once more each time that the rows have doubled, until
         there are 2,048 of them: a stream may begin with a single row.
         """
-        fresh = "table_" not in self.__dict__
-        if fresh:
-            self._validate_params()
-        self._learn(X, y, sample_weight, restart=fresh, streaming=True)
-
-    @transaction
-    def remove(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Unlearn rows that were learned, with the same targets and weights.
-
-        Raises
-        ------
-        ValueError
-            If a row was not learned; then nothing is removed.
-        """
-        check_is_fitted(self)
-        self._check_rows_known()
-        self._give_up(*self._door(X, y, sample_weight, reset=False))
-
-    @transaction
-    def merge(self, other: LSHRegressor) -> None:
-        """Learn what another model of the same hashes has learned; see :meth:`blank`.
-
-        Raises
-        ------
-        ValueError
-            If the hash functions, degrees or columns differ; names them.
-        """
-        self._check_mergeable(other)
-        self._absorb(other)
+        self._learn(X, y, sample_weight)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (m,), or (m, targets), at rows (m, d)."""
@@ -172,25 +128,19 @@ class LSHRegressor(RegressorMixin, LSHModel):  # type: ignore[misc] # scikit-lea
         tags.regressor_tags.poor_score = self.degree == 0  # constants in buckets need many rows
         return tags
 
-    def _learn(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, restart: bool, streaming: bool
-    ) -> None:
-        rows, Y, weights = self._door(X, y, sample_weight, reset=restart)
-        self._receive(rows, Y, weights, restart=restart, streaming=streaming)
-
-    def _door(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array, Array]:
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Batch:
         rows, targets, weights = self._checked(X, y, sample_weight, reset=reset, multi_output=True, y_numeric=True)
         Y = np.ascontiguousarray(targets, dtype=np.float64).reshape(len(rows), -1)
-        if np.abs(Y).max() > MOST:
-            raise ValueError(f"`y` holds numbers beyond {MOST:g}, whose sums may be none; scale it down.")
+        if np.abs(Y).max() > MAX_SIZE:
+            raise ValueError(f"`y` holds numbers beyond {MAX_SIZE:g}, whose sums may be none; scale it down.")
         largest = np.abs(Y).max(axis=0)
-        if reset and ((largest > 0) & (largest < LEAST)).any():
-            raise ValueError(f"`y` holds nothing beyond {LEAST:g} but zeros, too little to divide by; scale it up.")
+        if reset and ((largest > 0) & (largest < MIN_SIZE)).any():
+            raise ValueError(f"`y` holds nothing beyond {MIN_SIZE:g} but zeros, too little to divide by; scale it up.")
         if reset:
             self._one_target: bool = targets.ndim == 1
         if not reset and Y.shape[1] != self.table_.layout.n_targets:
             raise ValueError(f"`y` has {Y.shape[1]} targets; the model was begun with {self.table_.layout.n_targets}.")
-        return rows, Y, weights
+        return Batch(rows, Y, weights)
 
     @property
     def _single(self) -> bool:

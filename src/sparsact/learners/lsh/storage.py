@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self, cast
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.lsh.bucket_table import BucketTable
@@ -27,11 +26,13 @@ from sparsact.saving.schema import (
     rebuild,
     strip_prefix,
 )
+from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked
+from sparsact.validation.former_names import present_names
 
 _LEARNED: Checks = {
     "n_features_in_": as_count,
-    "width_": as_nonnegative,
+    "bucket_width_": as_nonnegative,
     "alpha_": as_nonnegative,
     "directions_": as_str,
 }
@@ -61,11 +62,11 @@ class SavedLSH:
         """
         check_is_fitted(self)
         with_rows = statistic or self.combine == "joint"
-        arrays = add_prefix("layout", self.table_.layout.arrays()) | self.table_.arrays(rows=with_rows)
+        arrays = add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=with_rows)[1]
         arrays["column_shares"] = self.column_shares_
-        if with_rows:
-            parts = [np.concatenate(part) for part in zip(*self._rows, strict=True)]
-            arrays |= add_prefix("kept", dict(zip(_KEPT, parts, strict=False)))
+        if with_rows and self._rows:
+            kept = Batch.joined(self._rows)
+            arrays |= add_prefix("kept", {"X": kept.X, "Y": kept.y, "weights": kept.row_weights()})
         state = learned_state(self, _LEARNED) | {
             "params": params_of(self),
             "trials": [vars(trial) for trial in self.trials_],
@@ -86,27 +87,30 @@ class SavedLSH:
         layout = Layout.from_arrays(strip_prefix("layout", arrays))
         if layout.n_columns != learner.n_features_in_:
             raise ValueError("the layout has other columns")
-        learner.table_ = BucketTable.from_arrays(layout, arrays)
+        learner.table_ = BucketTable(layout)
+        learner.table_.restore(state, arrays)
         shares = read_arrays({"column_shares": ArrayField("n")}, arrays, n=layout.n_columns)
         learner.column_shares_ = shares["column_shares"]
         learner._rows, learner._first_rows = [], []
         if "kept.X" in arrays:
             kept = read_arrays(_KEPT, arrays, "kept.", n=layout.n_columns, T=layout.n_targets)
-            learner._rows = [tuple(kept.values())]
+            learner._rows = [Batch(*kept.values())]
         learner._set_targets(state, arrays)
         learner._forget_solution()
         return cast("Self", learner)
 
     def _state(self, arrays: Arrays) -> State:
         """What the model has seen, without its layout: arrays, put among the others."""
-        arrays |= self.table_.arrays(rows=True)
+        arrays |= self.table_.state()[1]
         return {}
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         """Let a blank model of the same layout have seen what :meth:`_state` wrote."""
-        self.table_ = BucketTable.from_arrays(self.table_.layout, arrays)
+        self.table_ = self.table_.empty()
+        self.table_.restore(state, arrays)
 
 
 def _trial(state: State) -> Trial:
-    checks: Checks = {name: _TRIAL.get(name, as_nonnegative) for name in state}
-    return Trial(**{name: checks[name](value, name) for name, value in state.items()})
+    values = present_names(Trial, state)
+    checks: Checks = {name: _TRIAL.get(name, as_nonnegative) for name in values}
+    return Trial(**{name: checks[name](value, name) for name, value in values.items()})

@@ -19,25 +19,27 @@ from sparsact.learners.lsh.directions import (
     standard_units,
 )
 from sparsact.learners.lsh.layout import (
-    MOST_LOCAL,
-    MOST_POSITIONS,
+    MAX_LOCAL,
+    MAX_POSITIONS,
     Array,
     Layout,
     euclidean_hashes,
     grid_hashes,
     hyperplane_hashes,
 )
+from sparsact.statistics.statistic import Batch
+from sparsact.validation.former_names import renamed
 
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 ROWS_FOR_DIRECTIONS, ROWS_FOR_WIDTH, ROWS_LEFT_OUT = 1 << 14, 1 << 17, 4096
 STEP = 1.25  # between widths tried
 ROWS_IN_A_BUCKET = 8.0  # where the search for a width begins
-MOST_STEPS, BISECTIONS = 12, 12
-MOST_HYPERPLANES = 40
+MAX_STEPS, BISECTIONS = 12, 12
+MAX_HYPERPLANES = 40
 MIXED = 2.0  # ratio of the deviations of two columns, from which on their units are in question
 OUTLYING = 100.0  # interquartile ranges beyond the quartiles
-MOST_SUMS = 1 << 16  # of a bucket: half a megabyte
-LEAST_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
+MAX_SUMS = 1 << 16  # of a bucket: half a megabyte
+MIN_ROWS_A_COLUMN = 10  # fewer rows do not tell in which direction the target moves
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,20 @@ class LSHConfig:
     degree: int
     n_tables: int
     n_hashes: int | None
-    width: float | None
+    bucket_width: float | None
     alpha: float | None
     directions: str
     min_count: int
 
 
+@renamed(width="bucket_width")
 @dataclass(frozen=True)
 class Trial:
     """One layout that was tried, and its error on rows left out."""
 
     directions: str
     n_hashes: int
-    width: float
+    bucket_width: float
     alpha: float
     n_buckets: int
     rows_per_bucket: float
@@ -73,7 +76,7 @@ class TunedLayout:
 
     layout: Layout
     alpha: float
-    width: float
+    bucket_width: float
     directions: str
     trials: tuple[Trial, ...]
     column_shares: Array
@@ -126,19 +129,19 @@ class _LayoutSearch:
         wish, moments, d = self.wish, self.moments, self.X.shape[1]
         rank = len(moments.deviations)
         if wish.family != "pca_grid":
-            most = MOST_POSITIONS if wish.degree == 0 else MOST_LOCAL
+            most = MAX_POSITIONS if wish.degree == 0 else MAX_LOCAL
             yield "principal", moments.leading(min(rank, most))
             return
         asked = None if wish.n_hashes is None else min(d, wish.n_hashes)
         if wish.directions in ("auto", "principal"):
-            yield "principal", moments.leading(asked or moments.enough(MOST_LOCAL))
+            yield "principal", moments.leading(asked or moments.enough(MAX_LOCAL))
         if wish.directions == "standard" or (wish.directions == "auto" and self.mixed_units):
-            yield "standard", self.standard.leading(asked or self.standard.enough(MOST_LOCAL))
-        worth_it = wish.directions == "auto" and rank > 1 and len(self.X) >= LEAST_ROWS_A_COLUMN * d
+            yield "standard", self.standard.leading(asked or self.standard.enough(MAX_LOCAL))
+        worth_it = wish.directions == "auto" and rank > 1 and len(self.X) >= MIN_ROWS_A_COLUMN * d
         if wish.directions == "gradients" or worth_it:
             X, Y, weights = self._some(ROWS_FOR_DIRECTIONS)
             residual = self._layout(moments.leading(1), 1.0).residual(X, Y)
-            p = asked or min(rank, MOST_LOCAL)
+            p = asked or min(rank, MAX_LOCAL)
             yield "gradients", gradient_directions(X, residual, weights, moments, p, self.rng)
 
     def _some(self, most: int) -> Rows:
@@ -149,7 +152,7 @@ class _LayoutSearch:
         """(error, width, alpha) of the best width and penalty on some rows."""
         wish = self.wish
         penalties = (0.0,) if wish.degree == 0 else PENALTIES if wish.alpha is None else (wish.alpha,)
-        given = wish.n_hashes if wish.family == "hyperplane" else wish.width
+        given = wish.n_hashes if wish.family == "hyperplane" else wish.bucket_width
         if given is not None and len(penalties) == 1 and wish.directions != "auto":
             return 0.0, float(given), penalties[0]
         tried: dict[float, tuple[float, float, float]] = {}
@@ -163,7 +166,7 @@ class _LayoutSearch:
         error(start)
         for direction in (1, -1) if given is None else ():
             here = start
-            for _ in range(MOST_STEPS):
+            for _ in range(MAX_STEPS):
                 further = self._step(here, direction)
                 if error(further) >= error(here):
                     break
@@ -179,13 +182,13 @@ class _LayoutSearch:
     def _step(self, width: float, direction: int) -> float:
         """The next coarser (1) or finer (-1) width; of hyperplanes, the next number of them."""
         if self.wish.family == "hyperplane":
-            return min(max(width - direction, 1.0), float(MOST_HYPERPLANES))
+            return min(max(width - direction, 1.0), float(MAX_HYPERPLANES))
         return width * STEP**direction
 
     def _start(self, local: Array, rows: Rows) -> float:
         """A width that puts about ``ROWS_IN_A_BUCKET`` rows in a bucket."""
         if self.wish.family == "hyperplane":
-            return float(np.clip(round(log2(max(2.0, len(rows[0]) / ROWS_IN_A_BUCKET))), 1, MOST_HYPERPLANES))
+            return float(np.clip(round(log2(max(2.0, len(rows[0]) / ROWS_IN_A_BUCKET))), 1, MAX_HYPERPLANES))
         unit = 1.0 if self.wish.family == "pca_grid" else self.moments.scale
         low, high = 2.0**-20, 2.0**10
         for _ in range(BISECTIONS):
@@ -206,7 +209,7 @@ class _LayoutSearch:
         X, Y, weights = rows
         layout = self._layout(local, width)
         table = BucketTable(layout)
-        table.add(X, Y, weights)
+        table.add(Batch(X, Y, weights))
         part = slice(0, ROWS_LEFT_OUT)
         found, residual, own = hashing.places(X[part], layout.hashes), layout.residual(X[part], Y[part]), weights[part]
         ids = table.index.find(found.keys)
@@ -222,7 +225,7 @@ class _LayoutSearch:
 
     def _for_all_rows(self, width: float, p: int) -> float:
         """The width for all rows, from that for a sample: like m**(-1 / (p + 4)), as bandwidths of local lines."""
-        if self.wish.width is not None or len(self.X) <= ROWS_FOR_WIDTH or self.wish.family == "hyperplane":
+        if self.wish.bucket_width is not None or len(self.X) <= ROWS_FOR_WIDTH or self.wish.family == "hyperplane":
             return width
         return float(width * (ROWS_FOR_WIDTH / len(self.X)) ** (1 / (p + 4)))
 
@@ -234,15 +237,15 @@ class _LayoutSearch:
         if wish.family == "pca_grid":
             hashes = grid_hashes(centre, local, width, n_tables, rng)
         elif wish.family == "euclidean":
-            n_hashes = wish.n_hashes or 4 * min(len(self.moments.deviations), MOST_LOCAL)
+            n_hashes = wish.n_hashes or 4 * min(len(self.moments.deviations), MAX_LOCAL)
             hashes = euclidean_hashes(centre, local * self.moments.scale, width, n_hashes, n_tables, rng)
         else:
             hashes = hyperplane_hashes(centre, local, int(width), n_tables, rng)
         layout = Layout(hashes, wish.degree, self.trend, self.level, self.unit)
-        if layout.n_sums > MOST_SUMS:
+        if layout.n_sums > MAX_SUMS:
             raise ValueError(
                 f"a bucket would hold {layout.n_sums:,} sums for degree {wish.degree} in {layout.n_local} local "
-                f"coordinates, beyond {MOST_SUMS:,}; lower `degree` or `n_hashes`."
+                f"coordinates, beyond {MAX_SUMS:,}; lower `degree` or `n_hashes`."
             )
         return layout
 

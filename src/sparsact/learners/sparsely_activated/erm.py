@@ -76,7 +76,7 @@ def _sizes(n_units: int) -> list[int]:
     return sizes + sizes[-1:] * ROUNDS_AT_FULL_SIZE
 
 
-AMPLE = 4  # distinct rows for each parameter: a perfect fit to so many is no accident
+AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
 FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
 WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 
@@ -132,7 +132,7 @@ class Minimisation:
         The scale of the class.
     rng : numpy.random.Generator
         Of the restarts.
-    tell : callable
+    report : callable
         Hears of each candidate as it is found.
     """
 
@@ -143,14 +143,14 @@ class Minimisation:
         limits: NormLimits,
         *,
         rng: np.random.Generator,
-        tell: Callable[[ERMCandidate], None],
+        report: Callable[[ERMCandidate], None],
     ) -> None:
-        self.sample, self.bounds, self.limits, self.rng, self.tell = sample, bounds, limits, rng, tell
+        self.sample, self.bounds, self.limits, self.rng, self.report = sample, bounds, limits, rng, report
         self.best = self.constant = self._constant()
 
     def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
-        self.tell(self.best)
+        self.report(self.best)
         self._trees()
         if not self._settled():
             self._trees(bent=True)
@@ -225,7 +225,7 @@ class Minimisation:
         return ERMCandidate(units, origin, iterations, parameters, error, value, everywhere)
 
     def _offer(self, candidate: ERMCandidate) -> None:
-        self.tell(candidate)
+        self.report(candidate)
         worth = WORTH if self.best.everywhere and not candidate.everywhere else 1.0
         if candidate.score < worth * self.best.score:
             self.best = candidate

@@ -203,8 +203,8 @@ def risk(squared_error: float, parameters: float, n_rows: float) -> float:
 def effective_parameters(rank: int, n_rows: float) -> float:
     r"""Parameters that a least squares of p on m rows is worth, at most m.
 
-    In the mean over rows drawn anew, noise of variance 1 costs :math:`m p / (m - p - 1)` where the fit made p of it
-    vanish. Half the sum of both is p for many rows, and tells of a region with too few, which cross-validation over
+    In the mean over new rows, noise of variance 1 costs :math:`m p / (m - p - 1)` where the fit made p of it
+    vanish. Half the sum of both is p for many rows, and describes a region with too few, which cross-validation over
     all rows together does not see.
     """
     if n_rows <= rank + 1:

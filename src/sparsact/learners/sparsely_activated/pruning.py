@@ -49,7 +49,7 @@ def score(sample: TrainingSample, squared_error: float, parameters: float, floor
     return max(squared_error, sample.negligible(floor)) / freedom**2 if freedom > 0 else np.inf
 
 
-def prune(sample: TrainingSample, root: Node, n_units: int, beside: float = 0.0) -> float:
+def prune(sample: TrainingSample, root: Node, n_units: int, n_others: float = 0.0) -> float:
     """Cut the tree back to its best size, in place, and give that size's score.
 
     Parameters
@@ -60,7 +60,7 @@ def prune(sample: TrainingSample, root: Node, n_units: int, beside: float = 0.0)
         The tree.
     n_units : int
         The most units that it may take; where even a constant takes more, the tree is left a constant.
-    beside : float
+    n_others : float
         Parameters of other parts of the model.
     """
     totals, above = _totals(root)
@@ -69,7 +69,7 @@ def prune(sample: TrainingSample, root: Node, n_units: int, beside: float = 0.0)
     kept, best = 0, np.inf
     while True:
         whole = totals[root]
-        value = score(sample, whole.squared_error, whole.parameters + beside)
+        value = score(sample, whole.squared_error, whole.parameters + n_others)
         if whole.n_units <= n_units and value <= best:
             kept, best = len(cuts), value
         if not links:
@@ -123,10 +123,10 @@ DEVIATIONS = 2.0  # standard deviations of chi squared by which the dropped coef
 ROUNDING = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
 
 
-def trim(sample: TrainingSample, root: Node, beside: float = 0.0) -> None:
-    """Trim the leaves of a tree, in place; ``beside`` counts parameters of other parts of the model."""
+def trim(sample: TrainingSample, root: Node, n_others: float = 0.0) -> None:
+    """Trim the leaves of a tree, in place; ``n_others`` counts parameters of other parts of the model."""
     leaves = root.leaves()
-    freedom = sample.total - n_parameters(root) - beside
+    freedom = sample.total - n_parameters(root) - n_others
     if freedom > 0:
         noise = max(sum(leaf.piece.squared_error for leaf in leaves) / freedom, ROUNDING)
         for leaf in leaves:
@@ -134,7 +134,7 @@ def trim(sample: TrainingSample, root: Node, beside: float = 0.0) -> None:
 
 
 def _trimmed(sample: TrainingSample, leaf: Node, noise: float) -> Piece:
-    """The piece of a leaf fitted again on the columns whose coefficients stand out; itself if the rows do not tell."""
+    """The piece of a leaf fitted again on the columns whose coefficients stand out, or itself."""
     piece, rows = leaf.piece, leaf.rows
     design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
     on = np.ones(len(rows), dtype=bool) if piece.kind == "affine" else design @ piece.theta > 0

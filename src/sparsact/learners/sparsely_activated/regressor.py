@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.points import Encoding, kernel_dtype, pack, recognized, unpack
+from sparsact.learners.points import Encoding, detect_encoding, kernel_dtype, pack, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
@@ -190,7 +190,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         )
         bounds = Bounds(int(self.n_units), int(self.max_active), self.n_restarts, self.max_iter, self.tol)
         limits = NormLimits.of(sample, self.max_weight, self.max_bias)
-        search = Minimisation(sample, bounds, limits, rng=rng, tell=self._tell)
+        search = Minimisation(sample, bounds, limits, rng=rng, report=self._report)
         found = []
         for candidate in (search.run(), search.constant):
             network = network_of(candidate.units, sample, inputs, self.max_active, self.max_weight, self.max_bias)
@@ -297,7 +297,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """How the points of the cube are written, None for real columns."""
         if self.domain == "real":
             return None
-        kind, _ = recognized(kernel_dtype(rows))
+        kind, _ = detect_encoding(kernel_dtype(rows))
         if kind == "real" and self.domain == "cube":
             pack(kernel_dtype(rows), "bits" if (rows == 0).any() else "signs", getattr(self, "feature_names_in_", None))
         return None if kind == "real" else "signs" if kind == "ones" else kind
@@ -309,7 +309,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         names = getattr(self, "feature_names_in_", None)
         return unpack(pack(kernel_dtype(rows), self.encoding_, names)).astype(np.float64)
 
-    def _tell(self, candidate: ERMCandidate) -> None:
+    def _report(self, candidate: ERMCandidate) -> None:
         if self.verbose:
             print(
                 f"{type(self).__name__}: {candidate.origin}: {len(candidate.units)} units, "
@@ -325,7 +325,7 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ge
 
 
 def _check_targets(y: Any) -> None:
-    """Refuse targets beside which usual columns would be too narrow: their weights would overflow."""
+    """Refuse targets so large that usual columns would be too narrow: their weights would overflow."""
     largest = float(np.abs(np.asarray(y, dtype=np.float64)).max())
     if largest > LARGEST_TARGET:
         raise ValueError(

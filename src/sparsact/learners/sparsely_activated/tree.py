@@ -24,7 +24,7 @@ from sparsact.learners.sparsely_activated.leaf_models import (
     risk,
 )
 
-FITTED_COLUMNS = 4  # so many of the best scored columns are fitted on both sides
+FITTED_COLUMNS = 4  # this many of the best scored columns are fitted on both sides
 
 
 @dataclass(eq=False)

@@ -1,0 +1,134 @@
+"""Passes over the files of a table by the workers of a Dask cluster: a file each, or a piece of a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from logging import ERROR
+from typing import Any
+
+from sparsact.datasets import Table
+from sparsact.datasets.parts import Parts, piece_name, pieces
+from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
+from sparsact.distributed.partitions import Partition
+from sparsact.distributed.progress import Progress, ProgressCounter, listening
+from sparsact.fit.progress import OnRows
+from sparsact.saving.schema import Arrays, State
+
+Summed = tuple[State, Arrays]
+WAIT_FOR_WORKERS = 60  # seconds
+
+
+@contextmanager
+def workers(cluster: Any) -> Iterator[Workers]:
+    """The workers of a client, or at an address: ``local:2`` starts two processes, ``tcp://host:port`` is running."""
+    from distributed import Client, LocalCluster
+
+    if isinstance(cluster, Client):
+        yield Workers(cluster)
+        return
+    kind, _, rest = str(cluster).partition(":")
+    with ExitStack() as stack:
+        if kind == "local" and rest.isdecimal() and int(rest) > 0:
+            options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": ERROR}
+            try:
+                scheduler = stack.enter_context(LocalCluster(n_workers=int(rest), **options))  # type: ignore[no-untyped-call]
+            except (RuntimeError, OSError) as error:
+                raise ValueError(
+                    f"cluster {cluster}: its workers ended while they started ({error}); see what they print by "
+                    "`dask worker`, or fit without a cluster."
+                ) from error
+        elif kind in ("tcp", "tls", "ucx"):
+            scheduler = cluster
+        else:
+            raise ValueError(f"cluster {cluster} is neither local:N, with N processes to start, nor tcp://host:port.")
+        yield _workers(stack, cluster, scheduler)
+
+
+def _workers(stack: ExitStack, address: str, scheduler: Any) -> Workers:
+    """The workers of a scheduler, once the first has joined it."""
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, set_as_default=False, timeout="10s")  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise ValueError(f"cluster {address}: no scheduler answers there ({error}); start one.") from error
+    stack.enter_context(client)
+    try:
+        client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+    except TimeoutError as error:
+        raise ValueError(
+            f"cluster {address}: no worker joined within {WAIT_FOR_WORKERS} s; start workers there, and "
+            "see why those that were started ended."
+        ) from error
+    return Workers(client)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that read the files, under the same names as this one."""
+
+    client: Any
+
+    def summed(self, sums: Any, on_rows: OnRows) -> Summed:
+        """State of the sums over every row; those given are left empty."""
+        tables = _pieces(sums.table)
+        files = [
+            Partition(piece_name(table.parts.sources[0]), table)  # type: ignore[arg-type] # a table is its own reader
+            for table in tables
+        ]
+        first_rows = [0, *accumulate(table.parts.n_rows or 0 for table in tables)][:-1]
+        reported = [0]
+
+        def show(progress: Progress) -> None:
+            on_rows(progress.n_rows - reported[0])
+            reported[0] = progress.n_rows
+
+        counter = ProgressCounter("learning", show, len(files))
+        with listening(counter, self.client) as topic:
+            graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
+            found: Summed = Engine(self.client).start(graph).result()
+        return found
+
+
+def _without_files(sums: Any) -> Any:
+    """The sums with what the encoding says of the table, without its files: every worker is sent it."""
+    return replace(sums, table=replace(sums.table, parts=Parts((), (), [])))
+
+
+def _pieces(table: Table) -> list[Table]:
+    """Every file of a table, or piece of a large one, as a table."""
+    parts = table.parts
+    return [
+        replace(table, parts=Parts((piece,), (stamp,), [length if piece.n_rows is None else piece.n_rows]))
+        for of_file, stamp, length in zip(pieces(parts.sources), parts.stamps, parts.lengths, strict=True)
+        for piece in of_file
+    ]
+
+
+@of_partition
+def _of_file(sums: Any, task: PassTask) -> tuple[int, Summed]:
+    """What one file, or piece of it, adds."""
+    own, n_rows = deepcopy(sums), 0
+    own.begin(task.first_row)
+    table: Any = task.reader
+    for X, y in table.batches():
+        own.take(X, y)
+        n_rows += len(X)
+    own.end(task.first_row)
+    arrays: Arrays = {}
+    return n_rows, (own.state(arrays), arrays)
+
+
+def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:
+    """What some of them add, merged in their order; the parts stay as they are."""
+    whole = deepcopy(sums)
+    for state, arrays in parts:
+        one = deepcopy(sums)
+        one.restore(state, arrays)
+        whole.merge(one)
+    merged: Arrays = {}
+    return whole.state(merged), merged

@@ -1,0 +1,258 @@
+"""What each target of a fitted model consists of: terms with intervals, influences of columns, held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Encoding
+from sparsact.datasets.columns import Classes
+from sparsact.fit.choose import as_numbers
+from sparsact.fit.folds import Prediction, class_numbers, values
+from sparsact.fit.scores import Confusion, FoldScores
+from sparsact.hypercube import Subset
+
+TERMS_KEPT = 200
+TERMS_EXPLAINED = 20  # whose aliases are looked for
+LARGEST_CUBE = 24
+ROWS_FLIPPED = 200_000  # predictions for the influences
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Term:
+    """A coefficient of the fitted polynomial, with its 95 % interval where one is known.
+
+    A coefficient that the rows do not identify has none: other products, among them the ``aliases``, which equal its
+    product up to sign on every row, can take its place.
+    """
+
+    subset: tuple[str, ...]
+    coefficient: float
+    low: float | None = None
+    high: float | None = None
+    identified: bool = True
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Columns of the product, for people."""
+        return " × ".join(self.subset)
+
+    @property
+    def bounds(self) -> str:
+        """The interval, or why there is none; of the aliases three."""
+        if self.identified:
+            return "" if self.low is None else f"   [{self.low:.4g}, {self.high:.4g}]"
+        more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
+        same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
+        return f"   not identified by these rows{same}"
+
+    def to_list(self) -> list[Any]:
+        """Columns, coefficient and interval, as JSON holds them."""
+        return [list(self.subset), self.coefficient, self.low, self.high]
+
+
+@dataclass(frozen=True)
+class TargetResult:
+    """One target (or one class): how well it is predicted, and of what the polynomial consists.
+
+    ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``, where the rows are the whole cube; else it is
+    empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean
+    square over the rows of the part of the polynomial that holds it (empty where some column is a real number);
+    ``actual`` and ``predicted`` are held-out rows, or a sample; ``predicted`` is None where none was made.
+    """
+
+    name: str
+    r2: FoldScores
+    linear_r2: FoldScores
+    variance: float
+    actual: NDArray[np.float64]
+    predicted: NDArray[np.float64] | None
+    weights: tuple[float, ...] = ()
+    terms: tuple[Term, ...] = ()
+    influences: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def learned(self) -> bool:
+        """Whether the held-out R2 is above 0, the R2 of the mean, by more than its spread."""
+        return self.r2.mean > self.r2.deviation
+
+    def to_dict(self, n_terms: int) -> dict[str, Any]:
+        """As JSON holds it, with the largest terms only."""
+        return {
+            "name": self.name,
+            **self.r2.to_dict(),
+            "terms": [term.to_list() for term in self.terms[:n_terms]],
+            "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
+            "weight_by_degree": list(self.weights),
+            "influences": dict(self.influences),
+        }
+
+    def lines(self, n_terms: int) -> list[str]:
+        """The largest terms, for a person."""
+        found = [f"{term.coefficient:>10.4g}  {term.label}{term.bounds}" for term in self.terms[:n_terms]]
+        if any(not term.identified for term in self.terms[:n_terms]):
+            found.append(
+                "Other products can take the place of those that are not identified, with the same predictions here."
+            )
+        return found
+
+
+def terms(
+    model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KEPT, n_explained: int = 0
+) -> tuple[Term, ...]:
+    """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them.
+
+    Of the first ``n_explained`` those that the rows do not identify have the products that equal theirs up to sign.
+    """
+    coef, subsets = coefficients(model, target), model.subsets_
+    largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
+    chosen = [subsets[i] for i in largest]
+    found = zip(chosen, largest, intervals(model, target, chosen), identification(model, chosen), strict=True)
+
+    def label(subset: Subset) -> tuple[str, ...]:
+        return tuple(names[i] for i in subset)
+
+    return tuple(
+        Term(
+            label(subset),
+            float(coef[place]),
+            *bounds,
+            bool(known),
+            tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
+            if rank < n_explained and not known
+            else (),
+        )
+        for rank, (subset, place, bounds, known) in enumerate(found)
+    )
+
+
+def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
+    """Whether the rows identify the coefficients; taken for granted of a file that does not say."""
+    try:
+        return np.asarray(model.identified(subsets))
+    except ValueError:  # a file of an earlier version, without its statistic
+        return np.ones(len(subsets), dtype=bool)
+
+
+def coefficients(model: Any, target: int) -> NDArray[np.float64]:
+    """Coefficients of one target, in the order of ``subsets_``."""
+    return np.asarray(np.atleast_2d(model.coef_)[target])
+
+
+def intervals(model: Any, target: int, subsets: list[Subset]) -> list[tuple[float | None, float | None]]:
+    """Confidence intervals of some coefficients; of None where nothing is left to judge by."""
+    try:
+        bounds = np.asarray(model.confidence_intervals(subsets, CONFIDENCE))
+    except ValueError:  # as many parameters as rows
+        return [(None, None)] * len(subsets)
+    of_target = bounds if bounds.ndim == 2 else bounds[target]
+    return [(float(low), float(high)) if np.isfinite(low + high) else (None, None) for low, high in of_target]
+
+
+def shares(model: Any, target: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums of squared coefficients: by degree from 1, and by column."""
+    squares, subsets = coefficients(model, target) ** 2, model.subsets_
+    sizes = np.array([len(subset) for subset in subsets])
+    members = np.array([i for subset in subsets for i in subset], dtype=np.intp)
+    by_degree: NDArray[Any] = np.bincount(sizes, squares, minlength=2)[1:]
+    by_column: NDArray[Any] = np.bincount(members, np.repeat(squares, sizes), minlength=n)
+    return by_degree, by_column
+
+
+def covers_cube(model: Any) -> bool:
+    """Whether every point of the cube was seen, and all equally often: squared coefficients are then shares."""
+    n = model.n_features_in_
+    if model.domain_ == "real" or n > LARGEST_CUBE or model.n_samples_seen_ < 2**n:
+        return False
+    rows = model.accumulator_.total().as_points()
+    rows.deduplicate()
+    weights = rows.weights.take(np.flatnonzero(rows.weights.nonzero())).to_float()
+    return bool(len(weights) == 2**n and (weights == weights[0]).all())
+
+
+def influences(model: Any, points: NDArray[Any]) -> NDArray[np.float64]:
+    r"""Mean square, over rows of the table, of the part of each function that holds a column, (functions, columns).
+
+    That part is :math:`(f(x) - f(x^i)) / 2`, with bit i of x flipped; over all points of the cube, equally often, its
+    mean square is the influence of column i.
+    """
+    n = points.shape[1]
+    points = points[: max(1, ROWS_FLIPPED // n)]
+    whole = values(model, points)
+    found = np.empty((whole.shape[1], n))
+    for i in range(n):
+        flipped = points.copy()
+        flipped[:, i] = 1 - points[:, i] if model.encoding_ == "bits" else -points[:, i]
+        found[:, i] = (((whole - values(model, flipped)) / 2) ** 2).mean(axis=0)
+    return found
+
+
+def scored_targets(
+    encoding: Encoding, held_out: Prediction, r2: Sequence[FoldScores], linear_r2: Sequence[FoldScores]
+) -> tuple[TargetResult, ...]:
+    """Every target (or class) with its scores and its held-out rows."""
+    actual = as_numbers(encoding.targets[0], held_out.actual).reshape(len(held_out.actual), -1)
+    return tuple(
+        TargetResult(
+            name=name,
+            r2=r2[i],
+            linear_r2=linear_r2[i],
+            variance=float(actual[:, i].var()) or 1.0,
+            actual=actual[:, i],
+            predicted=None if held_out.predicted is None else held_out.predicted[:, i],
+        )
+        for i, name in enumerate(function_names(encoding))
+    )
+
+
+def explained(
+    targets: Sequence[TargetResult], model: Any, names: Sequence[str], points: NDArray[Any]
+) -> tuple[TargetResult, ...]:
+    """The targets of a polynomial with its terms; of columns of bits also with the influence of each."""
+    by_column = influences(model, points) if model.domain_ != "real" else None
+    whole_cube = covers_cube(model)
+    found = []
+    for i, target in enumerate(targets):
+        weights = tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else ()
+        of_columns = () if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True))
+        of_target = terms(model, i, names, n_explained=TERMS_EXPLAINED)
+        found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
+    return tuple(found)
+
+
+def r2_by_fold(held_out: Prediction, target: int) -> FoldScores:
+    """R2 of one target in every fold of the sample."""
+    if held_out.predicted is None:
+        raise ValueError("held-out rows were not predicted; learn with at least two folds.")
+    folds = []
+    for fold in np.unique(held_out.fold):
+        rows = held_out.fold == fold
+        actual, predicted = held_out.actual[rows, target], held_out.predicted[rows, target]
+        folds.append(
+            1 - float(((actual - predicted) ** 2).sum()) / (float(((actual - actual.mean()) ** 2).sum()) or 1.0)
+        )
+    return FoldScores(tuple(folds))
+
+
+def function_names(encoding: Encoding) -> tuple[str, ...]:
+    """Names of the fitted functions: the targets; of two classes the second, which is the positive one; else each."""
+    target = encoding.targets[0]
+    if not isinstance(target, Classes):
+        return encoding.target_names
+    return target.values if len(target.values) > 2 else target.values[1:]
+
+
+def confusion(held_out: Prediction, encoding: Encoding) -> Confusion | None:
+    """Actual against predicted classes, where the target is one of classes."""
+    target = encoding.targets[0]
+    if not isinstance(target, Classes) or held_out.predicted is None:
+        return None
+    n = len(target.values)
+    pairs = held_out.actual[:, 0].astype(np.intp) * n + class_numbers(held_out.predicted)
+    return Confusion(target.values, np.bincount(pairs, minlength=n * n).reshape(n, n))

@@ -1,0 +1,185 @@
+"""``fit_table``: from a table to a model, its scores and what it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Literal
+
+from sparsact.datasets import Encoding
+from sparsact.datasets.parts import Data, Parts, is_paths
+from sparsact.fit.checkpoint import Checkpoint
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import OnProgress, Stages
+from sparsact.fit.reading import survey_of, survey_table
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from sparsact.fit.result import FitResult
+
+
+def fit_table(
+    data: Data,
+    target: str | Sequence[str],
+    *,
+    model: Literal["auto", "low-degree", "lsh"] = "auto",
+    degree: int | Literal["auto"] = "auto",
+    alpha: float | Literal["auto"] = "auto",
+    columns: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    domain: Literal["auto", "cube", "real"] = "auto",
+    task: Literal["auto", "regression", "classification"] = "auto",
+    strict: bool = False,
+    encoding: Encoding | None = None,
+    folds: int = 5,
+    random_state: int = 0,
+    held_out_rows: bool = False,
+    explain: bool = True,
+    cluster: str | Client | None = None,
+    resume: str | Path | Checkpoint | None = None,
+    keep_every: float = 60.0,
+    progress: OnProgress | None = None,
+) -> FitResult:
+    """Fit a model to a table, and report how well it predicts and of what it consists.
+
+    The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
+    bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
+    Identifiers and columns that repeat others are left out. ``sparsact fit`` is this function for a shell.
+
+    Parameters
+    ----------
+    data : path, sequence of paths, DataFrame or pyarrow.Table
+        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` files; several, or patterns such as
+        ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a table in memory: a pandas or
+        polars DataFrame (the index of pandas is no column), an Arrow table, or what exports an Arrow stream.
+    target : str or sequence of str
+        Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
+    model : {"auto", "low-degree", "lsh"}
+        ``"low-degree"``: a polynomial of products of columns. ``"lsh"``: local polynomials in the buckets of hash
+        tables. ``"auto"``: a polynomial where every column is bits or ``degree`` or ``alpha`` is given, else the one
+        that predicts held-out rows better.
+    degree : int or "auto"
+        Of a polynomial: largest number of columns in a product. ``"auto"`` chooses by cross-validation.
+    alpha : float or "auto"
+        Of a polynomial: ridge penalty. ``"auto"`` chooses by cross-validation.
+    columns : str or sequence of str, optional
+        Features; default every column that is neither a target nor ignored.
+    ignore : str or sequence of str
+        Columns to leave out.
+    domain : {"auto", "cube", "real"}
+        What becomes of columns of numbers. ``"auto"``: standardised; ``"real"``: as they are; ``"cube"``: refused, so
+        that every column is bits.
+    task : {"auto", "regression", "classification"}
+        ``"auto"``: classes where the target is text or true/false.
+    strict : bool
+        Refuse the table where columns would be left out.
+    encoding : Encoding, optional
+        How columns become bits or numbers, as an earlier ``result.encoding`` or
+        :func:`sparsact.datasets.open_table` found, in place of a survey of the columns.
+    folds : int
+        Folds of cross-validation, at least 2.
+    random_state : int
+        Seed of folds and hash functions.
+    held_out_rows : bool
+        Keep predictions of single held-out rows in any case, which :meth:`FitResult.report` draws. A polynomial of one
+        number then needs a statistic per fold in place of one; classes, several targets and hash tables always do.
+    explain : bool
+        Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
+    cluster : str or dask.distributed.Client, optional
+        Workers that sum up the files, one each at a time: ``"local:4"`` starts four processes, ``"tcp://host:port"`` is
+        a scheduler that runs. The model is the same. Needs the extra ``dask``.
+    resume : path, optional
+        File of a fit that was stopped: go on from it if it is there, keep it up to date, and remove it in the end.
+        It serves the same files and options only.
+    keep_every : float
+        Seconds between two writings of that file.
+    progress : callable, optional
+        Called with a :class:`~sparsact.fit.progress.FitProgress` for every batch.
+
+    Returns
+    -------
+    result : FitResult
+        The fitted model, scores, choices and findings. The inputs stay as they are.
+
+    Raises
+    ------
+    ValueError
+        If a column or file is missing, a value is missing or cannot be learned from, a target is constant, there are
+        fewer rows than folds, or options contradict each other.
+    TypeError
+        If ``data`` is no table.
+    Interrupted
+        With ``resume``, at SIGINT or SIGTERM, once the file is written; a BaseException.
+
+    Notes
+    -----
+    Rows are read once for the encoding and once more for each of: cross-validation, the model, and, of several targets,
+    their linear models. Hash tables of more than 131,072 rows are read twice more for each fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> import sparsact as sa
+    >>> bits = np.random.default_rng(0).integers(0, 2, (200, 5))
+    >>> columns = {name: bits[:, i] for i, name in enumerate("abcde")}
+    >>> result = sa.fit_table(pa.table(columns | {"y": bits[:, 0] ^ bits[:, 3]}), "y", degree=2)
+    >>> result.choices.name, round(result.scores.r2["y"].mean, 3)
+    ('degree 2', 1.0)
+    >>> term = result.targets[0].terms[0]
+    >>> term.label, round(term.coefficient, 3)
+    ('a × d', -0.5)
+    """
+    options = FitOptions(
+        target=_names(target),
+        model=model,
+        degree=degree,
+        alpha=alpha,
+        columns=None if columns is None else _names(columns),
+        ignore=_names(ignore),
+        domain=domain,
+        task=task,
+        strict=strict,
+        encoding=None if encoding is None else encoding.to_json(),
+        folds=folds,
+        random_state=random_state,
+        held_out_rows=held_out_rows,
+        explain=explain,
+    )
+    parts = Parts.open(data)
+    if cluster is not None:
+        parts.files("`cluster`")
+    survey = survey_of(parts, options, encoding)
+    checkpoint = resume if isinstance(resume, Checkpoint) else Checkpoint.at(resume, keep_every)
+    stages = Stages(progress)
+    with ExitStack() as stack:
+        if checkpoint is not resume:
+            stack.enter_context(checkpoint.listening())
+        checkpoint.begin(parts, options.named())
+        if cluster is not None:
+            from sparsact.fit.cluster import workers
+
+            checkpoint.cluster = stack.enter_context(workers(cluster))
+        with stages.stage("reading", parts.n_rows) as on_rows:
+            table = survey_table(survey, on_rows, checkpoint)
+        from sparsact.fit.steps import FitSteps  # loads slowly; what was wrong so far is reported
+
+        result = FitSteps(table, options, stages, checkpoint).result(parts.name, options.call(_named(data)))
+    if checkpoint is not resume:
+        checkpoint.remove()
+    return result
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _named(data: Data) -> str:
+    """Python code for the data; folders of absolute paths are left out."""
+    if not is_paths(data):
+        return "data"
+    names = [data] if isinstance(data, str | Path) else data
+    shown = [PurePath(name).name if PurePath(name).is_absolute() else str(name) for name in names]
+    return repr(shown[0] if len(shown) == 1 else shown)

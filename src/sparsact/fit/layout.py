@@ -1,0 +1,183 @@
+"""The hash tables of an LSH model: how they are laid out, how full they are, and which columns they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Table
+from sparsact.fit.choose import as_numbers
+from sparsact.fit.folds import RowSample
+from sparsact.fit.lsh_candidate import LEVELS, HeldOutScores
+from sparsact.kernels.bucket_statistics import n_sums
+
+BYTES_OF_KEY_AND_COUNT = 16
+
+
+@dataclass(frozen=True)
+class TriedLayout:
+    """A layout that was tried: its cost, and its error on rows left out.
+
+    ``error`` is the root mean squared error over that of the linear trend; 1 is no better than the trend.
+    """
+
+    directions: str
+    n_rows: int
+    bucket_width: float
+    alpha: float
+    n_buckets: int
+    n_bytes: int
+    error: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnWeight:
+    """What a column does: its slope in the linear trend, and its share in the local directions.
+
+    ``trend`` is in standard deviations of the target for one of the column (a root mean square over several targets);
+    ``shares`` are, direction by direction, parts of the squared distance that says which rows are near. All columns
+    and directions add up to 1.
+    """
+
+    column: str
+    trend: float
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LayoutInfo:
+    """Everything that the report says of the hash tables of one fit."""
+
+    directions: str
+    n_tables: int
+    n_local: int
+    degree: int
+    bucket_width: float
+    alpha: float
+    n_buckets: int
+    n_bytes: int
+    load: tuple[tuple[int, int], ...]  # (rows in a bucket, buckets that hold so many), by rows
+    miss_rate: float
+    trials: tuple[TriedLayout, ...]
+    columns: tuple[ColumnWeight, ...]
+    rows_laid_out: int | None = None
+    missed_everywhere: float | None = None  # share of held-out rows
+    coverage: tuple[tuple[float, float], ...] = ()  # (probability, share of held-out targets inside)
+
+    @property
+    def median_load(self) -> int:
+        """Rows in the bucket of a row that is drawn at random: half of all rows lie in buckets of no more."""
+        half, seen = sum(rows * buckets for rows, buckets in self.load) / 2, 0
+        for rows, buckets in self.load:
+            seen += rows * buckets
+            if seen >= half:
+                return rows
+        return 0
+
+    @property
+    def layout(self) -> str:
+        """How the buckets are made, in words."""
+        kinds = {
+            "gradients": "directions along which the target moves",
+            "standard": "principal directions of the standardised columns",
+            "principal": "principal directions of the columns",
+        }
+        parts = {0: "a constant", 1: "a linear function", 2: "a quadratic"}
+        return (
+            f"{self.n_tables} hash tables, grids of width {self.bucket_width:.3g} (standard deviations) "
+            f"in {self.n_local} {kinds[self.directions]}, {parts[self.degree]} in each bucket "
+            f"(ridge penalty {self.alpha:g})"
+        )
+
+    @property
+    def fill(self) -> str:
+        """How full the buckets are, in words."""
+        everywhere = self.missed_everywhere
+        return (
+            f"{self.n_buckets:,} buckets ({self.n_bytes / 1e6:,.1f} MB), half of the rows in buckets of at most "
+            f"{self.median_load:,}; a new row misses {self.miss_rate:.1%} of its buckets"
+            + ("" if everywhere is None else f", and all of them in {everywhere:.2%} of cases")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self) | {
+            "trials": list(map(asdict, self.trials)),
+            "columns": [asdict(column) | {"shares": list(column.shares)} for column in self.columns],
+            "load": {"rows": [rows for rows, _ in self.load], "buckets": [buckets for _, buckets in self.load]},
+            "median_load": self.median_load,
+            "coverage": [{"probability": level, "inside": inside} for level, inside in self.coverage],
+        }
+
+
+def layout_info(
+    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: HeldOutScores | None = None
+) -> LayoutInfo:
+    """The tables of a model; of one that was just fitted also on how many rows, and how it does on held-out ones."""
+    layout = model.table_.layout
+    rows, buckets = np.unique(model.bucket_counts_, return_counts=True)
+    return LayoutInfo(
+        directions=str(model.directions_),
+        n_tables=int(layout.n_tables),
+        n_local=int(layout.n_local),
+        degree=int(layout.degree),
+        bucket_width=float(model.bucket_width_),
+        alpha=float(model.alpha_),
+        n_buckets=int(model.n_buckets_),
+        n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
+        load=tuple(zip(rows.tolist(), buckets.tolist(), strict=True)),
+        miss_rate=float(model.miss_rate_),
+        trials=tried(model),
+        columns=columns,
+        rows_laid_out=n_laid_out,
+        missed_everywhere=None if held_out is None else held_out.missed / held_out.rows,
+        coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
+    )
+
+
+def tried(model: Any) -> tuple[TriedLayout, ...]:
+    """Layouts that were tried, each once, with the chosen one marked."""
+    layout = model.table_.layout
+    found = {
+        (t.directions, round(t.rows_per_bucket * t.n_buckets / layout.n_tables), t.bucket_width, t.alpha): t
+        for t in model.trials_
+        if np.isfinite(t.error)
+    }
+    mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.bucket_width_, model.alpha_)]
+    chosen = max(mine, key=lambda key: key[1], default=None)
+    return tuple(
+        TriedLayout(*key, t.n_buckets, _bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)
+        for key, t in sorted(found.items())
+    )
+
+
+def _bytes(n_buckets: int, layout: Any, n_local: int) -> int:
+    """Bytes of the sums, counts and keys of a number of buckets."""
+    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
+
+
+def standardised_weights(model: Any, table: Table, sample: RowSample) -> tuple[ColumnWeight, ...]:
+    """Weights of columns in units of their own deviations and of the target's, as a sample of the rows has them."""
+    X, y, _ = sample.rows()
+    answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
+    return column_weights(model, table.feature_names, X.std(axis=0), answers.std(axis=0))
+
+
+def column_weights(
+    model: Any, names: Sequence[str], spread: NDArray[np.float64], of_targets: NDArray[np.float64]
+) -> tuple[ColumnWeight, ...]:
+    """Each column's slope in the trend and its share in the local directions, for units of columns and of targets."""
+    layout = model.table_.layout
+    squares = (layout.hashes.local * spread[:, None]) ** 2
+    shares = squares / max(float(squares.sum()), 1e-300)
+    # Of two classes the layout has one target each, and `as_numbers` the sign of the second, which moves twice as far.
+    of_signs = layout.n_targets == 2 and len(of_targets) == 1
+    trend = 2.0 * layout.trend[:, 1:] if of_signs else layout.trend
+    slopes = trend * spread[:, None] / np.where(of_targets > 0, of_targets, 1.0)
+    slope = slopes[:, 0] if slopes.shape[1] == 1 else np.sqrt((slopes**2).mean(axis=1))
+    return tuple(ColumnWeight(name, float(slope[i]), tuple(shares[i].tolist())) for i, name in enumerate(names))

@@ -1,0 +1,106 @@
+"""What a fit of a table is asked for, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sparsact.validation.parameters import checked_size
+
+OPTIONS = {
+    "model": ("auto", "low-degree", "lsh"),
+    "domain": ("auto", "cube", "real"),
+    "task": ("auto", "regression", "classification"),
+}
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of :func:`sparsact.fit_table`; of ``degree`` and ``alpha``, ``"auto"`` asks for cross-validation."""
+
+    target: tuple[str, ...] = ()
+    model: str = "auto"
+    degree: Any = "auto"  # or an int
+    alpha: Any = "auto"  # or a float
+    columns: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    domain: str = "auto"
+    task: str = "auto"
+    strict: bool = False
+    encoding: str | None = None  # as JSON
+    folds: int = 5
+    random_state: int = 0
+    held_out_rows: bool = False
+    explain: bool = True
+
+    def __post_init__(self) -> None:
+        for name, known in OPTIONS.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} {getattr(self, name)!r} is none of {', '.join(map(repr, known))}.")
+        if not self.target:
+            raise ValueError("no target is named; name at least one column to learn.")
+        numbers: dict[str, Any] = {
+            "folds": checked_size(self.folds, "folds"),
+            "random_state": checked_size(self.random_state, "random_state", 0),
+        }
+        if numbers["folds"] < 2:
+            raise ValueError(f"folds {self.folds}: held-out scores need at least 2.")
+        if self.degree != "auto":
+            numbers["degree"] = _number(self.degree, int)
+            if numbers["degree"] is None or numbers["degree"] < 1:
+                raise ValueError(f"degree {self.degree} is neither 'auto' nor a whole number from 1.")
+        if self.alpha != "auto":
+            numbers["alpha"] = _number(self.alpha, float)
+            if numbers["alpha"] is None or not 0 <= numbers["alpha"] < inf:
+                raise ValueError(f"alpha {self.alpha} is neither 'auto' nor a number that is not negative.")
+        for name, value in numbers.items():  # NumPy's as Python's
+            object.__setattr__(self, name, value)
+        for name in self.given if self.model == "lsh" else ():
+            raise ValueError(
+                f"{name} {getattr(self, name):g} is of low-degree models, and model lsh asks for hash tables, which "
+                "choose their own; leave one of the two out."
+            )
+        decided = [name for name in ("columns", "ignore", "strict", "task") if name in self.changed]
+        if self.encoding is not None and decided:
+            raise ValueError(f"an encoding is given, which decides about {' and '.join(decided)}; leave one out.")
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What cross-validation need not choose."""
+        return tuple(name for name in ("degree", "alpha") if getattr(self, name) != "auto")
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """Options that are not as they are by default."""
+        return {one.name: value for one in fields(self) if (value := getattr(self, one.name)) != one.default}
+
+    def named(self) -> Mapping[str, Any]:
+        """All that decides the result, by the names of the command's options, as checkpoints have held it."""
+        named: dict[str, Any] = {name: None if value == "auto" else value for name, value in asdict(self).items()}
+        named |= {name: getattr(self, name) for name in OPTIONS}
+        named |= {name: list(named[name] or ()) for name in ("target", "columns", "ignore")}
+        named |= {"seed": named.pop("random_state"), "report": named.pop("held_out_rows")}
+        del named["explain"]
+        return {f"--{name}": value for name, value in named.items()}
+
+    def call(self, data: str) -> str:
+        """Python code that fits the table again."""
+        target = self.target[0] if len(self.target) == 1 else list(self.target)
+        options = {name: list(value) if isinstance(value, tuple) else value for name, value in self.changed.items()}
+        words = [data, repr(target)]
+        words += [f"{name}={value!r}" for name, value in options.items() if name not in ("target", "encoding")]
+        return f"sa.fit_table({', '.join(words + ['encoding=encoding'] * (self.encoding is not None))})"
+
+
+def _number(value: Any, kind: type[int] | type[float]) -> Any:
+    """A number, also of NumPy or as the command was given it; None of anything else."""
+    if isinstance(value, bool) or (kind is int and isinstance(value, float | np.floating)):
+        return None
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,271 @@
+"""What a fit of a table finds: the model, its scores, the choices made, and what each target consists of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparsact import files
+from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.reports.amounts import duration, size
+
+if TYPE_CHECKING:
+    from sparsact.datasets import Encoding
+    from sparsact.fit.explain import TargetResult
+    from sparsact.fit.layout import LayoutInfo
+
+TERMS_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class LowDegreeInfo:
+    """A polynomial: its degree and penalty, chosen by cross-validation unless they are among ``given``, its solver."""
+
+    degree: int
+    alpha: float
+    n_monomials: int
+    solver: str
+    solver_reason: str
+    given: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was chosen, from what, and why.
+
+    ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
+    ``candidates`` are the degrees and penalties of polynomials. ``low_degree`` is None where ``lsh``, hash tables, was
+    chosen.
+    """
+
+    reason: str
+    models: tuple[CandidateModel, ...]
+    candidates: tuple[CVCandidate, ...]
+    lsh: bool = False
+    low_degree: LowDegreeInfo | None = None
+
+    @property
+    def name(self) -> str:
+        """The chosen model."""
+        return f"degree {self.low_degree.degree}" if self.low_degree is not None else "hash tables (LSH)"
+
+    @property
+    def highest_tried(self) -> int:
+        """The highest degree among the candidates."""
+        return max(candidate.degree for candidate in self.candidates)
+
+    @property
+    def gains(self) -> tuple[Gain, ...]:
+        """What each degree adds to the held-out R2, up to the chosen one, or to the highest that was tried."""
+        return gains(self.candidates, self.low_degree.degree if self.low_degree else self.highest_tried)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Seconds of each stage, and the most memory that the process held."""
+
+    stages: tuple[tuple[str, float], ...]
+    peak_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """All stages together."""
+        return sum(seconds for _, seconds in self.stages)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fitted model and what was found on the way; :func:`sparsact.fit_table` returns one.
+
+    Attributes
+    ----------
+    model : LowDegreeRegressor, LowDegreeClassifier, LSHRegressor or LSHClassifier
+        Fitted to every row. It takes encoded rows: ``encoded_table(data, result.encoding).points()`` yields them.
+    table : str
+        Name of the table.
+    n_rows : int
+        Rows that were learned from.
+    encoding : Encoding
+        How columns become bits or numbers: names of the features and targets, and notes about the columns.
+    task : {"regression", "classification"}
+        What was learned.
+    domain : {"cube", "real"}
+        Whether every feature is a bit, or some are numbers.
+    choices : Choices
+        The model, degree, penalty and solver, the reasons, and every candidate with its scores.
+    targets : tuple of TargetResult
+        Each target (or class): scores, terms with intervals, weight by degree, influences, held-out rows.
+    resources : Resources
+        Seconds of each stage, and the most memory that the process held.
+    versions : tuple of pairs
+        Versions that decide the result.
+    call : str
+        Python code that fits the table again.
+    confusion : Confusion or None
+        Actual and predicted classes of held-out rows.
+    layout : LayoutInfo or None
+        The hash tables, where they were chosen.
+    written : dict
+        Files that :meth:`report` and :meth:`save` have written.
+    """
+
+    model: Any
+    table: str
+    n_rows: int
+    encoding: Encoding
+    task: str
+    domain: str
+    choices: Choices
+    targets: tuple[TargetResult, ...]
+    resources: Resources
+    versions: tuple[tuple[str, str], ...]
+    call: str
+    confusion: Confusion | None = None
+    layout: LayoutInfo | None = None
+    written: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def scores(self) -> Scores:
+        """Held-out scores by target (or class), and those of the linear model."""
+        return Scores(
+            {target.name: target.r2 for target in self.targets},
+            {target.name: target.linear_r2 for target in self.targets},
+            self.choices.models[0].rmse if len(self.targets) == 1 and self.confusion is None else None,
+            self.confusion,
+        )
+
+    @property
+    def learned(self) -> bool:
+        """Whether any target is predicted better than by a constant.
+
+        Of classes, a better accuracy or a better R2 will do: where one class is frequent, a model may know which rows
+        are the likelier ones, and yet rightly never name the rare class.
+        """
+        return (self.confusion is not None and self.confusion.learned) or any(target.learned for target in self.targets)
+
+    @property
+    def verdict(self) -> str:
+        """The finding in one or two sentences."""
+        best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
+        degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
+        does, does_not, rows = (
+            ("Hash tables (LSH) predict", "Hash tables (LSH) do not predict", "rows that they have not seen")
+            if degree is None
+            else (f"Degree {degree} predicts", f"Degree {degree} does not predict", "rows that it has not seen")
+        )
+        if self.learned:
+            return f"{does} {rows}: {self._scores()}."
+        if best.degree != degree and best.r2.mean > best.r2.deviation:
+            remedy = "model low-degree" if degree is None else f"degree {best.degree}"
+            return (
+                f"{does_not} {rows}: {self._scores()}. "
+                f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
+            )
+        tables = any("LSH" in model.name for model in self.choices.models)
+        also = ", nor by hash tables (LSH)," if tables else ""
+        degrees = f"degree ≤ {self.choices.highest_tried}{also}"
+        return f"Nothing of {degrees} can be learned from these columns: {self._scores()}."
+
+    def _scores(self) -> str:
+        if self.confusion is not None:
+            return (
+                f"held-out accuracy {self.confusion.accuracy:.1%}, against {self.confusion.majority:.1%} for always "
+                f"naming the most frequent class, and R² {self.targets[0].r2} of the classes' indicators, where their "
+                "frequencies give 0"
+            )
+        scores = [
+            f"R² {target.r2}{self._of(target)} (linear model {target.linear_r2.mean:.3f})" for target in self.targets
+        ]
+        return "held-out " + "; ".join(scores) + ", where predicting the mean gives 0"
+
+    def _of(self, target: TargetResult) -> str:
+        return f" for {target.name}" if len(self.targets) > 1 else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""
+        choices, polynomial = self.choices, self.choices.low_degree
+        found: dict[str, Any] = {
+            "table": self.table,
+            "target_columns": list(self.encoding.target_names),
+            "task": self.task,
+            "rows": self.n_rows,
+            "columns": list(self.encoding.feature_names),
+            "notes": list(self.encoding.notes),
+            "learned": self.learned,
+            "verdict": self.verdict,
+            "kind": "lsh" if polynomial is None else "low-degree",
+            "why": choices.reason,
+            "contenders": [model.to_dict() for model in choices.models],
+            "degree": polynomial and polynomial.degree,
+            "alpha": polynomial and polynomial.alpha,
+            "monomials": polynomial and polynomial.n_monomials,
+            "solver": polynomial and polynomial.solver,
+            "solver_reason": polynomial and polynomial.solver_reason,
+            "lsh": self.layout and self.layout.to_dict(),
+            "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
+            "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
+            "candidates": [candidate.to_dict() for candidate in choices.candidates],
+            "seconds": self.resources.seconds,
+            "peak_memory_bytes": self.resources.peak_bytes,
+            "report": self.written.get("report"),
+            "model": self.written.get("model"),
+        }
+        if self.confusion is not None:
+            found |= {"accuracy": self.confusion.accuracy, "majority": self.confusion.majority}
+            found["confusion"] = {"classes": list(self.confusion.classes), "counts": self.confusion.counts.tolist()}
+        return found
+
+    def __str__(self) -> str:
+        found = self.to_dict()
+        of_bits = " of bits" if self.domain == "cube" else ""
+        lines = [found["verdict"], f"{self.n_rows:,} rows, {len(found['columns'])} columns{of_bits}"]
+        lines += [f"note: {note}" for note in found["notes"]]
+        lines.append(f"chosen: {self.choices.name}, because {found['why']}")
+        if found["degree"] is not None:
+            lines.append(f"{self.choices.name} ({found['monomials']:,} monomials), ridge penalty {found['alpha']:g}")
+            lines.append(f"solver {found['solver']}: {found['solver_reason']}")
+        if self.layout is not None:
+            lines += [self.layout.layout, self.layout.fill]
+        if self.learned and len(self.targets) == 1:
+            lines += self.targets[0].lines(TERMS_SHOWN)
+        lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
+        lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
+        return "\n  ".join(lines)
+
+    def report(self, path: str | Path, command: str | None = None) -> None:
+        """Write the findings as one HTML page that loads nothing from elsewhere.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced.
+        command : str, optional
+            The command that makes the page again, if one has made it.
+
+        Raises
+        ------
+        ImportError
+            Without the extra ``report``.
+        """
+        try:
+            from sparsact.reports.page import fit_page
+        except ImportError as error:
+            if error.name not in ("jinja2", "markupsafe", "matplotlib"):
+                raise
+            raise ImportError(
+                f"a report needs {error.name}, not installed here: pip install 'sparsact[report]'."
+            ) from error
+        files.write(path, fit_page(self, command))
+        self.written["report"] = str(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model with the encoding of its table, for ``sparsact predict`` and :func:`sparsact.load`.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced.
+        """
+        self.model.save(path)
+        self.written["model"] = str(path)

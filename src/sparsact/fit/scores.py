@@ -1,0 +1,134 @@
+"""Held-out scores of a fit: of models, degrees and penalties, by fold, and of classes by their confusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import fmean, stdev
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class FoldScores:
+    """A held-out score, one value per fold."""
+
+    folds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the folds."""
+        return fmean(self.folds)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the folds (0 where there is one)."""
+        return stdev(self.folds) if len(self.folds) > 1 else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.deviation:.3f}"
+
+    def to_dict(self) -> dict[str, float]:
+        """Mean and deviation, as JSON holds them."""
+        return {"r2": self.mean, "r2_deviation": self.deviation}
+
+
+@dataclass(frozen=True)
+class CVCandidate:
+    """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets).
+
+    ``rmse`` is the root of the held-out mean squared error, averaged over the targets.
+    """
+
+    degree: int
+    alpha: float
+    r2: FoldScores
+    rmse: FoldScores | None = None
+
+    def to_dict(self) -> dict[str, float]:
+        """As JSON holds it."""
+        return {"degree": self.degree, "alpha": self.alpha, **self.r2.to_dict()}
+
+
+@dataclass(frozen=True)
+class CandidateModel:
+    """A kind of model, measured on held-out rows: R2 (mean over the targets) and, of one target, the RMSE."""
+
+    name: str
+    r2: FoldScores
+    rmse: FoldScores | None = None
+    chosen: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON holds it."""
+        return {"name": self.name, "chosen": self.chosen, **self.r2.to_dict(), "rmse": self.rmse and self.rmse.mean}
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Held-out R2 that a degree adds to what the lower ones explain, with a 95 % interval."""
+
+    degree: int
+    r2: float
+    low: float
+    high: float
+
+
+def gains(candidates: Sequence[CVCandidate], degree: int) -> tuple[Gain, ...]:
+    """What each degree up to ``degree`` adds to the held-out R2, each at its best penalty.
+
+    Their sum is the R2 of the last. Folds share training rows: the variance of a mean of k folds is taken as
+    :math:`(1 / k + 1 / (k - 1))` times that of one (Nadeau and Bengio, "Inference for the generalization error",
+    Machine Learning 52, 2003).
+    """
+    from scipy.stats import t  # loads slowly
+
+    found: list[Gain] = []
+    before: Sequence[float] = ()
+    for d in sorted({c.degree for c in candidates if c.degree <= degree}):
+        folds = max((c for c in candidates if c.degree == d), key=lambda c: c.r2.mean).r2.folds
+        added = FoldScores(tuple(a - b for a, b in zip(folds, before or [0.0] * len(folds), strict=True)))
+        k = len(folds)
+        reach = float(t.ppf(0.975, k - 1)) * added.deviation * sqrt(1 / k + 1 / (k - 1)) if k > 1 else inf
+        found.append(Gain(d, added.mean, added.mean - reach, added.mean + reach))
+        before = folds
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Held-out rows by actual class (rows of ``counts``) and predicted class (columns)."""
+
+    classes: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of rows on the diagonal."""
+        return float(np.trace(self.counts) / self.counts.sum())
+
+    @property
+    def majority(self) -> float:
+        """Accuracy of always naming the most frequent class."""
+        return float(self.counts.sum(axis=1).max() / self.counts.sum())
+
+    @property
+    def learned(self) -> bool:
+        """Whether the accuracy is above the majority's by two standard errors of a share."""
+        error = sqrt(self.majority * (1 - self.majority) / float(self.counts.sum()))
+        return self.accuracy - self.majority > 2 * error
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well held-out rows are predicted, by target (or class), next to the linear model; classes also by confusion.
+
+    ``rmse`` is that of the chosen model, of one target.
+    """
+
+    r2: dict[str, FoldScores]
+    linear_r2: dict[str, FoldScores]
+    rmse: FoldScores | None
+    confusion: Confusion | None

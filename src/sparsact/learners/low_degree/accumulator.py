@@ -1,0 +1,303 @@
+"""Rows in, statistic out: recognise how points are written, and keep the cheapest exact form of what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.low_degree.cells import Cells
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.learners.low_degree.moments import Moments
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.real_columns import CentredMoments
+from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
+from sparsact.learners.low_degree.solvers.moments import prefers_moments
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible
+from sparsact.learners.points import Encoding, Points, detect_encoding, pack
+from sparsact.memory import has_room
+from sparsact.saving.schema import (
+    ArrayField,
+    Arrays,
+    State,
+    add_prefix,
+    as_count,
+    as_encoding,
+    read_arrays,
+    strip_prefix,
+)
+from sparsact.statistics.statistic import Batch
+
+_ROWS_AT_ONCE = 1 << 16
+_BYTES_OF_A_FOLD = 4096  # of the sums of no rows, as objects
+_FORMS: dict[str, Any] = {form.kind: form for form in (Cells, DistinctPoints, Moments, CentredMoments)}
+_BATCH = {
+    "y": ArrayField("m T", finite=True),
+    "weights": ArrayField("m", finite=True, nonnegative=True, optional=True),
+    "folds": ArrayField("m", np.intp, optional=True),
+}
+
+
+@dataclass(frozen=True)
+class FitSpec:
+    """Parameters of an estimator that decide which sums its fit needs."""
+
+    degree: int
+    min_degree: int
+    subsets: Any
+    solver: str
+    domain: str
+    max_memory: float | None
+    n_threads: int
+
+    def with_degree(self, degree: int) -> FitSpec:
+        """The same for another largest degree; a list of subsets is cut to it."""
+        subsets = None if self.subsets is None else [subset for subset in self.subsets if len(subset) <= degree]
+        return replace(self, degree=degree, subsets=subsets)
+
+    def family(self, n: int) -> Family:
+        """The monomials that the learner may use."""
+        if self.subsets is not None:
+            return Family.explicit(n, self.subsets)
+        return Family.full(n, self.degree, self.min_degree)
+
+    def size(
+        self, n: int, n_rows: int, n_targets: int, form: str = "rows", *, explicit_gram: bool = False
+    ) -> ProblemSize:
+        """What decides the cost of a fit of so many rows."""
+        low, high = max(1, self.min_degree), min(self.degree, n)
+        listed = self.subsets is not None
+        n_monomials = len(self.family(n)) if listed else Family.count(n, high, low)
+        return ProblemSize(n, n_monomials, n_rows, n_targets, None if listed else (low, high), form, explicit_gram)
+
+
+@dataclass(eq=False)
+class Accumulator:
+    """The rows a learner has seen, in the form of additive statistics: one, or one for each fold.
+
+    Attributes
+    ----------
+    domain : {"cube", "real", None}
+        What the rows are; None until that is known.
+    encoding : {"signs", "bits", None}
+        How points of the cube are written.
+    statistics : list of ExactStatistic or of CentredMoments
+        One for each fold.
+    pending : list of (int, Batch)
+        Rows of ones that came (1) or went (-1) before the domain was known.
+    """
+
+    n: int
+    n_targets: int
+    n_folds: int = 1
+    domain: str | None = None
+    encoding: Encoding | None = None
+    statistics: list[Any] = field(default_factory=list)
+    pending: list[tuple[int, Batch]] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of positive weight seen so far."""
+        return sum(sign * len(batch) for sign, batch in self.pending) + sum(
+            int(each.n_rows) for each in self.statistics
+        )
+
+    def change(self, spec: FitSpec, batch: Batch, sign: int = 1, names: NDArray[Any] | None = None) -> None:
+        """Add the rows of a batch or, with sign -1, take them away. After an error, change a fork made before.
+
+        Raises
+        ------
+        ValueError
+            If X is not written like the rows before, or if more rows are taken away than are there.
+        """
+        if batch.y.shape[1] != self.n_targets:
+            raise ValueError(f"`y` has {batch.y.shape[1]} targets, the rows before had {self.n_targets}; pass as many.")
+        if sign < 0 and self.n_rows < (gone := len(batch.positive())):
+            raise ValueError(f"cannot forget {gone} rows of {self.n_rows}; forget only rows that were fitted.")
+        points = self._recognize(spec, batch, names) if self.domain is None else None
+        if self.domain is None:  # all values are 1: bits or signs, which a later row will show
+            kept = batch.positive()
+            copies = (None if part is None else part.copy() for part in (kept.y, kept.weights, kept.folds))
+            self.pending.append((sign, Batch(np.broadcast_to(np.int8(1), (len(kept), self.n)), *copies)))  # type: ignore[arg-type]
+            return
+        rows = self._rows(batch.X, names) if points is None else points
+        self._flush_pending(spec)
+        self._change(spec, replace(batch, X=rows), sign)
+
+    def _rows(self, X: NDArray[Any], names: NDArray[Any] | None = None) -> Points | NDArray[np.float64]:
+        return X.astype(np.float64, copy=False) if self.encoding is None else pack(X, self.encoding, names)
+
+    def _flush_pending(self, spec: FitSpec) -> None:
+        pending, self.pending = self.pending, []
+        for sign, batch in pending:
+            self._change(spec, replace(batch, X=self._rows(np.ascontiguousarray(batch.X))), sign)
+
+    def fork(self) -> Accumulator:
+        """A copy to change in this one's stead; the two share what changes leave alone."""
+        return replace(self, statistics=[each.fork() for each in self.statistics], pending=[*self.pending])
+
+    def resolved(self, spec: FitSpec) -> Accumulator:
+        """The accumulator itself or, while all values are 1, a copy in which they are signs."""
+        if self.domain is not None:
+            return self
+        twin = replace(self, statistics=[])
+        twin._begin(spec, "cube", "signs")
+        twin._flush_pending(spec)
+        return twin
+
+    # ---- domain and form ----
+
+    def _recognize(self, spec: FitSpec, batch: Batch, names: NDArray[Any] | None) -> Points | None:
+        """Begin with the domain of the first rows, if they show it; the points, where they were packed on the way."""
+        encoding, points = ("real", None) if spec.domain == "real" else detect_encoding(batch.X)
+        if encoding == "real":
+            if spec.domain == "cube":
+                pack(batch.X, "signs" if (batch.X == -1).any() else "bits", names)  # raises, naming the column and row
+            self._begin(spec, "real", None)
+        elif encoding != "ones":
+            self._begin(spec, "cube", encoding, len(batch.positive()))
+        return points
+
+    def _begin(self, spec: FitSpec, domain: str, encoding: Encoding | None, n_rows: int = 0) -> None:
+        form = "real" if domain == "real" else "rows"
+        possible(spec.solver, spec.size(self.n, n_rows, self.n_targets, form))
+        if self.n_folds > 1 and not has_room(float(self.n_folds * _BYTES_OF_A_FOLD), spec.max_memory):
+            raise MemoryError(
+                f"{self.n_folds:,} folds keep as many sets of sums, more than memory holds; pass a smaller cv."
+            )
+        if domain == "real":
+            choose_solver(spec.solver, spec.size(self.n, 0, self.n_targets, form), spec.max_memory)
+            first: Any = CentredMoments(spec.family(self.n), self.n_targets)
+        else:
+            first = self._compact_form(spec, n_rows, begin=True) or DistinctPoints(self.n, self.n_targets)
+        self.domain, self.encoding = domain, encoding
+        self.statistics = [first, *(first.empty() for _ in range(self.n_folds - 1))]
+
+    def _compact_form(self, spec: FitSpec, n_rows: int, *, begin: bool = False) -> Any:
+        """A statistic without rows that costs less than distinct points for so many rows, if there is one."""
+        size = spec.size(self.n, n_rows, self.n_targets)
+        named = spec.solver == "cells"
+        affords = named or has_room(self.n_folds * cells_bytes(self.n, self.n_targets), spec.max_memory)
+        if spec.solver == "kernel":
+            return None
+        if (begin and named) or (spec.solver != "moments" and prefers_cells(self.n, n_rows) and affords):
+            return Cells(self.n, self.n_targets)
+        if (self.n > MAX_CELLS_N or spec.solver == "moments") and prefers_moments(size):
+            choose_solver(spec.solver, size, spec.max_memory)
+            return Moments(spec.family(self.n), self.n_targets, n_threads=spec.n_threads)
+        return None
+
+    def _adapt(self, spec: FitSpec, n_rows: int) -> None:
+        """Change distinct points into cells or moments once those are cheaper; all hold the same sums exactly."""
+        loose = [fold for fold, statistic in enumerate(self.statistics) if statistic.kind == DistinctPoints.kind]
+        compact = self._compact_form(spec, n_rows) if loose else None
+        if compact is not None:
+            for fold in loose:
+                form = compact.empty()
+                form.merge(self.statistics[fold])
+                self.statistics[fold] = form
+
+    def _change(self, spec: FitSpec, batch: Batch, sign: int) -> None:
+        batch = batch.positive()
+        self._adapt(spec, self.n_rows + sign * len(batch))
+        for fold, statistic in enumerate(self.statistics):
+            part = batch if batch.folds is None else batch[batch.folds == fold]
+            for block in part.blocks(_ROWS_AT_ONCE):  # the memory in between is bounded
+                (statistic.add if sign > 0 else statistic.remove)(block)
+
+    # ---- sums of several ----
+
+    def merge(self, spec: FitSpec, other: Accumulator) -> None:
+        """Add the rows that another has seen.
+
+        Raises
+        ------
+        ValueError
+            If the two have seen rows of different kinds.
+        """
+        if (self.n, self.n_targets, self.n_folds) != (other.n, other.n_targets, other.n_folds):
+            raise ValueError(
+                f"cannot merge {other.n} columns, {other.n_targets} targets, {other.n_folds} folds into "
+                f"{self.n}, {self.n_targets}, {self.n_folds}; fit both alike."
+            )
+        if other.domain is None:
+            for sign, batch in list(other.pending):
+                self.change(spec, replace(batch, X=np.ascontiguousarray(batch.X)), sign)
+            return
+        if self.domain is None:
+            self._begin(spec, other.domain, other.encoding)
+        if (self.domain, self.encoding) != (other.domain, other.encoding):
+            raise ValueError(
+                f"cannot merge a learner of {other.encoding or 'real columns'} into one of "
+                f'{self.encoding or "real columns"}; write all rows alike or, if they are numbers, pass domain="real".'
+            )
+        self._adapt(spec, self.n_rows + other.n_rows)
+        for fold, theirs in enumerate(other.statistics):
+            self.statistics[fold] = _joined(self.statistics[fold], theirs)
+        self._flush_pending(spec)
+
+    def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> Accumulator:
+        """The same rows with targets ``y_t / 2**(32 * exponent) - origin_t``, to read from."""
+        return replace(self, statistics=[statistic.rescaled(exponent, origin) for statistic in self.statistics])
+
+    def total(self) -> Any:
+        """The statistic of all rows: a new one, the folds joined."""
+        statistic = self.statistics[0].copy()
+        for other in self.statistics[1:]:
+            statistic = _joined(statistic, other)
+        return statistic
+
+    # ---- files ----
+
+    def state(self, arrays: Arrays) -> State:
+        """All of it as JSON; its arrays are put among the others."""
+        statistics = []
+        for fold, statistic in enumerate(self.statistics):
+            state, own = statistic.state()
+            statistics.append(state)
+            arrays |= add_prefix(f"statistic.{fold}", own)
+        for i, (_, batch) in enumerate(self.pending):
+            own = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
+            arrays |= add_prefix(f"undecided.{i}", {part: values for part, values in own.items() if values is not None})
+        names = ("n", "n_targets", "n_folds", "domain", "encoding")
+        known = {name: getattr(self, name) for name in names}
+        return known | {"statistics": statistics, "undecided": [sign for sign, _ in self.pending]}
+
+    @classmethod
+    def of_state(cls, state: State, arrays: Arrays, n: int, n_targets: int) -> Accumulator:
+        """The accumulator that :meth:`state` wrote, of n columns and so many targets."""
+        if (state["n"], state["n_targets"]) != (n, n_targets):
+            raise ValueError("the sums are of other columns or targets than the solution")
+        n_folds = as_count(state["n_folds"], "n_folds", minimum=1)
+        domain, states = state["domain"], state["statistics"]
+        if domain not in ("cube", "real", None) or (state["encoding"] is None) == (domain == "cube"):
+            raise ValueError("a statistic of no known kind")
+        if len(states) != (0 if domain is None else n_folds):
+            raise ValueError("a statistic is missing or too many")
+        seen = cls(n, n_targets, n_folds, domain, as_encoding(state["encoding"]))
+        nothing = Family.explicit(n, [])
+        for fold, one in enumerate(states):
+            if str(one["kind"]) not in _FORMS or (one["kind"] == CentredMoments.kind) != (domain == "real"):
+                raise ValueError(f"a statistic is not of {domain} columns, or of no known kind")
+            statistic = _FORMS[one["kind"]].for_family(nothing, n_targets)
+            statistic.restore(one, strip_prefix(f"statistic.{fold}", arrays))
+            seen.statistics.append(statistic)
+        for i, sign in enumerate(state["undecided"]):
+            found = read_arrays(_BATCH, strip_prefix(f"undecided.{i}", arrays), T=n_targets)
+            folds = found.get("folds")
+            outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < n_folds
+            if sign not in (1, -1) or outside or (folds is None) != (n_folds == 1):
+                raise ValueError("rows of no known kind")
+            ones = np.broadcast_to(np.int8(1), (len(found["y"]), n))
+            seen.pending.append((sign, Batch(ones, found["y"], found.get("weights"), folds)))
+        return seen
+
+
+def _joined(mine: Any, other: Any) -> Any:
+    """The first statistic with the rows of the second added, in the more compact form of the two."""
+    if mine.kind == DistinctPoints.kind != other.kind:
+        mine, other = other.copy(), mine
+    mine.merge(other)
+    return mine

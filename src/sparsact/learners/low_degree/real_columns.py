@@ -1,0 +1,247 @@
+"""Real columns: the same multilinear monomials by plain matrix products, for tables that are not on the cube."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.hypercube import sizes
+from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.saving.schema import ArrayField, Arrays, State, as_n_rows, as_nonnegative, read_arrays
+from sparsact.statistics.centred import CentredSums
+from sparsact.statistics.exact_sum import LIMB_BITS, MAX_LIMBS
+from sparsact.statistics.statistic import Batch
+from sparsact.statistics.totals import MAX_UNIT, check_alike
+
+_VALUES_AT_ONCE = 1 << 22
+_SAME = 1e-12  # of the mean square: real columns are summed in floating point
+_EPS = float(np.finfo(float).eps)
+NO_TARGET = -(1 << 20)
+MAX_PRODUCT = 1e100
+_MAX_EXPONENT = LIMB_BITS * MAX_LIMBS
+_SUMS = {
+    "feature_mean": ArrayField("D"),
+    "target_mean": ArrayField("T"),
+    "gram": ArrayField("D D"),
+    "rhs": ArrayField("D T"),
+    "target_squares": ArrayField("T"),
+    "exponents": ArrayField("T", np.int64),
+}
+
+
+class CentredMoments(CentredSums):
+    """Centred inner products of monomials of real columns; additive within rounding.
+
+    Attributes
+    ----------
+    family : Family
+        The monomials, D of them.
+    exponents : ndarray of shape (T,), int64
+        Of the largest number among the targets seen, by ``frexp``; ``NO_TARGET`` if all were 0. What depends on targets
+        is kept over ``2**(32 * target_exponent())``, so that squares neither overflow nor vanish.
+    """
+
+    kind = "real"
+
+    def __init__(self, family: Family, n_targets: int) -> None:
+        super().__init__(len(family), n_targets)
+        self.n, self.family, self.n_targets = family.n, family, n_targets
+        self.exponents = np.full(n_targets, NO_TARGET, dtype=np.int64)
+        self._read_over = 0  # place of the unit that a view gives targets in
+        self._n_summed = 0  # rows ever added or taken away
+        self._largest = np.zeros(2)  # the `_sizes` of the sums that rows were taken from: their rounding remains
+
+    @classmethod
+    def for_family(cls, family: Family, n_targets: int) -> CentredMoments:
+        """A statistic without rows that serves a family."""
+        return cls(family, n_targets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.gram.nbytes + self.rhs.nbytes
+
+    @property
+    def n_points(self) -> int:
+        """Points held, or a bound on them."""
+        return self.n_rows
+
+    def add(self, batch: Batch) -> None:
+        """Add rows of real columns; blocks of rows bound the memory."""
+        for block in batch.blocks(max(1, _VALUES_AT_ONCE // max(1, len(self.family)))):
+            self.join(self._block(block.X, block.y, block.row_weights()))
+
+    def remove(self, batch: Batch) -> None:
+        """Take rows away that were added before, within rounding."""
+        if self.n_rows < len(batch):
+            raise ValueError(f"cannot forget {len(batch)} rows of {self.n_rows}; forget only rows that were fitted.")
+        gone = self.empty()
+        gone.add(batch)
+        self.join(gone, -1)
+
+    def merge(self, other: CentredMoments, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another of the same family."""
+        if len(self.family) != len(other.family):
+            self.family.leading(other.family)
+            other.family.leading(self.family)
+        self.join(other, sign)
+
+    def empty(self) -> CentredMoments:
+        """The same layout without rows."""
+        return CentredMoments(self.family, self.n_targets)
+
+    def copy(self) -> CentredMoments:
+        """An independent copy."""
+        twin = self.empty()
+        twin._read_over = self._read_over
+        twin.merge(self)
+        return twin
+
+    def fork(self) -> CentredMoments:
+        """A copy that shares arrays with this one; changes make new arrays."""
+        return copy(self)
+
+    def state(self) -> tuple[State, Arrays]:
+        """The sums as JSON and arrays."""
+        arrays = {part: getattr(self, part) for part in _SUMS} | {"masks": self.family.masks}
+        return {"kind": self.kind, "weight": self.weight, "n_rows": self.n_rows}, arrays
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Become the sums that :meth:`state` wrote."""
+        self.family = Family.of_file(self.family.n, None, arrays)
+        vars(self).update(read_arrays(_SUMS, arrays, D=len(self.family), T=self.n_targets))
+        outside = (self.exponents > _MAX_EXPONENT) | (self.exponents < -_MAX_EXPONENT)
+        if (outside & (self.exponents != NO_TARGET)).any():
+            raise ValueError("targets beyond any double")
+        self.weight, self.n_rows = as_nonnegative(state["weight"], "weight"), as_n_rows(state["n_rows"], "n_rows")
+
+    def target_exponent(self) -> int:
+        """Exponent on the grid of limbs of the unit of the targets: near the largest of them.
+
+        Raises
+        ------
+        ValueError
+            If targets differ so much in size that no unit serves all.
+        """
+        return exponent_of(self.exponents) - self._read_over
+
+    def origin(self, exponent: int) -> NDArray[np.float64]:
+        """Zeros: what depends on targets is kept about their mean."""
+        return np.zeros(self.n_targets)
+
+    def rescaled(self, exponent: int, origin: NDArray[np.float64]) -> CentredMoments:
+        """The same rows with targets over ``2**(32 * exponent)``; to read from, as it shares the sums."""
+        view = copy(self)
+        view._read_over = self._read_over + exponent
+        return view
+
+    def _block(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> CentredMoments:
+        block = CentredMoments(self.family, self.n_targets)
+        features = monomials(X, self.family)
+        check_products(features, self.family)
+        block.exponents = np.frexp(np.abs(y).max(axis=0))[1].astype(np.int64)
+        block.exponents[~y.any(axis=0)] = NO_TARGET
+        y = np.ldexp(y, -LIMB_BITS * block.target_exponent())
+        block.replace(features, y, weights)
+        block._n_summed = block.n_rows
+        return block
+
+    def join(self, other: CentredMoments, sign: int = 1) -> None:  # type: ignore[override] # of the same kind
+        """Add (or, with sign -1, take away) the rows of another, by one assignment."""
+        exponents = np.maximum(self.exponents, other.exponents)
+        place = exponent_of(exponents) - self._read_over
+        both = self._over(place)
+        super(CentredMoments, both).join(other._over(place), sign)
+        both._largest = np.maximum(*((one._largest if sign > 0 else one._sizes()) for one in (self, other)))
+        both.exponents, both._n_summed = exponents, self._n_summed + other._n_summed
+        vars(self).update(vars(both))
+
+    def _over(self, place: int) -> CentredMoments:
+        """A view with means and products of targets over the unit of a place."""
+        view, shift = copy(self), LIMB_BITS * (self.target_exponent() - place)
+        if shift:
+            view.target_mean, view.rhs = np.ldexp(self.target_mean, shift), np.ldexp(self.rhs, shift)
+            view.target_squares = np.ldexp(self.target_squares, 2 * shift)
+        return view
+
+    def variances(self) -> NDArray[np.float64]:
+        """Weighted variance of each target, (T,)."""
+        return self._over(0).target_squares / self.weight
+
+    def family_of(self, wanted: Family) -> Family:
+        """The family, if the sums serve it."""
+        return self.family.leading(wanted)
+
+    def normal_equations(self, family: Family, *, fit_intercept: bool = True, n_threads: int = 1) -> NormalEquations:
+        """The equations of the family, or of a leading part of it."""
+        its, noise = self._over(0).about(mean=fit_intercept), self._noise(fit_intercept)
+        sums = its.gram, its.rhs, its.feature_mean, its.target_mean, its.target_squares
+        equations = NormalEquations(*sums, self.weight, self.n_rows, fit_intercept, noise=noise)
+        return equations if len(family) == len(self.family) else equations.part(slice(len(family)))
+
+    def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
+        """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows.
+
+        Where the mean square of the difference, or of the sum, of the two vanishes; from their means and Gram matrix.
+        """
+        size = len(family)
+        equations = self.normal_equations(family, fit_intercept=False)
+        products = np.empty((size + 1, size + 1))
+        products[0, 0] = equations.weight
+        products[0, 1:] = products[1:, 0] = self.weight * self.feature_mean[:size]
+        products[1:, 1:] = equations.gram
+        squares = products.diagonal()
+        cross = np.abs(products[place])
+        return np.asarray(squares + squares[place] - 2 * cross <= _SAME * (squares + squares[place]))
+
+    def _noise(self, fit_intercept: bool) -> float:
+        """What rounding may have done to eigenvalues of the Gram matrix: a generous multiple of what is expected.
+
+        Sums of m products are off by about ``sqrt(m) * eps`` of their size, and features minus their mean by ``eps`` of
+        the mean. Rows that are taken away leave what rounding did to the sums that they were part of.
+        """
+        trace, of_means = self._sizes().tolist()
+        own = (len(self.family) + max(self.n_rows, self._n_summed) ** 0.5) * (trace + (not fit_intercept) * of_means)
+        return float(8 * _EPS * (own + 2 * np.sqrt(own * of_means)) + self.weight * _EPS**2 * of_means)
+
+    def _sizes(self) -> NDArray[np.float64]:
+        """Trace of the Gram matrix, and squared length of the mean times the weight: the largest there ever were."""
+        return np.maximum(
+            self._largest, (self.gram.trace(), self.weight * float(self.feature_mean @ self.feature_mean))
+        )
+
+
+def exponent_of(exponents: NDArray[np.int64]) -> int:
+    """Exponent on the grid of limbs of a unit for targets of these exponents."""
+    there = np.flatnonzero(exponents != NO_TARGET)
+    if not len(there):
+        return 0
+    small, large = (int(there[choose(exponents[there])]) for choose in (np.argmin, np.argmax))
+    check_alike(int(exponents[large] - exponents[small]), small, large)
+    return min(int(exponents[large] + LIMB_BITS // 2) // LIMB_BITS, MAX_UNIT)
+
+
+def check_products(features: NDArray[np.float64], family: Family) -> None:
+    """Refuse rows whose products of columns are so large that sums of their squares overflow."""
+    largest = np.abs(features).max(axis=0, initial=0.0)
+    if not (largest < MAX_PRODUCT).all():
+        column = int(np.argmin(largest < MAX_PRODUCT))
+        raise ValueError(
+            f"columns {family.subsets[column]} of `X` have a product of {largest[column]:.0e} in some row, and squares "
+            f"of products beyond {MAX_PRODUCT:.0e} overflow; scale the columns."
+        )
+
+
+def monomials(X: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
+    """Products of the columns in each subset, (m, D)."""
+    size_of, products = sizes(family.masks), [np.ones((len(X), 0))]
+    for size in np.unique(size_of):
+        members = np.array([family.subsets[i] for i in np.flatnonzero(size_of == size)], dtype=np.intp)
+        product = X[:, members[:, 0]]
+        for column in members.T[1:]:
+            product = product * X[:, column]
+        products.append(product)
+    return np.concatenate(products, axis=1)

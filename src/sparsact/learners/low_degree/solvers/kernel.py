@@ -1,0 +1,249 @@
+r"""More monomials than rows: the same least squares through an N x N matrix.
+
+The Gram matrix between points of the monomials of degree a..d depends only on the Hamming distance h:
+:math:`K(h) = \sum_{j=a}^{d} \mathcal{K}_j(h; n)`, a sum of Krawtchouk polynomials
+:math:`\mathcal{K}_j(h; n) = \sum_i (-1)^i \binom{h}{i}\binom{n-h}{j-i}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.kernels.dispatch import blas_threads
+from sparsact.learners.low_degree.correlations import correlations
+from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
+from sparsact.learners.low_degree.normal_equations import Factor
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
+from sparsact.learners.low_degree.real_columns import monomials
+from sparsact.learners.low_degree.solvers.solver import (
+    Penalty,
+    ProblemSize,
+    Solution,
+    Solver,
+    SolverPlan,
+    ending,
+)
+from sparsact.learners.points import Points, unpack
+from sparsact.statistics.exact_sum import ExactSum
+
+_VALUES_AT_ONCE = 1 << 22
+_MONOMIALS_AT_ONCE = 1 << 12
+
+
+class KernelSolver(Solver):
+    """Ridge by an N x N system over the N distinct points."""
+
+    name = "kernel"
+
+    def cost(self, size: ProblemSize) -> SolverPlan | str:
+        """What a fit needs, or why the kernel cannot serve it."""
+        d, m = size.n_monomials, size.n_rows
+        if size.degree_range is None or size.explicit_gram:
+            return (
+                'solver="kernel" serves least squares on all subsets of the sizes; pass solver="auto" for a list of '
+                "subsets, the lasso or heredity."
+            )
+        reason = f"{d:,} monomials exceed the {m:,} rows: the kernel over Hamming distances is the smaller system"
+        return SolverPlan(self, 28.0 * m * m + size.nbytes, reason, 0 if d > m else None, explicit_gram=False)
+
+    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+        """The polynomial of a family that fits the rows of a statistic."""
+        points = statistic.to(DistinctPoints)
+        polynomial, design = solve_dual(points, family, penalty)
+        mean = points.totals.sums.to_float() / points.weight if penalty.fit_intercept else np.zeros(points.n_targets)
+        return Solution(
+            polynomial,
+            self.name,
+            plan.reason + ending(design.factor),
+            points.squared_error(polynomial, n_threads=n_threads),
+            points.totals.squares_about(mean),
+            points.n_rows,
+            points.weight,
+            penalty,
+            design,
+        )
+
+
+def krawtchouk_sums(n: int, degree: int, min_degree: int) -> list[int]:
+    """Kernel value at every Hamming distance 0..n, exactly."""
+    return [
+        sum(
+            (-1) ** i * comb(h, i) * comb(n - h, size - i)
+            for size in range(min_degree, degree + 1)
+            for i in range(min(h, size) + 1)
+        )
+        for h in range(n + 1)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """A polynomial as a combination of kernel functions at N points.
+
+    Attributes
+    ----------
+    points : Points
+        The N points.
+    weights : ndarray of shape (N, T)
+        ``coef[S] = sum_i weights[i] * chi_S(x_i)``: the coefficients in the primal.
+    kernel : ndarray of shape (n + 1,)
+        Kernel value at each Hamming distance.
+    """
+
+    points: Points
+    weights: NDArray[np.float64]
+    kernel: NDArray[np.float64]
+
+    def values(self, points: Points) -> NDArray[np.float64]:
+        """The polynomial without its intercept at other points, (m, T): ``m * N`` distances by one matrix product."""
+        here, there = unpack(self.points).astype(np.float32), unpack(points)
+        values = np.empty((len(there), self.weights.shape[1]))
+        step = max(1, _VALUES_AT_ONCE // max(1, len(here)))
+        for start in range(0, len(there), step):
+            rows = slice(start, start + step)
+            values[rows] = between(there[rows].astype(np.float32), here, self.kernel) @ self.weights
+        return values
+
+    def coefficients(self, family: Family) -> NDArray[np.float64]:
+        """Coefficients (D, T) of the primal, by exact sums."""
+        weights = ExactSum.of(np.ascontiguousarray(self.weights.T))
+        order = np.lexsort(family.masks.T)
+        coef = np.empty((len(family), self.weights.shape[1]))
+        coef[order] = correlations(self.points, weights, family.masks[order]).to_float().T
+        return coef
+
+    def identified(self, family: Family, *, fit_intercept: bool) -> NDArray[np.bool_]:
+        """Whether the points determine each coefficient of ``[(), *family]``, (D + 1,), exactly.
+
+        With the design A of all coefficients, v random and ``A A' a = A v``, ``v - A' a`` is a random null vector of A,
+        here modulo a prime: zero at the coefficients that the points determine, at any other with a chance of one in
+        the prime; ``4 N D`` multiplications a prime.
+        """
+        signs, found = unpack(self.points).astype(np.float64), np.ones(len(family) + 1, dtype=bool)
+        rng = np.random.default_rng(0)
+        for prime in PRIMES:
+            vector = rng.integers(0, prime, len(found)).astype(np.float64)
+            vector[0] *= fit_intercept
+            images = np.full(len(signs), vector[0])
+            for places, features in _monomials_in_blocks(signs, family):
+                images = residues(images + features @ vector[places], prime)
+            combination = self._solved(family, images, prime, fit_intercept=fit_intercept)
+            found[0] &= residues(combination.sum(keepdims=True), prime)[0] == vector[0] or not fit_intercept
+            for places, features in _monomials_in_blocks(signs, family):
+                found[places] &= residues(combination @ features, prime) == vector[places]
+        return found
+
+    def _solved(
+        self, family: Family, images: NDArray[np.float64], prime: int, *, fit_intercept: bool
+    ) -> NDArray[np.float64]:
+        """Solution a of ``A A' a = images`` modulo a prime, (N,)."""
+        gram = _residues_between(self.points, _kernel_sums(family), prime, int(fit_intercept))
+        pivots, rows = reduced_echelon(np.concatenate([gram, images[:, None]], axis=1), prime)
+        solution = np.zeros(len(images))
+        kept = pivots < len(images)
+        solution[pivots[kept]] = rows[kept, -1]
+        return solution
+
+
+@dataclass(eq=False)
+class KernelDesign:
+    """What says how sure the coefficients of a dual are; ``filled`` effective parameters are not the function's."""
+
+    dual: Dual
+    family: Family
+    fit_intercept: bool
+    factor: Factor | None = None  # None for a model from a file
+    filled: float = 0.0
+
+    def effective_parameters(self, alpha: float) -> float:
+        """Effective parameters, the intercept not counted."""
+        return float(len(self.family)) if self.factor is None else self.factor.effective_parameters - self.filled
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)."""
+        return self.dual.identified(self.family, fit_intercept=self.fit_intercept)
+
+    def all_variances(self, alpha: float) -> None:
+        """There are none."""
+
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> None:
+        """There are none."""
+
+
+def _kernel_sums(family: Family) -> list[int]:
+    assert family.degree_range is not None  # noqa: S101 - the solver refuses lists
+    return krawtchouk_sums(family.n, *family.degree_range[::-1])
+
+
+def _monomials_in_blocks(
+    signs: NDArray[np.float64], family: Family
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Places in ``[(), *family]``, and the monomials there, (N, block)."""
+    for start in range(0, len(family), _MONOMIALS_AT_ONCE):
+        places = np.arange(start, min(start + _MONOMIALS_AT_ONCE, len(family)))
+        yield places + 1, monomials(signs, family.part(places))
+
+
+def _residues_between(points: Points, kernel: list[int], prime: int, added: int) -> NDArray[np.float64]:
+    signs = unpack(points).astype(np.float32)
+    return between(signs, signs, np.array([(value + added) % prime for value in kernel], dtype=np.float64))
+
+
+def between(a: NDArray[np.float32], b: NDArray[np.float32], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Kernel values (len(a), len(b)) between signs: the distance ``(n - <a, b>) / 2`` is exact in float32."""
+    with blas_threads(a.size * len(b)):
+        distance = ((a.shape[1] - a @ b.T) / 2).astype(np.int32)
+    return np.asarray(np.take(kernel, distance))
+
+
+def kernel_rank(points: Points, kernel: list[int], *, fit_intercept: bool) -> int:
+    """Rank of the monomials over distinct points, with a column of ones if there is an intercept."""
+    return max(
+        len(reduced_echelon(_residues_between(points, kernel, prime, int(fit_intercept)), prime)[0]) for prime in PRIMES
+    )
+
+
+def solve_dual(rows: DistinctPoints, family: Family, penalty: Penalty) -> tuple[FittedPolynomial, KernelDesign]:
+    """Least squares of least norm (ridge for alpha > 0) over distinct points, by a dual of N weights.
+
+    With S the square roots of the weights, K the kernel centred by their mean, solves ``(S K S + alpha) z = S y`` and
+    returns ``S z``, centred. ``N**2 n + N**3 / 3`` multiplications and ``24 N**2`` bytes.
+    """
+    alpha, fit_intercept = penalty.alpha, penalty.fit_intercept
+    rows.deduplicate()
+    kept = np.flatnonzero(rows.weights.to_float() > 0)
+    weights = rows.weights.take(kept).to_float()
+    targets = rows.sums.take(kept).to_float().T / weights[:, None]
+    points = Points.from_codes(np.ascontiguousarray(rows.codes[kept]), rows.n)
+    sums = _kernel_sums(family)
+    kernel = np.array([float(value) for value in sums])
+    signs = unpack(points).astype(np.float32)
+    gram = between(signs, signs, kernel)
+    root, share, mean = np.sqrt(weights), weights / weights.sum(), np.zeros(rows.n_targets)
+    if fit_intercept:
+        row_mean = gram @ share
+        gram += share @ row_mean - row_mean[:, None] - row_mean
+        mean = share @ targets
+    gram *= np.outer(root, root)
+    filled = 0.0
+    if fit_intercept:  # the centred matrix sends `root` to 0, the right-hand side is orthogonal to it: fill the hole
+        hole = max(kernel[0], 1.0) * weights.sum() / len(gram)
+        gram += hole * np.outer(root, root) / weights.sum()
+        filled = hole / (hole + alpha)
+    factor = Factor(gram, alpha, lambda: kernel_rank(points, sums, fit_intercept=fit_intercept))
+    weights = root[:, None] * factor.solve(root[:, None] * (targets - mean))
+    intercept = mean
+    if fit_intercept:
+        intercept = mean - row_mean @ weights + (share @ row_mean) * weights.sum(axis=0)
+        weights = weights - np.outer(share, weights.sum(axis=0))
+    dual = Dual(points, weights, kernel)
+    return FittedPolynomial(family, None, intercept, dual), KernelDesign(dual, family, fit_intercept, factor, filled)

@@ -1,0 +1,349 @@
+"""What a solver is: its cost, or why it cannot serve, and a solution; and the choice among all that there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.hypercube import n_words
+from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
+from sparsact.learners.points import Encoding
+from sparsact.memory import available_memory, has_room
+
+_ALL_ZERO = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
+Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
+ON_POINTS = frozenset({"rows", "cells"})
+
+
+@dataclass(frozen=True)
+class ProblemSize:
+    """What decides the cost of a fit: n coordinates, D monomials, m rows, T targets.
+
+    Attributes
+    ----------
+    degree_range : (int, int) or None
+        Smallest and largest size of a subset; None for a list of subsets.
+    form : {"rows", "cells", "moments", "real"}
+        The ``kind`` of the statistic.
+    explicit_gram : bool
+        Whether the Gram matrix must be written out.
+    """
+
+    n: int
+    n_monomials: int
+    n_rows: int
+    n_targets: int
+    degree_range: tuple[int, int] | None
+    form: str = "rows"
+    explicit_gram: bool = False
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of the solution itself."""
+        return 16.0 * self.n_monomials * n_words(self.n) + 8.0 * self.n_monomials * (self.n_targets + 4)
+
+    def lower(self) -> list[ProblemSize]:
+        """The same with lower degrees, the largest first."""
+        if self.degree_range is None:
+            return []
+        low, high = self.degree_range
+        return [
+            replace(self, n_monomials=Family.count(self.n, degree, low), degree_range=(low, degree))
+            for degree in range(high - 1, low - 1, -1)
+        ]
+
+
+@dataclass(frozen=True)
+class SolverPlan:
+    """A solver and what it needs.
+
+    Attributes
+    ----------
+    nbytes : float
+        Memory at the peak, an estimate.
+    reason : str
+        When the solver is the one to take, as a sentence without its full stop.
+    rank : int or None
+        Its place in the order of preference; None for a solver that is taken by name only.
+    explicit_gram : bool
+        Whether it writes the Gram matrix out.
+    """
+
+    solver: Solver
+    nbytes: float
+    reason: str
+    rank: int | None
+    explicit_gram: bool = True
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """How coefficients are estimated: ``"ridge"`` (least squares at alpha 0), ``"lasso"`` or ``"correlation"``."""
+
+    kind: str
+    alpha: float
+    fit_intercept: bool
+
+    def origin(self, statistic: Any, exponent: int) -> NDArray[np.float64]:
+        """What the intercept may take from rescaled targets beforehand: their mean, (T,)."""
+        if self.fit_intercept and self.kind != "correlation":
+            return np.asarray(statistic.origin(exponent))
+        return np.zeros(statistic.n_targets)
+
+    def over(self, unit: float) -> Penalty:
+        """The same penalty for targets over a unit: that on a square is as it was, that on a size is in the unit."""
+        if self.kind != "lasso":
+            return self
+        with np.errstate(over="ignore"):
+            return replace(self, alpha=min(float(np.float64(self.alpha) / unit), _ALL_ZERO))
+
+
+class Design(Protocol):
+    """What is left of the rows after a fit, to say how sure its coefficients are."""
+
+    def effective_parameters(self, alpha: float) -> float:
+        """Effective parameters, the intercept not counted."""
+
+    @property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)."""
+
+    def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
+        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little."""
+
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64] | None:
+        """The same at some places, (N,), one at a time; None if there are none."""
+
+
+@dataclass(eq=False)
+class Solution:
+    """A fitted polynomial and what is needed to say how sure it is.
+
+    Attributes
+    ----------
+    polynomial : FittedPolynomial
+        The fitted coefficients.
+    solver, reason : str
+        The solver, and one sentence on why.
+    squared_error, target_squares : ndarray of shape (T,)
+        Weighted squares of the residuals, and of the targets about their mean, both over ``unit**2``.
+    n_rows, total_weight : int, float
+        Rows of positive weight, and the sum of the weights.
+    design : Design or None
+        None for a solution from a file, or one without formulas for its errors.
+    parameters : float or None
+        Effective parameters, where they are known; the intercept is not counted.
+    variances, known_identified : ndarray of shape (D + 1,), or None
+        From a file.
+    choice : CVSelection or None
+        What cross-validation chose.
+    unit : float
+        A power of two near the size of the targets, over which squares are float64 whatever that size.
+    """
+
+    polynomial: FittedPolynomial
+    solver: str
+    reason: str
+    squared_error: NDArray[np.float64]
+    target_squares: NDArray[np.float64]
+    n_rows: int
+    total_weight: float
+    penalty: Penalty
+    design: Design | None = None
+    encoding: Encoding | None = None
+    variances: NDArray[np.float64] | None = None
+    parameters: float | None = None
+    known_identified: NDArray[np.bool_] | None = None
+    choice: Any = None
+    unit: float = 1.0
+
+    def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
+        """The solution for the targets themselves, where it was found for targets over a unit, minus an origin."""
+        self.polynomial, self.unit, self.penalty = self.polynomial.undo_scaling(unit, origin), unit, penalty
+        return self
+
+    @cached_property
+    def residual_degrees_of_freedom(self) -> float:
+        """Rows minus effective parameters (the intercept is one)."""
+        if self.parameters is None:
+            size = float(len(self.polynomial.family))
+            self.parameters = size if self.design is None else self.design.effective_parameters(self.penalty.alpha)
+        return self.n_rows - self.parameters - self.penalty.fit_intercept
+
+    @property
+    def identified(self) -> NDArray[np.bool_] | None:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if that is not known."""
+        return self.known_identified if self.design is None else self.design.identified
+
+    def all_variances(self) -> NDArray[np.float64] | None:
+        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little.
+
+        NaN where the rows do not determine the coefficient.
+        """
+        return self.variances if self.design is None else self.design.all_variances(self.penalty.alpha)
+
+    def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
+
+        NaN where the rows do not determine the coefficient.
+
+        Raises
+        ------
+        ValueError
+            If there is no formula, or if more are requested than can be computed.
+        """
+        variances = self.all_variances()
+        if variances is not None:
+            return variances[places]
+        found = None if self.design is None else self.design.unscaled_variances(places, self.penalty.alpha)
+        if found is None:
+            raise ValueError(
+                f'solver_ = "{self.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
+                "fewer monomials than rows, and ask before saving."
+            )
+        return found
+
+
+class Solver(ABC):
+    """One way to solve for the coefficients. A subclass in a module of this folder is found by being there.
+
+    By default the normal equations are written out and solved by ridge; a subclass may do only its part otherwise.
+    """
+
+    name: ClassVar[str]
+    penalty: ClassVar[str] = "ridge"
+    forms: ClassVar[frozenset[str]] = ON_POINTS  # kinds of statistics that it can be given
+    by_name: ClassVar[bool] = True  # whether users may ask for it
+
+    @abstractmethod
+    def cost(self, size: ProblemSize) -> SolverPlan | str:
+        """What a fit needs, or why this solver cannot serve it."""
+
+    def offer(self, size: ProblemSize) -> SolverPlan | str:
+        """The cost, unless the statistic is of another form."""
+        if size.form in self.forms:
+            return self.cost(size)
+        if size.form == "real":
+            return (
+                f'`X` holds real columns, and solver="{self.name}" needs points of the cube: pass bits or signs, or '
+                'solver="auto".'
+            )
+        return f'the rows were summed into moments and are gone; fit with solver="{self.name}" from the start.'
+
+    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+        """The polynomial of a family that fits the rows of a statistic."""
+        equations = statistic.normal_equations(family, fit_intercept=penalty.fit_intercept, n_threads=n_threads)
+        return self.from_equations(equations, family, penalty, plan)
+
+    def from_equations(
+        self, equations: NormalEquations, family: Family, penalty: Penalty, plan: SolverPlan
+    ) -> Solution:
+        """The polynomial that solves equations which are written out."""
+        coef, mean, reason, parameters = self.estimate(equations, penalty, plan)
+        return Solution(
+            FittedPolynomial(family, coef, equations.target_mean - mean @ coef),
+            self.name,
+            reason,
+            equations.squared_error(coef, mean, equations.target_mean),
+            equations.target_squares,
+            equations.n_rows,
+            equations.weight,
+            penalty,
+            equations,
+            parameters=parameters,
+        )
+
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
+        factor = equations.factor(penalty.alpha)
+        return factor.solve(equations.rhs), equations.feature_mean, plan.reason + ending(factor), None
+
+
+def ending(factor: Factor | None) -> str:
+    """The end of a reason: whether the rows determine all coefficients."""
+    if factor is None or factor.method != "eigenvectors":
+        return "."
+    return f"; the rows determine only {factor.rank:,} directions, so the solution of least norm is taken."
+
+
+# ---- choice ----
+
+
+@cache
+def solvers() -> dict[str, Solver]:
+    """Every solver by its name."""
+    package = import_module(__package__)
+    for module in iter_modules(package.__path__):
+        import_module(f"{__package__}.{module.name}")
+    return {kind.name: kind() for kind in Solver.__subclasses__()}
+
+
+def possible(name: str, size: ProblemSize) -> list[SolverPlan]:
+    """What a solver needs or, for ``"auto"``, what each needs that can serve, the preferred first.
+
+    Raises
+    ------
+    ValueError
+        If the solver cannot serve; says why.
+    """
+    if name == "auto":
+        offers = (solver.offer(size) for solver in solvers().values() if solver.penalty == "ridge")
+        plans = (offer for offer in offers if isinstance(offer, SolverPlan) and offer.rank is not None)
+        return sorted(plans, key=lambda plan: plan.rank or 0)
+    offer = solvers()[name].offer(size)
+    if isinstance(offer, str):
+        raise ValueError(offer)
+    return [offer]
+
+
+def choose_solver(name: str, size: ProblemSize, limit: float | None) -> SolverPlan:
+    """The solver for a fit.
+
+    Parameters
+    ----------
+    name : str
+        The requested solver, or ``"auto"``.
+    size : ProblemSize
+        Of the fit.
+    limit : float or None
+        Bytes that may be used; None for 80 % of what is free.
+
+    Raises
+    ------
+    ValueError
+        If the requested solver cannot serve.
+    MemoryError
+        If none that may be taken fits in ``limit`` bytes; names the sizes and the nearest degree that would.
+    """
+    plans = possible(name, size)
+    found = next((plan for plan in plans if has_room(plan.nbytes, limit)), None)
+    if found is None:
+        raise MemoryError(_refusal(name, size, min(plans, key=lambda plan: plan.nbytes), limit))
+    return found
+
+
+def _refusal(name: str, size: ProblemSize, cheapest: SolverPlan, limit: float | None) -> str:
+    limit = available_memory() if limit is None else limit
+    over = f" over {size.n_rows:,} rows" if size.n_rows else ""
+    need = (
+        f"{size.n_monomials:,} monomials of {size.n} coordinates{over} need about "
+        f"{_amount(cheapest.nbytes)} ({cheapest.solver.name}), and {_amount(limit)} may be used"
+    )
+    if size.degree_range is None:
+        return f"{need}; pass fewer subsets, or a larger max_memory."
+    for lower in size.lower():
+        if any(plan.nbytes <= limit for plan in possible(name, lower)):
+            return f"{need}; degree={lower.degree_range[1]} fits, or pass a larger max_memory."  # type: ignore[index]
+    return f"{need}; no lower degree fits either: pass a larger max_memory."
+
+
+def _amount(nbytes: float) -> str:
+    return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"
