@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sparsact_papers.claims import Verdict, every, needed, within
 from sparsact_papers.intervals import Interval, mean_of
-from sparsact_papers.results import MissingRowsError, Rows
+from sparsact_papers.results import Rows
 
 DENSE, HALF, QUARTER = "dense", "DSM 50%", "DSM 25%"
 TIMES = {DENSE: 1, HALF: 2, QUARTER: 4}  # units for each active one
@@ -30,9 +30,7 @@ def gains(rows: Rows, pairs: Sequence[tuple[Cell, Cell]], of: str, at: str = "la
         cells = [[group.where(model=model, n_active=n) for model, n in pair] for pair in pairs]
         if all(one and other for one, other in cells):
             found.append(sum(one[0][at] - other[0][at] for one, other in cells) / len(cells))
-    if not found:
-        raise MissingRowsError(f"no seed has {of} yet")
-    return mean_of(found)
+    return mean_of(needed(found, f"a seed with {of}"))
 
 
 def judge_equal_active(rows: Rows, at: str = "last") -> Verdict:
