@@ -169,8 +169,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 LABELS[varied],
                 "average sensitivity, W = 1",
-                log_x=0 if varied == "n" else 2,
-                log_y=10,
+                log=(0 if varied == "n" else 2, 10),
                 lines=(OURS, LEMMA),
                 ticks=True,
             ),

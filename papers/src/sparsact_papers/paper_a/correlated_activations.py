@@ -236,7 +236,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 CORRELATION,
                 "share of the bound 4 k^2 W^2",
-                log_y=10,
+                log=(0, 10),
                 lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
                 levels={"4 k^2 W^2": 1.0},
             ),
@@ -250,7 +250,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 CORRELATION,
                 "squared error / variance",
-                log_y=10,
+                log=(0, 10),
                 lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
             ),
         ),

@@ -170,8 +170,7 @@ EXPERIMENT = Experiment(
             panel_plot(
                 "samples m",
                 "squared error / variance",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 levels={"a tenth of the variance": ENOUGH},
                 columns=3,
                 panel=(3.2, 2.5),
@@ -183,7 +182,7 @@ EXPERIMENT = Experiment(
             "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
             "thousandth of the variance count as this.",
             _ratios,
-            curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
+            curve_plot("samples m", "sparse / dense squared error", log=(2, 10), levels={"equal errors": 1.0}),
         ),
         Chart(
             "needs",
@@ -191,7 +190,7 @@ EXPERIMENT = Experiment(
             f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned "
             "from the most samples counts as twice these.",
             _needs,
-            curve_plot("units s", "samples needed", log_x=2, log_y=2),
+            curve_plot("units s", "samples needed", log=(2, 2)),
         ),
         Chart(
             "gaps",
@@ -200,7 +199,7 @@ EXPERIMENT = Experiment(
             "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
             "variance are drawn at this limit.",
             _gaps,
-            curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
+            curve_plot("samples m", "gap / variance of the target", log=(2, 10), lines=(SHAPE,)),
         ),
     ),
     order=330,

@@ -270,7 +270,7 @@ EXPERIMENT = Experiment(
             "Weight by degree of complete tables",
             "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
             _weight_frame,
-            curve_plot("degree", "share of the variance", log_y=10),
+            curve_plot("degree", "share of the variance", log=(0, 10)),
         ),
         Chart(
             "errors",
@@ -287,7 +287,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "coefficients / points of the table, N / M",
                 "achieved / predicted error",
-                log_x=10,
+                log=(10, 0),
                 levels={"as predicted": 1.0},
             ),
         ),

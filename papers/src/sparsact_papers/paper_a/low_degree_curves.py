@@ -316,8 +316,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "samples m / monomials N",
                 "measured error / tail (1 + N / (m - N))",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 levels={"10 % more": 1.1, "10 % less": 0.9},
             ),
         ),

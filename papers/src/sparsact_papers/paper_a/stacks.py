@@ -176,7 +176,7 @@ EXPERIMENT = Experiment(
             "Weight above a degree, by depth",
             "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
             lambda rows: curves(Rows(_above(_at_largest_k(rows))), _layers, "degree", "share"),
-            curve_plot("degree d", "weight above degree d / variance", log_y=10),
+            curve_plot("degree d", "weight above degree d / variance", log=(0, 10)),
         ),
         Chart(
             "sensitivity",
@@ -200,7 +200,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "training points",
                 "error of degree 2 / variance",
-                log_x=2,
+                log=(2, 0),
                 levels={"variance of the target": 1.0},
                 bottom=0,
             ),

@@ -178,7 +178,7 @@ EXPERIMENT = Experiment(
             "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
             _frame_of_bounds,
             curve_plot(
-                "squared error ε / variance", "degree that is enough", log_x=10, log_y=10, lines=(OURS, THEOREM, MOST)
+                "squared error ε / variance", "degree that is enough", log=(10, 10), lines=(OURS, THEOREM, MOST)
             ),
         ),
         Chart(

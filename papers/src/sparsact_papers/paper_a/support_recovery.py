@@ -198,7 +198,7 @@ EXPERIMENT = Experiment(
             "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
             "learned units matched with those of another network of the kind.",
             frame,
-            curve_plot("samples m", "mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)),
+            curve_plot("samples m", "mean overlap of active sets (Jaccard)", log=(2, 0), lines=(CHANCE,)),
         ),
         Chart(
             "error",

@@ -197,8 +197,7 @@ EXPERIMENT = Experiment(
             panel_plot(
                 "samples m",
                 "squared error / variance",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 levels={"a tenth of the variance": ENOUGH},
                 panel=(4.1, 2.9),
             ),

@@ -142,7 +142,7 @@ EXPERIMENT = Experiment(
             f"Sensitivity, tail and error against {label}",
             "Points: median over seeds; bars: its interval.",
             partial(_frame, varied=varied),
-            curve_plot(LABELS[varied], "sensitivity, or share of the variance", log_x=2, log_y=10, ticks=True),
+            curve_plot(LABELS[varied], "sensitivity, or share of the variance", log=(2, 10), ticks=True),
         )
         for varied, label in LABELS.items()
     ),

@@ -251,14 +251,14 @@ EXPERIMENT = Experiment(
             "Figure 5: accuracy against active units",
             f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
             partial(_accuracy_frame, x="n_active"),
-            curve_plot("active units", f"{PERCENT}, last epoch", log_x=2),
+            curve_plot("active units", f"{PERCENT}, last epoch", log=(2, 0)),
         ),
         Chart(
             "width",
             "Accuracy against the width of the layer",
             f"{MEDIANS} The same networks by all their units: the parameters that they have.",
             partial(_accuracy_frame, x="width"),
-            curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log_x=2),
+            curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log=(2, 0)),
         ),
         Chart(
             "table-2",

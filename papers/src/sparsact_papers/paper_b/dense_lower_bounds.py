@@ -247,21 +247,14 @@ EXPERIMENT = Experiment(
             "Width, buckets and cones for a largest error of eps / 2",
             "Median over seeds with its interval. Cones: members of the family differ in their signs.",
             _needed_frame,
-            curve_plot(
-                "1 / eps",
-                "number",
-                log_x=10,
-                log_y=10,
-                lines=lambda name: name.startswith("cones"),
-                size=(5.4, 4.6),
-            ),
+            curve_plot("1 / eps", "number", log=(10, 10), lines=lambda name: name.startswith("cones"), size=(5.4, 4.6)),
         ),
         Chart(
             "operations",
             "Products of a forward pass at equal error",
             "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
             _operations_frame,
-            curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
+            curve_plot("1 / eps", "products in a forward pass", log=(10, 10)),
         ),
         Chart(
             "error",
@@ -271,8 +264,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "width of the dense model",
                 "largest error / eps",
-                log_x=10,
-                log_y=10,
+                log=(10, 10),
                 lines=(DEVIATION, LINEAR),
                 levels={"goal: eps / 2": 0.5},
             ),
@@ -284,7 +276,7 @@ EXPERIMENT = Experiment(
             "(10).",
             _pairs_frame,
             curve_plot(
-                "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
+                "dimension k", "difference / inequality (10)", log=(0, 10), levels={"what (10) says is the least": 1.0}
             ),
         ),
     ),

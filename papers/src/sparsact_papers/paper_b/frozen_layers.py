@@ -167,8 +167,7 @@ def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame],
         curve_plot(
             x_label,
             "mean squared error / variance",
-            log_x=2,
-            log_y=10,
+            log=(2, 10),
             lines=(LINE,),
             levels={VARIANCE: 1.0},
             size=(6.0, 4.8),
@@ -212,7 +211,7 @@ def _table(target: str) -> Chart[Rows]:
         f"Table 1: {TARGETS[target]}",
         MEANS,
         partial(table, target=target),
-        curve_plot("active units", "mean squared error", log_x=2, log_y=10, lines=(LINE, VARIANCE), size=(6.0, 5.0)),
+        curve_plot("active units", "mean squared error", log=(2, 10), lines=(LINE, VARIANCE), size=(6.0, 5.0)),
     )
 
 
@@ -242,14 +241,14 @@ EXPERIMENT = Experiment(
             "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products "
             "and comparisons count one each.",
             flops,
-            curve_plot("active units", "operations a prediction", log_x=2, log_y=2),
+            curve_plot("active units", "operations a prediction", log=(2, 2)),
         ),
         Chart(
             "routing",
             "What choosing the units costs",
             "Operations that only the choice needs, as a share of all of a prediction.",
             _routing,
-            curve_plot("active units", "% of the operations", log_x=2),
+            curve_plot("active units", "% of the operations", log=(2, 0)),
         ),
     ),
     order=20,

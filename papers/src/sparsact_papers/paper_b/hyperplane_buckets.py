@@ -205,7 +205,7 @@ def _flops_frame(rows: Rows) -> Frame:
     )
 
 
-plot_share = partial(plot_curves, x_label=BUCKETS, log_x=2, size=(5.2, 4.0))
+plot_share = partial(plot_curves, x_label=BUCKETS, log=(2, 0), size=(5.2, 4.0))
 
 
 def _choices_frame(rows: Rows) -> Frame:
@@ -222,7 +222,7 @@ BARS = "Points: median over draws of target, points and hyperplanes; bars: its i
 ERROR_PLOT = curve_plot(
     BUCKETS,
     "mean squared error / variance",
-    log_x=2,
+    log=(2, 0),
     lines=lambda name: not name.startswith("LSH"),
     levels={"variance of the target": 1.0},
     size=(5.6, 4.6),
@@ -274,7 +274,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "operations of a forward pass, hashing included / FLOPs",
                 "mean squared error / variance",
-                log_x=10,
+                log=(10, 0),
                 levels={"variance of the target": 1.0},
                 size=(6.0, 4.6),
             ),
@@ -303,7 +303,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 BUCKETS,
                 "error / error of bucket means",
-                log_x=2,
+                log=(2, 0),
                 levels={"bucket means, empty ones the overall mean": 1.0},
                 size=(6.4, 4.6),
             ),

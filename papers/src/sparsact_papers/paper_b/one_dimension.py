@@ -248,8 +248,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "buckets, one active; or dense units, all active",
                 "mean squared error / variance",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 lines=(LINE, FOURFOLD),
                 levels={"variance of the target": 1.0},
                 size=(5.8, 5.0),
