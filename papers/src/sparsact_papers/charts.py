@@ -64,7 +64,7 @@ def level(name: str, height: Interval, frame: Frame) -> Frame:
 
 def joined(*frames: Frame) -> Frame:
     """Frames with the same columns, one below the other."""
-    return {name: [value for frame in frames for value in frame[name]] for name in frames[0]}
+    return {name: [value for frame in frames for value in frame[name]] for name in (frames[0] if frames else {})}
 
 
 def by_width(rows: Rows, columns: dict[str, str], x: str) -> Frame:

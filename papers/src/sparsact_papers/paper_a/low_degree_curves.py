@@ -19,7 +19,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
 from sparsact.reports.figure import rows as rows_of
-from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined, legend
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
@@ -260,8 +260,7 @@ def plot_error(frame: Frame) -> Figure:
         axes.set_xlabel("samples m / monomials N")
         axes.grid(visible=True)
     panels[0].set_ylabel("squared error / variance")
-    marks = {name: mark for axes in panels for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    drawing.legend(marks.values(), marks.keys(), fontsize=8.5, loc="outside upper center", ncols=3)
+    legend(drawing, columns=3)
     return drawing
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sparsact.hypercube import bits_to_signs
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
-from sparsact_papers.charts import MARKERS, curves, joined
+from sparsact_papers.charts import MARKERS, curves, panelled
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.real_data import absent
 from sparsact_papers.experiment import Experiment, Rows, Scale
@@ -228,12 +228,9 @@ ACROSS = 3  # panels side by side; the last is left to the legend
 
 
 def _error_frame(rows: Rows) -> Frame:
-    frames = []
-    for (table,), group in rows.groups("table").items():
-        found = curves(group, "{model}", "n_train", lambda row: max(row["mse"], LEAST_ERROR), "error")
-        frames.append({"table": [table] * len(found["error"])} | found)
-    names = ("table", "series", "n_train", "error", "low", "high", "repetitions")
-    return joined(*frames) if frames else {name: [] for name in names}
+    shown = Rows(row.with_values(error=max(row["mse"], LEAST_ERROR)) for row in rows)
+    tables = {table: curves(group, "{model}", "n_train", "error") for (table,), group in shown.groups("table").items()}
+    return panelled(tables, "table")
 
 
 @styled
