@@ -16,34 +16,14 @@ __all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Ro
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure, table or claim of a paper as data.
+    """A figure, table or claim of a paper ("A", "B", or "practice") as data.
 
-    Attributes
-    ----------
-    name : str
-        In lower case with hyphens, as ``--only`` takes it.
-    paper : {"A", "B", "practice"}
-        Whose figure it is, or that it is of models in practice.
-    place : str
-        Section, figure, table or theorem.
-    title : str
-        What is measured, in a line.
-    summary : str
-        What is done and how it was chosen where the paper is silent; a few sentences.
-    parameters : callable
-        From a scale to the parameters of every task.
-    measure : callable
-        Of the parameters as keywords: what was measured, as plain numbers, texts, or lists of these. A function of a
-        module, since it runs in a process of its own, with one thread.
-    claims : tuple of Claim
-    charts : tuple of Chart
-        Figures, each of which takes the rows.
-    order : int
-        Place on the page, within its paper.
-    version : int
-        Raised whenever the same parameters would give another result.
-    unmet : callable
-        What is missing here to measure it (a library, a data set) with the remedy, or None.
+    ``name`` is in lower case with hyphens, as ``--only`` takes it; ``place`` is the section, figure, table or theorem.
+    ``title`` says in a line what is measured; ``summary`` what is done, and how it was chosen where the paper is
+    silent. ``parameters`` gives, for a scale, those of every task. ``measure`` takes them as keywords and returns plain
+    numbers, texts, or lists of these; it is a function of a module, since it runs in a process of its own, with one
+    thread. ``order`` is the place on the page, within the paper. The version is raised whenever the same parameters
+    would give another result. ``unmet`` says what is missing here to measure it, with the remedy, or is None.
     """
 
     name: str

@@ -152,25 +152,17 @@ def solved(rows: Rows) -> Rows:
     return Rows([*hashed(rows), *hashed(rows, offset="uniform")])
 
 
-def _share(row: Row) -> float:
-    return float(row["mse"] / row["variance"])
-
-
-def _linear_share(row: Row) -> float:
-    return float(row["linear_mse"] / row["variance"])
-
-
 def _error_frame(rows: Rows, target: str) -> Frame:
     own = rows.where(target=target)
-    found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", _share, "share")
-    linear = curves(hashed(own), LINEAR, "n_units", _linear_share, "share")
+    found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", "mse / variance", "share")
+    linear = curves(hashed(own), LINEAR, "n_units", "linear_mse / variance", "share")
     return joined(found, linear, *(_level(own, offset) for offset in LAYERS))
 
 
 def _level(rows: Rows, offset: str) -> Frame:
     """A dense layer's error, repeated at every number of buckets."""
     layer = rows.where(model="dense ReLU", offset=offset)
-    level = curves(layer, f"{LAYERS[offset]}, {{n_units}} units", "n_units", _share, "share")
+    level = curves(layer, f"{LAYERS[offset]}, {{n_units}} units", "n_units", "mse / variance", "share")
     buckets = hashed(rows).distinct("n_units") if len(layer) else []
     repeated = {name: [value for value in column for _ in buckets] for name, column in level.items()}
     return repeated | {"n_units": buckets}
@@ -181,9 +173,9 @@ def _training_frame(rows: Rows, target: str) -> Frame:
     drawn = set(trained.column("seed"))
     closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)
     return joined(
-        curves(closed, "LSH, closed form", "n_units", _share, "share"),
-        curves(trained, "LSH, RMSProp, {epochs} epochs", "n_units", _share, "share"),
-        curves(closed, LINEAR, "n_units", _linear_share, "share"),
+        curves(closed, "LSH, closed form", "n_units", "mse / variance", "share"),
+        curves(trained, "LSH, RMSProp, {epochs} epochs", "n_units", "mse / variance", "share"),
+        curves(closed, LINEAR, "n_units", "linear_mse / variance", "share"),
     )
 
 
@@ -200,8 +192,8 @@ def _share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
 def _flops_frame(rows: Rows) -> Frame:
     dense = Rows(row for offset in LAYERS for row in rows.where(model="dense ReLU", offset=offset))
     return joined(
-        curves(hashed(rows), "LSH, {target}", "flops", _share, "share"),
-        curves(dense, lambda row: f"{LAYERS[row['offset']]}, {row['target']}", "flops", _share, "share"),
+        curves(hashed(rows), "LSH, {target}", "flops", "mse / variance", "share"),
+        curves(dense, lambda row: f"{LAYERS[row['offset']]}, {row['target']}", "flops", "mse / variance", "share"),
     )
 
 
