@@ -88,7 +88,7 @@ class Row:
             return self.values[name]
         if " / " in name:
             with np.errstate(all="ignore"):
-                return np.divide(*(self[part] for part in name.split(" / ")))
+                return np.divide(*(self[part] for part in name.split(" / "))).tolist()
         return self.parameters[name]
 
     def with_values(self, **values: Any) -> Row:

@@ -115,16 +115,6 @@ def _ratios(rows: Rows) -> Frame:
     return joined(*found)
 
 
-def _needs(rows: Rows) -> Frame:
-    found = [
-        (learner, s, median_of(samples_needed(own)))
-        for learner in (SPARSE, DENSE)
-        for s in (4, 8, 16)
-        if (own := _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner))
-    ]
-    return curve_frame(found, "s", "samples")
-
-
 def _gaps(rows: Rows) -> Frame:
     noisy = _of(rows, PANELS["8 units, k = 1, noise"])
     frame = curves(noisy, "{learner}", "m", partial(_share, "gap"), "gap / variance")
@@ -189,7 +179,16 @@ EXPERIMENT = Experiment(
             "Samples needed against the number of units, one of them active",
             f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned "
             "from the most samples counts as twice these.",
-            _needs,
+            lambda rows: curve_frame(
+                [
+                    (learner, s, median_of(samples_needed(own)))
+                    for learner in (SPARSE, DENSE)
+                    for s in (4, 8, 16)
+                    if (own := _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner))
+                ],
+                "s",
+                "samples",
+            ),
             curve_plot("units s", "samples needed", log=(2, 2)),
         ),
         Chart(

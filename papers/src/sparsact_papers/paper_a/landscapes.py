@@ -144,16 +144,6 @@ LEAST_WEIGHT = 1e-6  # below, rounding and noise of the measurement
 PRINTED, MENDED = "tail (1 + N / (m − N))", "the same times M / (M − N)"
 
 
-def _weight_frame(rows: Rows) -> Frame:
-    points = [
-        (table, degree, range_of([weight]))
-        for table, row in (one_row_each(rows) if rows else {}).items()
-        for degree, weight in enumerate(row["weights"])
-        if weight > LEAST_WEIGHT
-    ]
-    return curve_frame(points, "degree", "share")
-
-
 def _error_frame(rows: Rows) -> Frame:
     frames = {}
     for (table,), group in rows.groups("table").items():
@@ -246,7 +236,16 @@ EXPERIMENT = Experiment(
             "weights",
             "Weight by degree of complete tables",
             "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
-            _weight_frame,
+            lambda rows: curve_frame(
+                [
+                    (table, degree, range_of([weight]))
+                    for table, row in (one_row_each(rows) if rows else {}).items()
+                    for degree, weight in enumerate(row["weights"])
+                    if weight > LEAST_WEIGHT
+                ],
+                "degree",
+                "share",
+            ),
             curve_plot("degree", "share of the variance", log=(0, 10)),
         ),
         Chart(

@@ -40,7 +40,7 @@ def _is_small(row: Row) -> bool:
 def _farthest(rows: Rows, what: str) -> Verdict:
     """The point of the curves whose mean ratio of measured to predicted is farthest from 1, with its interval."""
     groups = needed(rows, what).groups("target", "n", "degree", "ratio")
-    means = [mean_of(group.array("error") / group.array("predicted")) for group in groups.values()]
+    means = [mean_of(group.array("error / predicted")) for group in groups.values()]
     worst = max(means, key=lambda mean: abs(np.log(mean.estimate)))
     return within(worst, least=0.9, most=1.1, what=f"measured / predicted farthest from 1 of {len(means)}, {what},")
 
@@ -71,7 +71,7 @@ def _judge_triangle(rows: Rows) -> Verdict:
 
 def _judge_constant(rows: Rows) -> Verdict:
     found = [row for row in needed(rows.where(labels=CLEAN), "clean labels") if row["ratio"] >= 4]
-    return within(range_of([row["error"] / row["tail"] for row in found]), most=2.0, what="error / tail")
+    return within(range_of([row["error / tail"] for row in found]), most=2.0, what="error / tail")
 
 
 CLAIMS = (
@@ -102,7 +102,7 @@ CLAIMS = (
         judge=lambda rows: within(
             mean_of(
                 [
-                    float(np.mean(one.array("error") / one.array("predicted")))
+                    float(np.mean(one.array("error / predicted")))
                     for one in Rows(
                         [row for row in needed(rows.where(labels=GAUSSIAN), "noisy labels", 2) if row["ratio"] >= 2]
                     )
@@ -228,8 +228,8 @@ def _error_frame(rows: Rows) -> Frame:
         name: [] for name in ("target", "degree", "labels", "m / N", "error", "low", "high", "formula")
     }
     for key, group in found.groups("target", "degree", "labels", "ratio").items():
-        over = median_of(group.array("error") / group.array("variance"))
-        formula = float((group.array("predicted") / group.array("variance")).mean())
+        over = median_of(group.array("error / variance"))
+        formula = float(group.array("predicted / variance").mean())
         for name, value in zip(table, (*key, over.estimate, over.low, over.high, formula), strict=True):
             table[name].append(value)
     return dict(table)

@@ -227,12 +227,6 @@ PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform poin
 ACROSS = 3  # panels side by side; the last is left to the legend
 
 
-def _error_frame(rows: Rows) -> Frame:
-    shown = Rows(row.with_values(error=max(row["mse"], LEAST_ERROR)) for row in rows)
-    tables = {table: curves(group, "{model}", "n_train", "error") for (table,), group in shown.groups("table").items()}
-    return panelled(tables, "table")
-
-
 @styled
 def plot_errors(frame: Frame) -> Figure:
     """A panel a table, a curve a model."""
@@ -313,7 +307,15 @@ EXPERIMENT = Experiment(
             "errors",
             "Error against training rows",
             "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
-            _error_frame,
+            lambda rows: panelled(
+                {
+                    table: curves(group, "{model}", "n_train", "error")
+                    for (table,), group in Rows(row.with_values(error=max(row["mse"], LEAST_ERROR)) for row in rows)
+                    .groups("table")
+                    .items()
+                },
+                "table",
+            ),
             plot_errors,
         ),
         Chart(

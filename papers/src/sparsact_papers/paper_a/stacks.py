@@ -121,9 +121,7 @@ EXPERIMENT = Experiment(
             statement="At most k units of each layer are active at any point.",
             rule="holds if the most active units over all layers and points number k or less on every row",
             refuted_if="at some point of some row more than k units of a layer are active",
-            judge=lambda rows: within(
-                range_of(rows.array("most_active") / rows.array("k")), most=1.0, what="most active units / k"
-            ),
+            judge=lambda rows: within(range_of(rows.array("most_active / k")), most=1.0, what="most active units / k"),
         ),
         Claim(
             name="bound",

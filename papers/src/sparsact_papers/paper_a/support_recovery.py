@@ -115,7 +115,7 @@ def _error_frame(rows: Rows) -> Frame:
     return {
         "noise": rows.column("noise"),
         "m": rows.column("m"),
-        "error / variance": [max(row["error"] / row["variance"], LEAST) for row in rows],
+        "error / variance": [max(row["error / variance"], LEAST) for row in rows],
         "overlap": rows.column("overlap"),
     }
 

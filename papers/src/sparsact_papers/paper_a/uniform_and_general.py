@@ -134,7 +134,7 @@ LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 
 def _share(row: Row) -> float:
-    return float(min(max(row["error"] / row["variance"], LEAST), MOST))
+    return float(min(max(row["error / variance"], LEAST), MOST))
 
 
 EXPERIMENT = Experiment(

@@ -68,7 +68,7 @@ def power(rows: Rows, varied: str, column: str) -> Interval:
 
 def _judge_tail(rows: Rows) -> Verdict:
     found = needed(rows, "errors")
-    ratios = found.array("error_share") / found.array("tail_share") / found.array("fit_factor")
+    ratios = found.array("error_share / tail_share") / found.array("fit_factor")
     half = float(np.mean(found.array("fit_factor")) - 1) / 2
     by_seed = [float(np.mean(ratios[found.array("seed") == seed])) for seed in found.distinct("seed")]
     return within(mean_of(by_seed), least=1 - half, most=1 + half, what="error / (tail · m/(m − N))")

@@ -63,12 +63,6 @@ def judge_equal_active(rows: Rows, at: str = "last") -> Verdict:
     )
 
 
-def judge_sparser_and_wider(rows: Rows) -> Verdict:
-    """The corner of Table 2 with the widest and sparsest model against the one with the narrowest dense one."""
-    corners = gains(rows, [((QUARTER, 512), (DENSE, 256))], "both corners")
-    return within(corners, least=0.0, what=f"{QUARTER} at 512 minus dense at 256, points:")
-
-
 def judge_total_width(rows: Rows) -> Verdict:
     """DSM of the total width against dense of the same."""
     verdicts = []
@@ -77,12 +71,6 @@ def judge_total_width(rows: Rows) -> Verdict:
         interval = gains(rows, [pair], f"{model} and dense of width {TOTAL}")
         verdicts.append(within(interval, least=-MATCHES, what=f"{model} minus dense, points:"))
     return every(*verdicts)
-
-
-def judge_same_width(rows: Rows) -> Verdict:
-    """DSM 50 % against dense of the same total width, averaged over the two widths for which there are both."""
-    interval = gains(rows, [((HALF, n), (DENSE, 2 * n)) for n in PRINTED[HALF]], f"{HALF} and dense of both widths")
-    return within(interval, least=-MATCHES, most=MATCHES, what=f"{HALF} minus dense of the same width, points:")
 
 
 def judge_quality(rows: Rows) -> Verdict:
@@ -260,7 +248,11 @@ EXPERIMENT = Experiment(
             printed="DSM 25 % at 512 active units 71.68, dense at 256 69.79: 1.89 points",
             rule="holds if the 95 % interval of DSM 25 % at 512 minus dense at 256, paired by seed, lies above 0",
             refuted_if="the wider and sparser model is significantly less accurate",
-            judge=judge_sparser_and_wider,
+            judge=lambda rows: within(
+                gains(rows, [((QUARTER, 512), (DENSE, 256))], "both corners"),
+                least=0.0,
+                what=f"{QUARTER} at 512 minus dense at 256, points:",
+            ),
         ),
         Claim(
             name="total-width",
@@ -279,7 +271,12 @@ EXPERIMENT = Experiment(
             rule="DSM 50 % minus dense of the same total width at the last epoch, paired by seed and averaged over "
             f"the widths 512 and 1024: holds if the 95 % interval lies within {MATCHES:g} point of 0",
             refuted_if="the difference of accuracies is significantly more than a point",
-            judge=judge_same_width,
+            judge=lambda rows: within(
+                gains(rows, [((HALF, n), (DENSE, 2 * n)) for n in PRINTED[HALF]], f"{HALF} and dense of both widths"),
+                least=-MATCHES,
+                most=MATCHES,
+                what=f"{HALF} minus dense of the same width, points:",
+            ),
         ),
         Claim(
             name="quality",

@@ -74,11 +74,6 @@ def _judge_width(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def _judge_counting(rows: Rows) -> Verdict:
-    found = needed(rows.where(part="bits"), "models of few bits")
-    return bounded(range_of(found.array("n_cones") / found.array("bits")), "k = 1, cones / bits:")
-
-
 def _judge_hashing(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
@@ -198,7 +193,10 @@ EXPERIMENT = Experiment(
             "fewest bits a weight that keep the largest error within eps/2; cones over bits, at most 1 for every "
             "member drawn",
             refuted_if="some model reaches eps/2 with fewer bits than cones",
-            judge=_judge_counting,
+            judge=lambda rows: bounded(
+                range_of(needed(rows.where(part="bits"), "models of few bits").array("n_cones / bits")),
+                "k = 1, cones / bits:",
+            ),
         ),
         Claim(
             name="forward-pass",

@@ -153,7 +153,7 @@ def _routing(rows: Rows) -> Frame:
         found,
         lambda row: f"{_label(row)}, n = {(64 if row['target'] == 'projected' else 8)}",
         "active",
-        lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
+        lambda row: 100 * (1 - row["flops / flops_with_routing"]),
         "percent",
     )
 

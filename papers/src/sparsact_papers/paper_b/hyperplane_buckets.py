@@ -283,7 +283,7 @@ EXPERIMENT = Experiment(
             "Sign patterns of no point",
             f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie "
             "in most of the cells that there are.",
-            partial(_share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
+            partial(_share_frame, share=lambda row: float(1 - row["n_non_empty / n_units"])),
             partial(plot_share, y_label="patterns of no point / %"),
         ),
         Chart(
