@@ -64,7 +64,7 @@ def level(name: str, height: Interval, frame: Frame) -> Frame:
 
 def joined(*frames: Frame) -> Frame:
     """Frames with the same columns, one below the other."""
-    return {name: [value for frame in frames for value in frame[name]] for name in frames[0]}
+    return {name: [value for frame in frames for value in frame[name]] for name in (frames[0] if frames else {})}
 
 
 def by_width(rows: Rows, columns: dict[str, str], x: str) -> Frame:
@@ -98,8 +98,7 @@ def plot_curves(
     x_label: str,
     y_label: str,
     *,
-    log_x: float = 0,
-    log_y: float = 0,
+    log: tuple[float, float] = (0, 0),
     lines: Sequence[str] | Callable[[str], bool] = (),
     levels: Mapping[str, float] | None = None,
     size: tuple[float, float] = (5.4, 4.2),
@@ -108,7 +107,7 @@ def plot_curves(
 ) -> Figure:
     """Draw a frame of :func:`curves`.
 
-    ``log_x`` and ``log_y`` are the bases of logarithmic axes, 0 of linear ones. ``lines`` are the series that are
+    ``log`` has the bases of logarithmic axes, x and y, 0 of linear ones. ``lines`` are the series that are
     references (a theory, a baseline), drawn as a thin line without marks and bars; ``levels`` are horizontal
     references. The size is in inches. With ``ticks`` every x that occurs has its tick; ``bottom`` is the lower end of
     the y axis.
@@ -117,8 +116,8 @@ def plot_curves(
     axes = drawing.subplots()
     x = list(frame.values())[1]
     draw_curves(axes, frame, lines=lines, levels=levels or {})
-    scale(axes, log_x=log_x, log_y=log_y)
-    if not log_x and all(isinstance(at, int) for at in x):
+    scale(axes, log_x=log[0], log_y=log[1])
+    if not log[0] and all(isinstance(at, int) for at in x):
         from matplotlib.ticker import MaxNLocator
 
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -186,8 +185,7 @@ def plot_panels(
     x_label: str,
     y_label: str,
     *,
-    log_x: float = 0,
-    log_y: float = 0,
+    log: tuple[float, float] = (0, 0),
     levels: Mapping[str, float] | None = None,
     columns: int = 2,
     panel: tuple[float, float] = (3.2, 2.9),
@@ -203,7 +201,7 @@ def plot_panels(
         draw_curves(axes, part, levels=levels)
         axes.set_title(title.format(name))
     for axes in panels.flat:  # which share their limits, known by now
-        scale(axes, log_x=log_x, log_y=log_y)
+        scale(axes, log_x=log[0], log_y=log[1])
     if limits:
         panels[0, 0].set_ylim(limits)
     for axes in panels[-1]:

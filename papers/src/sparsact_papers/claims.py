@@ -27,17 +27,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the figures behind it.
+    """An outcome and the figures behind it, with their uncertainty.
 
-    Attributes
-    ----------
-    outcome : Outcome
-    measured : str
-        The deciding figures with their uncertainty.
-    condition : str
-        Under what the claim holds, for ``HOLDS_ONLY_IF``.
-    slack : float or None
-        For ``CONSISTENT``, the factor by which the bound exceeds the largest value found.
+    ``HOLDS_ONLY_IF`` has its condition; ``CONSISTENT`` its slack, by which the bound exceeds the largest value found.
     """
 
     outcome: Outcome
@@ -55,22 +47,10 @@ class Verdict:
 class Claim:
     """A statement that rows can decide.
 
-    Attributes
-    ----------
-    name : str
-        Unique within the experiment.
-    statement : str
-        The claim, in a sentence.
-    rule : str
-        The rule of :attr:`judge` in words, with its limits.
-    refuted_if : str
-        The outcome that would have refuted the claim, as a clause that completes "refuted if".
-    judge : callable
-        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
-    place : str
-        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
-    printed : str
-        What the paper printed, or nothing.
+    ``name`` is unique within the experiment; ``rule`` says in words, with its limits, how :attr:`judge` turns the rows
+    into a :class:`Verdict` (it may raise ``MissingRowsError``); ``refuted_if`` completes "refuted if". ``place`` is
+    where the paper states it, or ``"beyond the paper"`` for what readers ask next; ``printed`` what the paper printed,
+    if anything.
     """
 
     name: str

@@ -14,41 +14,16 @@ from sparsact_papers.results import MissingRowsError, Parameter, Row, Rows, Scal
 __all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Rows", "Scale"]
 
 
-def _nothing() -> str | None:
-    """What an experiment lacks on this machine: nothing."""
-    return None
-
-
 @dataclass(frozen=True)
 class Experiment:
-    """A figure, table or claim of a paper as data.
+    """A figure, table or claim of a paper ("A", "B", or "practice") as data.
 
-    Attributes
-    ----------
-    name : str
-        In lower case with hyphens, as ``--only`` takes it.
-    paper : {"A", "B", "practice"}
-        Whose figure it is, or that it is of models in practice.
-    place : str
-        Section, figure, table or theorem.
-    title : str
-        What is measured, in a line.
-    summary : str
-        What is done and how it was chosen where the paper is silent; a few sentences.
-    parameters : callable
-        From a scale to the parameters of every task.
-    measure : callable
-        Of the parameters as keywords: what was measured, as plain numbers, texts, or lists of these. A function of a
-        module, since it runs in a process of its own, with one thread.
-    claims : tuple of Claim
-    charts : tuple of Chart
-        Figures, each of which takes the rows.
-    order : int
-        Place on the page, within its paper.
-    version : int
-        Raised whenever the same parameters would give another result.
-    unmet : callable
-        What is missing here to measure it (a library, a data set) with the remedy, or None.
+    ``name`` is in lower case with hyphens, as ``--only`` takes it; ``place`` is the section, figure, table or theorem.
+    ``title`` says in a line what is measured; ``summary`` what is done, and how it was chosen where the paper is
+    silent. ``parameters`` gives, for a scale, those of every task. ``measure`` takes them as keywords and returns plain
+    numbers, texts, or lists of these; it is a function of a module, since it runs in a process of its own, with one
+    thread. ``order`` is the place on the page, within the paper. The version is raised whenever the same parameters
+    would give another result. ``unmet`` says what is missing here to measure it, with the remedy, or is None.
     """
 
     name: str
@@ -62,7 +37,7 @@ class Experiment:
     charts: tuple[Chart[Rows], ...]
     order: int
     version: int = 1
-    unmet: Callable[[], str | None] = _nothing
+    unmet: Callable[[], str | None] = lambda: None
 
     def tasks(self, scale: Scale) -> list[Task]:
         """Every task of a scale, each once, in the order in which they are best run."""
@@ -72,18 +47,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Findings:
-    """Rows of one experiment at one scale, and the verdicts of its claims.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    scale : Scale
-        Of the rows.
-    rows : Rows
-        Those that are there.
-    n_tasks : int
-        How many there would be.
-    """
+    """Rows of one experiment at one scale, of ``n_tasks`` that there would be, and the verdicts of its claims."""
 
     experiment: Experiment
     scale: Scale
@@ -104,18 +68,16 @@ class Findings:
     @cached_property
     def verdicts(self) -> list[tuple[Claim, Verdict]]:
         """Every claim with what the rows say of it."""
-        return [(claim, self._told(claim.verdict(self.rows))) for claim in self.experiment.claims]
+        verdicts = [(claim, claim.verdict(self.rows)) for claim in self.experiment.claims]
+        if self.complete or not self.rows:
+            return verdicts
+        part = f"from {len(self.rows)} of {self.n_tasks} tasks"
+        return [(claim, replace(verdict, measured=f"{verdict.measured}; {part}")) for claim, verdict in verdicts]
 
     @property
     def complete(self) -> bool:
         """Whether every task has its row."""
         return len(self.rows) == self.n_tasks
-
-    def _told(self, verdict: Verdict) -> Verdict:
-        """The verdict; where rows are missing it says so."""
-        if self.complete or not self.rows:
-            return verdict
-        return replace(verdict, measured=f"{verdict.measured}; from {len(self.rows)} of {self.n_tasks} tasks")
 
     @property
     def seconds(self) -> float:

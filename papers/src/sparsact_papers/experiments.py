@@ -18,34 +18,10 @@ from sparsact_papers.intervals import Interval, mean_of, median_of, range_of, sh
 from sparsact_papers.results import MissingRowsError, Row, Rows, Scale, Store, Task
 
 __all__ = [
-    "Claim",
-    "Experiment",
-    "Failure",
-    "Findings",
-    "Interval",
-    "MissingRowsError",
-    "Outcome",
-    "Row",
-    "Rows",
-    "Scale",
-    "Store",
-    "Task",
-    "Verdict",
-    "bounded",
-    "chosen",
-    "collect",
-    "every",
-    "experiments",
-    "mean_of",
-    "measure",
-    "median_of",
-    "needed",
-    "only_if",
-    "range_of",
-    "share_of",
-    "slope_of",
-    "within",
-]
+    "Claim", "Experiment", "Failure", "Findings", "Interval", "MissingRowsError", "Outcome", "Row", "Rows", "Scale",
+    "Store", "Task", "Verdict", "bounded", "chosen", "collect", "every", "experiments", "mean_of", "measure",
+    "median_of", "needed", "only_if", "range_of", "share_of", "slope_of", "within",
+]  # fmt: skip
 
 
 @cache

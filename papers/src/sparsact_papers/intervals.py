@@ -16,18 +16,9 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the interval that it lies in.
+    """An estimate and the interval that it lies in, from ``n`` repetitions; ``kind`` says in words what the limits are.
 
-    Attributes
-    ----------
-    estimate, low, high : float
-        The estimate and its limits.
-    n : int
-        Repetitions behind it.
-    kind : str
-        What the limits are, in words.
-    exact : bool
-        Whether the limits are values that occurred, so that one beyond a bound refutes it, and not an estimate's.
+    They are ``exact`` if they are values that occurred, so that one beyond a bound refutes it, and not an estimate's.
     """
 
     estimate: float

@@ -29,16 +29,9 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """One measurement of an experiment.
+    """One measurement of an experiment, whose ``measure`` takes the parameters as keywords: target, model, seed, sizes.
 
-    Attributes
-    ----------
-    experiment : str
-        Name of the experiment.
-    version : int
-        Version of its definition: raised whenever the same parameters would give another result.
-    parameters : mapping of str to bool, int, float, str or None
-        Target, model, optimiser, seed, sizes: the keyword arguments of the experiment's ``measure``.
+    The version is raised whenever the same parameters would give another result.
     """
 
     experiment: str
@@ -73,22 +66,9 @@ class MissingRowsError(IndexError):
 class Row:
     """What one task gave, and where.
 
-    Attributes
-    ----------
-    task : str
-        Hash of the task's definition.
-    experiment, version, parameters
-        The definition itself.
-    values : mapping of str to a number, text or a list of these
-        What was measured.
-    seconds : float
-        Time of the measurement, in its own process.
-    finished : str
-        Date and time, UTC.
-    machine, versions : mapping
-        Processor, cores and system; versions of Python and of the libraries.
-    commit : str
-        Of the library's source, with + where it was changed since; empty where there is no repository.
+    ``task`` is the hash of its definition (experiment, version, parameters). The values are numbers, texts or lists of
+    these; the seconds those of the measurement, in its own process; ``finished`` is the date and time, UTC. ``commit``
+    is that of the source, with + where it was changed since, and empty where there is no repository.
     """
 
     task: str
@@ -108,7 +88,7 @@ class Row:
             return self.values[name]
         if " / " in name:
             with np.errstate(all="ignore"):
-                return np.divide(*(self[part] for part in name.split(" / ")))
+                return np.divide(*(self[part] for part in name.split(" / "))).tolist()
         return self.parameters[name]
 
     def with_values(self, **values: Any) -> Row:

@@ -6,8 +6,7 @@ import pytest
 from sparsact_papers.data import Images
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.paper_b import cifar10
-from sparsact_papers.paper_b.cifar10 import EXPERIMENT, FIGURE
-from sparsact_papers.paper_b.cifar10_claims import HALF, TABLE, TIMES
+from sparsact_papers.paper_b.cifar10 import EXPERIMENT, FIGURE, HALF, TABLE, TIMES
 from sparsact_papers.results import Row
 
 

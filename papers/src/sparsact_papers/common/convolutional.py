@@ -27,17 +27,7 @@ AT_ONCE = 500  # images classified together
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch of training gave.
-
-    Attributes
-    ----------
-    loss : float
-        Mean cross-entropy over the training images, each as it was met, in nats.
-    accuracy : float
-        Share of the test images whose largest logit is that of their label, after the epoch.
-    seconds : float
-        Of training alone.
-    """
+    """Mean cross-entropy of an epoch's training images in nats, test accuracy after it, and its seconds of training."""
 
     loss: float
     accuracy: float

@@ -133,12 +133,6 @@ def random_analytic(
     cube that has been divided by the volume :math:`2^k` already; so N has none here. And its inequality (7) holds at
     a fixed x: that f is L-Lipschitz everywhere, for one C and all k and N, it does not show. A random member has
     :math:`\mathbb{E} \|\nabla f(x)\|^2 \le 2 L^2 / C^2`.
-
-    Examples
-    --------
-    >>> f = random_analytic(2, 0.01, rng=np.random.default_rng(0))
-    >>> f, f.lipschitz < 1
-    (CosineSeries(n=2, frequencies=3), True)
     """
     k = checked_size(k, "the number `k` of columns")
     L, epsilon = checked_positive(lipschitz, "`lipschitz`"), checked_positive(epsilon, "`epsilon`")

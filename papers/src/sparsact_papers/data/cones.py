@@ -159,14 +159,6 @@ def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rn
     Notes
     -----
     Off the subspace it is the function of the projection, so it is ``lipschitz``-Lipschitz on all of R^ambient.
-
-    Examples
-    --------
-    >>> from sparsact_papers.data import diagonal_subspace
-    >>> rng = np.random.default_rng(0)
-    >>> f = random_cones(diagonal_subspace(6, 2, rng=rng), 0.25, rng=rng)
-    >>> f.lipschitz, bool(np.all(np.abs(f.target.heights) == 0.25))
-    (1.0, True)
     """
     half = checked_positive(epsilon, "`epsilon`") / checked_positive(lipschitz, "`lipschitz`")
     centres = _grid_inside(domain, half)

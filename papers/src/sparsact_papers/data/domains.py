@@ -38,31 +38,11 @@ class Domain(ABC):
         """Whether rows that have been checked are points of the set."""
 
     def sample(self, m: int, *, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Independent uniform points.
-
-        Parameters
-        ----------
-        m : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        X : ndarray of shape (m, ambient), float64
-        """
+        """Independent uniform points, (m, ambient)."""
         return self._sample(checked_size(m, "the number `m` of points", 0), checked_generator(rng))
 
     def contains(self, X: ArrayLike, *, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
-        """Whether each row is a point of the set, up to a distance of about ``tolerance``.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, ambient)
-        tolerance : float
-
-        Returns
-        -------
-        inside : ndarray of shape (m,), bool
-        """
+        """Whether each row is a point of the set, up to a distance of about ``tolerance``."""
         return self._contains(checked_columns(X, self.ambient), float(tolerance))
 
 
@@ -73,13 +53,7 @@ def in_cube(X: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Cube(Domain):
-    """The cube [-1, 1]^n, from which paper B draws the inputs of its experiments (Section A.1).
-
-    Examples
-    --------
-    >>> Cube(3).sample(2, rng=np.random.default_rng(0)).shape
-    (2, 3)
-    """
+    """The cube [-1, 1]^n, from which paper B draws the inputs of its experiments (Section A.1)."""
 
     n: int
 

@@ -45,14 +45,6 @@ def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
     Returns
     -------
     data : TabularData
-
-    Examples
-    --------
-    .. code-block:: python
-
-        pol = load_tabular("pol")
-        for test in pol.test_masks:
-            model.fit(pol.X[~test], pol.y[~test]).score(pol.X[test], pol.y[test])
     """
     if name not in TABLES:
         raise ValueError(f"name={name!r} is unknown; choose one of {', '.join(TABLES)}.")
@@ -124,14 +116,8 @@ Batch = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 class Images:
     """Labelled images for training and for testing, in the set's own order.
 
-    Attributes
-    ----------
-    train_images, test_images : ndarray of shape (m, 3, 32, 32), uint8
-        Red, green and blue; rows from the top, columns from the left.
-    train_labels, test_labels : ndarray of shape (m,), uint8
-        Places in ``classes``.
-    classes : tuple of str
-    source, licence : str
+    Images are uint8 of shape (m, 3, 32, 32): red, green and blue, rows from the top, columns from the left. Labels are
+    places in ``classes``.
     """
 
     train_images: NDArray[np.uint8]
@@ -162,13 +148,6 @@ def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None
     Notes
     -----
     The set is also given out as pickles, for Python. These are not read: a pickle can hold a program.
-
-    Examples
-    --------
-    .. code-block:: python
-
-        data = load_cifar10("~/data")
-        X = data.train_images.reshape(50_000, -1) / 255
     """
     home = data_folder() if folder is None else Path(folder).expanduser()
     place, ending = _found(home)

@@ -91,12 +91,6 @@ def random_hypercube(n: int, *, rng: np.random.Generator) -> Multilinear:
     Returns
     -------
     target : Multilinear
-
-    Examples
-    --------
-    >>> f = random_hypercube(3, rng=np.random.default_rng(0))
-    >>> f([[1, -1, 1]]).tolist() in ([1.0], [-1.0])
-    True
     """
     n = checked_size(n, "the number `n` of columns")
     if n > MOST_COLUMNS:
@@ -236,12 +230,6 @@ def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polyn
     -----
     Such a polynomial is nearly constant: for n = 8 and degree 4 its variance on the cube is about 1e-4. A small error
     says little, then; put :func:`~sparsact_papers.data.describe` beside it.
-
-    Examples
-    --------
-    >>> p = random_polynomial(8, 4, rng=np.random.default_rng(0))
-    >>> len(p.coefficients), float(np.abs(p.coefficients).sum().round(12))
-    (495, 1.0)
     """
     coefficients = checked_generator(rng).uniform(-1, 1, size=_n_monomials(n, degree))
     return Polynomial(n, degree, coefficients / np.abs(coefficients).sum())

@@ -19,12 +19,6 @@ def random_frame(ambient: int, dimension: int, *, rng: np.random.Generator) -> N
     """Orthonormal columns, uniform over all such frames (Haar measure): shape (ambient, dimension).
 
     Q of the QR decomposition of a normal matrix, with the signs that make R's diagonal positive.
-
-    Examples
-    --------
-    >>> frame = random_frame(5, 2, rng=np.random.default_rng(0))
-    >>> np.allclose(frame.T @ frame, np.eye(2))
-    True
     """
     ambient, dimension = checked_dimensions(ambient, dimension)
     Q, R = np.linalg.qr(checked_generator(rng).normal(size=(ambient, dimension)))
@@ -160,14 +154,6 @@ def random_subspace(ambient: int, dimension: int, *, rng: np.random.Generator) -
     Returns
     -------
     domain : Subspace
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> domain = random_subspace(64, 4, rng=rng)
-    >>> X = domain.sample(1000, rng=rng)
-    >>> X.shape, bool(domain.contains(X).all()), domain.method
-    ((1000, 64), True, 'rejection')
     """
     return Subspace(random_frame(ambient, dimension, rng=rng))
 

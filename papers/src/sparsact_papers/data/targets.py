@@ -37,16 +37,7 @@ class Target(ABC):
         """Lipschitz bound for a radius that has been checked."""
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, n)
-
-        Returns
-        -------
-        y : ndarray of shape (m,), float64
-        """
+        """Values (m,) at points (m, n)."""
         return self._values(checked_columns(X, self.n))
 
     @property
@@ -164,13 +155,6 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
     -----
     For x uniform on [-1, 1]^ambient a coordinate of Ax has variance 1/3, so about one in twelve leaves [-1, 1], where
     paper B's polynomials are small. The paper does not say how it draws x.
-
-    Examples
-    --------
-    >>> from sparsact_papers.data import random_polynomial
-    >>> rng = np.random.default_rng(0)
-    >>> random_composed(random_polynomial(3, 2, rng=rng), 7, rng=rng)
-    Composed(Polynomial(n=3, degree=2), ambient=7)
     """
     return Composed(target, random_frame(ambient, target.n, rng=rng).T)
 

@@ -155,7 +155,7 @@ EXPERIMENT = Experiment(
             "the function.",
             partial(_frame, distribution=name),
             curve_plot(
-                "samples m", "squared error / variance", log_x=2, log_y=10, levels={"a tenth of the variance": ENOUGH}
+                "samples m", "squared error / variance", log=(2, 10), levels={"a tenth of the variance": ENOUGH}
             ),
         )
         for name in DISTRIBUTIONS

@@ -66,7 +66,7 @@ def measure(*, model: str, n: int, s: int, k: int, varied: str, seed: int) -> Ma
 
 def _judge_attained(rows: Rows) -> Verdict:
     copies = needed(rows.where(model="copies"), "copies of the pair")
-    shares = copies.array("sensitivity") / copies.array("sharper")
+    shares = copies.array("sensitivity / sharper")
     pair = needed(copies.where(k=1), "the single pair").array("sensitivity")
     return every(
         within(range_of(shares), least=1 - ROUNDING, most=1 + ROUNDING, what="AS / 4k²W²"),
@@ -120,16 +120,14 @@ EXPERIMENT = Experiment(
             rule="with the constant 1 and six inputs or more no network exceeds the bound; consistent if none attains "
             "it (on one input 2 x1 needs the constant 2.6)",
             refuted_if="some network, random or found by search, is more sensitive than the bound allows",
-            judge=lambda rows: judge_bound(
-                rows, (rows.array("sensitivity") / rows.array("lemma_9")).tolist(), "AS / Lemma 9"
-            ),
+            judge=lambda rows: judge_bound(rows, rows.array("sensitivity / lemma_9").tolist(), "AS / Lemma 9"),
         ),
         Claim(
             name="sharper",
             statement="AS(h) is at most 4 k^2 W^2, whatever n, s and B are.",
             rule=f"holds if the bound is not passed on any row (by more than {ROUNDING} of it, for rounding)",
             refuted_if="some row exceeds the bound by more than rounding",
-            judge=lambda rows: bounded(range_of(rows.array("sensitivity") / rows.array("sharper")), "AS / 4k²W²"),
+            judge=lambda rows: bounded(range_of(rows.array("sensitivity / sharper")), "AS / 4k²W²"),
         ),
         Claim(
             name="attained",
@@ -169,8 +167,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 LABELS[varied],
                 "average sensitivity, W = 1",
-                log_x=0 if varied == "n" else 2,
-                log_y=10,
+                log=(0 if varied == "n" else 2, 10),
                 lines=(OURS, LEMMA),
                 ticks=True,
             ),

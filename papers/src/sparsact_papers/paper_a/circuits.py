@@ -16,7 +16,7 @@ import numpy as np
 
 from sparsact.hypercube import bits_to_signs, n_subsets
 from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Chart, Frame, figure, list_axis, styled
-from sparsact_papers.charts import MARKERS, curves, joined
+from sparsact_papers.charts import MARKERS, curves, joined, panelled, panels_of
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.real_data import absent, near_one, ratios
 from sparsact_papers.experiment import Experiment, Rows, Scale
@@ -174,17 +174,17 @@ def plot_weights(frame: Frame) -> Figure:
 
 
 def _error_frame(rows: Rows) -> Frame:
-    frames = [
-        {"function": [function] * len(found["error"])} | found
-        for (function,), group in rows.groups("function").items()
-        for size in [_size(group)]
-        for found in (
-            curves(size, "achieved", "degree", "mse", "error", interval=mean_of),
-            curves(size, "predicted", "degree", "predicted", "error", interval=mean_of),
-        )
-    ]
-    names = ("function", "series", "degree", "error", "low", "high", "repetitions")
-    return joined(*frames) if frames else {name: [] for name in names}
+    sizes = {function: _size(group) for (function,), group in rows.groups("function").items()}
+    columns = {"achieved": "mse", "predicted": "predicted"}
+    return panelled(
+        {
+            function: joined(
+                *(curves(size, name, "degree", y, "error", interval=mean_of) for name, y in columns.items())
+            )
+            for function, size in sizes.items()
+        },
+        "function",
+    )
 
 
 def _size(group: Rows) -> Rows:
@@ -196,17 +196,13 @@ def _size(group: Rows) -> Rows:
 @styled
 def plot_errors(frame: Frame) -> Figure:
     """A panel a function: marks are achieved, dashes predicted, the thin line is the variance."""
-    functions = list(dict.fromkeys(frame["function"]))
+    functions = panels_of(frame)
     n_lines = -(-len(functions) // COLUMNS)
     drawing = figure(9.2, 0.6 + 2.0 * n_lines)
     panels = drawing.subplots(n_lines, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
-    points = list(zip(*(frame[name] for name in ("function", "series", "degree", "error", "low", "high")), strict=True))
-    for axes, function in zip(panels, functions, strict=False):
-        achieved, predicted = (
-            [point[2:] for point in points if point[:2] == (function, series)] for series in ("achieved", "predicted")
-        )
-        degree, error, low, high = zip(*achieved, strict=True)
-        axes.plot([p[0] for p in predicted], [p[1] for p in predicted], color=GREY, ls=(0, (4, 2)), label="predicted")
+    for axes, (function, part) in zip(panels, functions.items(), strict=False):
+        (degree, error, low, high, _), predicted = (list(curve.values()) for curve in panels_of(part).values())
+        axes.plot(*predicted[:2], color=GREY, ls=(0, (4, 2)), label="predicted")
         axes.vlines(degree, low, high, color=BLUE, lw=1.6)
         axes.plot(degree, error, color=BLUE, marker="o", ms=5, lw=0, label="achieved")
         axes.axhline(1, color=INK, lw=0.8, label="variance")

@@ -128,7 +128,7 @@ def _judge_prediction(rows: Rows) -> Verdict:
     pairs = needed(rows.where(kind=SAME), SAME, 2)
     last = pairs.where(rho=max(pairs.column("rho")))
     return every(
-        within(mean_of(last.array("erm_error") / last.array("variance")), most=0.01, what="error / variance"),
+        within(mean_of(last.array("erm_error / variance")), most=0.01, what="error / variance"),
         within(mean_of(last.array("overlap")), most=RECOVERED, what="overlap"),
     )
 
@@ -185,10 +185,8 @@ EXPERIMENT = Experiment(
             refuted_if="some row exceeds one of the two bounds",
             judge=lambda rows: every(
                 within(range_of(rows.array("k")), most=2, what="active units"),
-                bounded(range_of(rows.array("sensitivity") / rows.array("bound")), "AS / 4 k^2 W^2"),
-                bounded(
-                    range_of(rows.array("sensitivity") / rows.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"
-                ),
+                bounded(range_of(rows.array("sensitivity / bound")), "AS / 4 k^2 W^2"),
+                bounded(range_of(rows.array("sensitivity / bound_by_activity")), "AS / 4 W^2 E[active^2]"),
             ),
         ),
         Claim(
@@ -236,7 +234,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 CORRELATION,
                 "share of the bound 4 k^2 W^2",
-                log_y=10,
+                log=(0, 10),
                 lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
                 levels={"4 k^2 W^2": 1.0},
             ),
@@ -250,7 +248,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 CORRELATION,
                 "squared error / variance",
-                log_y=10,
+                log=(0, 10),
                 lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
             ),
         ),

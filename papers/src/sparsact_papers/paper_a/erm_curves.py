@@ -115,16 +115,6 @@ def _ratios(rows: Rows) -> Frame:
     return joined(*found)
 
 
-def _needs(rows: Rows) -> Frame:
-    found = [
-        (learner, s, median_of(samples_needed(own)))
-        for learner in (SPARSE, DENSE)
-        for s in (4, 8, 16)
-        if (own := _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner))
-    ]
-    return curve_frame(found, "s", "samples")
-
-
 def _gaps(rows: Rows) -> Frame:
     noisy = _of(rows, PANELS["8 units, k = 1, noise"])
     frame = curves(noisy, "{learner}", "m", partial(_share, "gap"), "gap / variance")
@@ -170,8 +160,7 @@ EXPERIMENT = Experiment(
             panel_plot(
                 "samples m",
                 "squared error / variance",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 levels={"a tenth of the variance": ENOUGH},
                 columns=3,
                 panel=(3.2, 2.5),
@@ -183,15 +172,24 @@ EXPERIMENT = Experiment(
             "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
             "thousandth of the variance count as this.",
             _ratios,
-            curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
+            curve_plot("samples m", "sparse / dense squared error", log=(2, 10), levels={"equal errors": 1.0}),
         ),
         Chart(
             "needs",
             "Samples needed against the number of units, one of them active",
             f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned "
             "from the most samples counts as twice these.",
-            _needs,
-            curve_plot("units s", "samples needed", log_x=2, log_y=2),
+            lambda rows: curve_frame(
+                [
+                    (learner, s, median_of(samples_needed(own)))
+                    for learner in (SPARSE, DENSE)
+                    for s in (4, 8, 16)
+                    if (own := _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner))
+                ],
+                "s",
+                "samples",
+            ),
+            curve_plot("units s", "samples needed", log=(2, 2)),
         ),
         Chart(
             "gaps",
@@ -200,7 +198,7 @@ EXPERIMENT = Experiment(
             "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
             "variance are drawn at this limit.",
             _gaps,
-            curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
+            curve_plot("samples m", "gap / variance of the target", log=(2, 10), lines=(SHAPE,)),
         ),
     ),
     order=330,

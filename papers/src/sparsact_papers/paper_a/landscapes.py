@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
+from sparsact_papers.charts import MARKERS, curve_frame, curve_plot, curves, joined, legend, panelled, panels_of
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.real_data import AMPLE, absent, near_one, ratios
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
@@ -144,55 +144,25 @@ LEAST_WEIGHT = 1e-6  # below, rounding and noise of the measurement
 PRINTED, MENDED = "tail (1 + N / (m − N))", "the same times M / (M − N)"
 
 
-def _weight_frame(rows: Rows) -> Frame:
-    if not len(rows):
-        return {"series": [], "degree": [], "share": [], "low": [], "high": [], "repetitions": []}
-    found = [
-        (table, degree, weight)
-        for table, row in one_row_each(rows).items()
-        for degree, weight in enumerate(row["weights"])
-        if weight > LEAST_WEIGHT
-    ]
-    table, degree, share = (list(column) for column in zip(*found, strict=True))
-    return {
-        "series": table,
-        "degree": degree,
-        "share": share,
-        "low": share,
-        "high": share,
-        "repetitions": [1] * len(share),
-    }
-
-
 def _error_frame(rows: Rows) -> Frame:
-    frames = []
+    frames = {}
     for (table,), group in rows.groups("table").items():
         achieved = curves(group, "degree {degree}", "n_train", "mse", interval=mean_of)
         predicted = curves(group, "degree {degree}", "n_train", "predicted_finite", interval=mean_of)
-        frames.append(
-            {"table": [table] * len(achieved["mse"])} | achieved | {"predicted": predicted["predicted_finite"]}
-        )
-    names = ("table", "series", "n_train", "mse", "low", "high", "repetitions", "predicted")
-    return joined(*frames) if frames else {name: [] for name in names}
+        frames[table] = {**achieved, "predicted": predicted["predicted_finite"]}
+    return panelled(frames, "table")
 
 
 @styled
 def plot_errors(frame: Frame) -> Figure:
     """A panel a table: marks are achieved errors, dashed lines the prediction."""
-    tables = list(dict.fromkeys(frame["table"]))
+    tables, every_degree = panels_of(frame), sorted(set(frame["series"]))
     drawing = figure(3.6 * len(tables) + 0.6, 4.0)
     panels = drawing.subplots(1, len(tables), sharey=True, squeeze=False)[0]
-    every_degree = sorted(set(frame["series"]))
-    for axes, table in zip(panels, tables, strict=True):
-        for colour, marker, degree in zip(COLOURS, MARKERS, every_degree, strict=False):
-            at = [
-                i for i, pair in enumerate(zip(frame["table"], frame["series"], strict=True)) if pair == (table, degree)
-            ]
-            if not at:
-                continue
-            m, mse, low, high, predicted = (
-                [frame[name][i] for i in at] for name in ("n_train", "mse", "low", "high", "predicted")
-            )
+    for axes, (table, part) in zip(panels, tables.items(), strict=True):
+        for degree, curve in panels_of(part).items():
+            m, mse, low, high, _, predicted = curve.values()
+            colour, marker = ((each[every_degree.index(degree)]) for each in (COLOURS, MARKERS))
             axes.vlines(m, low, high, color=colour, lw=1.4)
             axes.plot(m, mse, color=colour, marker=marker, ms=5, lw=0, label=degree)
             axes.plot(m, predicted, color=colour, lw=1.2, ls=(0, (4, 2)))
@@ -201,10 +171,7 @@ def plot_errors(frame: Frame) -> Figure:
         axes.set_xlabel("training rows")
         axes.grid(visible=True)
     panels[0].set_ylabel("mean squared error / variance")
-    handles = {
-        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    drawing.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=4)
+    legend(drawing, columns=4)
     return drawing
 
 
@@ -269,8 +236,17 @@ EXPERIMENT = Experiment(
             "weights",
             "Weight by degree of complete tables",
             "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
-            _weight_frame,
-            curve_plot("degree", "share of the variance", log_y=10),
+            lambda rows: curve_frame(
+                [
+                    (table, degree, range_of([weight]))
+                    for table, row in (one_row_each(rows) if rows else {}).items()
+                    for degree, weight in enumerate(row["weights"])
+                    if weight > LEAST_WEIGHT
+                ],
+                "degree",
+                "share",
+            ),
+            curve_plot("degree", "share of the variance", log=(0, 10)),
         ),
         Chart(
             "errors",
@@ -287,7 +263,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "coefficients / points of the table, N / M",
                 "achieved / predicted error",
-                log_x=10,
+                log=(10, 0),
                 levels={"as predicted": 1.0},
             ),
         ),

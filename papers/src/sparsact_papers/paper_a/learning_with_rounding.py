@@ -257,7 +257,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "entries of a vector, m",
                 "1 - squared error / that of the trivial predictor",
-                log_x=2,
+                log=(2, 0),
                 levels={"the mean of the labels (trivial)": 0.0},
                 size=(6.4, 5.2),
             ),
@@ -268,7 +268,7 @@ EXPERIMENT = Experiment(
             "Points: median over seeds, modulo the smallest prime q of at least 2 m + 1. Beyond their budget all "
             "secrets would take m q^m, and linearisation N^3 for N unknowns. Lattice reduction: also where it failed.",
             operations,
-            curve_plot("entries of a vector, m", "operations", log_y=10),
+            curve_plot("entries of a vector, m", "operations", log=(0, 10)),
         ),
     ),
     order=320,

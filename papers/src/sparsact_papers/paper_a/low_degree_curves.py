@@ -19,7 +19,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
 from sparsact.reports.figure import rows as rows_of
-from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined, legend
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
 from sparsact_papers.experiment import Experiment, Row, Rows, Scale
@@ -40,7 +40,7 @@ def _is_small(row: Row) -> bool:
 def _farthest(rows: Rows, what: str) -> Verdict:
     """The point of the curves whose mean ratio of measured to predicted is farthest from 1, with its interval."""
     groups = needed(rows, what).groups("target", "n", "degree", "ratio")
-    means = [mean_of(group.array("error") / group.array("predicted")) for group in groups.values()]
+    means = [mean_of(group.array("error / predicted")) for group in groups.values()]
     worst = max(means, key=lambda mean: abs(np.log(mean.estimate)))
     return within(worst, least=0.9, most=1.1, what=f"measured / predicted farthest from 1 of {len(means)}, {what},")
 
@@ -71,7 +71,7 @@ def _judge_triangle(rows: Rows) -> Verdict:
 
 def _judge_constant(rows: Rows) -> Verdict:
     found = [row for row in needed(rows.where(labels=CLEAN), "clean labels") if row["ratio"] >= 4]
-    return within(range_of([row["error"] / row["tail"] for row in found]), most=2.0, what="error / tail")
+    return within(range_of([row["error / tail"] for row in found]), most=2.0, what="error / tail")
 
 
 CLAIMS = (
@@ -102,7 +102,7 @@ CLAIMS = (
         judge=lambda rows: within(
             mean_of(
                 [
-                    float(np.mean(one.array("error") / one.array("predicted")))
+                    float(np.mean(one.array("error / predicted")))
                     for one in Rows(
                         [row for row in needed(rows.where(labels=GAUSSIAN), "noisy labels", 2) if row["ratio"] >= 2]
                     )
@@ -228,8 +228,8 @@ def _error_frame(rows: Rows) -> Frame:
         name: [] for name in ("target", "degree", "labels", "m / N", "error", "low", "high", "formula")
     }
     for key, group in found.groups("target", "degree", "labels", "ratio").items():
-        over = median_of(group.array("error") / group.array("variance"))
-        formula = float((group.array("predicted") / group.array("variance")).mean())
+        over = median_of(group.array("error / variance"))
+        formula = float(group.array("predicted / variance").mean())
         for name, value in zip(table, (*key, over.estimate, over.low, over.high, formula), strict=True):
             table[name].append(value)
     return dict(table)
@@ -260,8 +260,7 @@ def plot_error(frame: Frame) -> Figure:
         axes.set_xlabel("samples m / monomials N")
         axes.grid(visible=True)
     panels[0].set_ylabel("squared error / variance")
-    marks = {name: mark for axes in panels for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    drawing.legend(marks.values(), marks.keys(), fontsize=8.5, loc="outside upper center", ncols=3)
+    legend(drawing, columns=3)
     return drawing
 
 
@@ -316,8 +315,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "samples m / monomials N",
                 "measured error / tail (1 + N / (m - N))",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 levels={"10 % more": 1.1, "10 % less": 0.9},
             ),
         ),

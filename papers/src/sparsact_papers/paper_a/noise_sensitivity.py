@@ -191,7 +191,7 @@ EXPERIMENT = Experiment(
             "Noise sensitivity against the noise",
             "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
             _frame,
-            curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log_x=10, log_y=10, lines=(OURS, LEMMA)),
+            curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log=(10, 10), lines=(OURS, LEMMA)),
         ),
     ),
     order=120,

@@ -113,7 +113,7 @@ def _parity(kind: str, size: int, n: int, seed: int) -> NDArray[np.float64]:
 
 
 def _share(rows: Rows) -> NDArray[np.float64]:
-    return rows.array("error") / rows.array("variance")
+    return rows.array("error / variance")
 
 
 def _below(rows: Rows, kind: str, limit: Any) -> Rows:
@@ -149,11 +149,6 @@ def _judge_lifted(rows: Rows) -> Verdict:
         within(range_of(found.array("n_units") - found.array("size") // 2), least=1, most=1, what="units - |S| div 2"),
         within(range_of(_share(found)), least=1 - NONE, what="error / variance, 2 d < |S|,"),
     )
-
-
-def _judge_activity(rows: Rows) -> Verdict:
-    found = needed(rows.where(kind=DENSE), "dense parity")
-    return within(range_of(found.array("active") / found.array("n_units")), least=1, what="active / units")
 
 
 def frame(rows: Rows) -> Frame:
@@ -199,7 +194,11 @@ EXPERIMENT = Experiment(
             statement="That layer is not sparsely activated: some input switches all its units on.",
             rule="holds if on every row the largest number of active units is the number of units",
             refuted_if="some row leaves a unit off at every input",
-            judge=_judge_activity,
+            judge=lambda rows: within(
+                range_of(needed(rows.where(kind=DENSE), "dense parity").array("active / n_units")),
+                least=1,
+                what="active / units",
+            ),
         ),
         Claim(
             name="sparse-learned",

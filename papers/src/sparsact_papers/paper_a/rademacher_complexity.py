@@ -240,7 +240,9 @@ EXPERIMENT = Experiment(
                 f"Complexity against units, all points of the {n}-cube",
                 CAPTION,
                 partial(_frame, n=n),
-                curve_plot("units s", "Rademacher complexity, W = 1", log_y=10, lines=(UNITS_ALONE, CONJECTURE, BOUND)),
+                curve_plot(
+                    "units s", "Rademacher complexity, W = 1", log=(0, 10), lines=(UNITS_ALONE, CONJECTURE, BOUND)
+                ),
             )
             for n in (2, 3, 4)
         ),
@@ -270,7 +272,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "orthogonal points m",
                 "complexity / Conjecture 20, s = 2",
-                log_x=2,
+                log=(2, 0),
                 levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
             ),
         ),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sparsact.hypercube import bits_to_signs
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axis, scale, styled
-from sparsact_papers.charts import MARKERS, curves, joined
+from sparsact_papers.charts import MARKERS, curves, panelled
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.real_data import absent
 from sparsact_papers.experiment import Experiment, Rows, Scale
@@ -227,15 +227,6 @@ PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform poin
 ACROSS = 3  # panels side by side; the last is left to the legend
 
 
-def _error_frame(rows: Rows) -> Frame:
-    frames = []
-    for (table,), group in rows.groups("table").items():
-        found = curves(group, "{model}", "n_train", lambda row: max(row["mse"], LEAST_ERROR), "error")
-        frames.append({"table": [table] * len(found["error"])} | found)
-    names = ("table", "series", "n_train", "error", "low", "high", "repetitions")
-    return joined(*frames) if frames else {name: [] for name in names}
-
-
 @styled
 def plot_errors(frame: Frame) -> Figure:
     """A panel a table, a curve a model."""
@@ -316,7 +307,15 @@ EXPERIMENT = Experiment(
             "errors",
             "Error against training rows",
             "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
-            _error_frame,
+            lambda rows: panelled(
+                {
+                    table: curves(group, "{model}", "n_train", "error")
+                    for (table,), group in Rows(row.with_values(error=max(row["mse"], LEAST_ERROR)) for row in rows)
+                    .groups("table")
+                    .items()
+                },
+                "table",
+            ),
             plot_errors,
         ),
         Chart(

@@ -162,7 +162,7 @@ EXPERIMENT = Experiment(
             "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. The "
             "bound is tau^2 (2^m - 9) with tau = 0.124.",
             _any_frame,
-            curve_plot("bits m", "statistical queries", log_y=10, lines=(BOUND,), size=(5.4, 4.2)),
+            curve_plot("bits m", "statistical queries", log=(0, 10), lines=(BOUND,), size=(5.4, 4.2)),
         ),
         Chart(
             "known-size",
@@ -171,7 +171,9 @@ EXPERIMENT = Experiment(
             "degree; elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, "
             "|S|) - 9), is on statistical queries alone. Points: median over seeds; bars: its interval.",
             _known_frame,
-            curve_plot("bits m", "queries, or examples, as the legend says", log_y=10, lines=(BOUND,), size=(5.8, 4.8)),
+            curve_plot(
+                "bits m", "queries, or examples, as the legend says", log=(0, 10), lines=(BOUND,), size=(5.8, 4.8)
+            ),
         ),
         Chart(
             "error",

@@ -67,7 +67,7 @@ def _slope(rows: Rows) -> Interval:
 def _judge_tight(rows: Rows) -> Verdict:
     found = _of(rows, (BENT,))
     largest = found.where(m=max(found.column("m")))
-    return within(range_of(largest.array("queries") / largest.array("bound")), most=2, what="queries / lower bound")
+    return within(range_of(largest.array("queries / bound")), most=2, what="queries / lower bound")
 
 
 def _judge_elimination(rows: Rows) -> Verdict:

@@ -115,7 +115,7 @@ def _error_frame(rows: Rows) -> Frame:
     return {
         "noise": rows.column("noise"),
         "m": rows.column("m"),
-        "error / variance": [max(row["error"] / row["variance"], LEAST) for row in rows],
+        "error / variance": [max(row["error / variance"], LEAST) for row in rows],
         "overlap": rows.column("overlap"),
     }
 
@@ -198,7 +198,7 @@ EXPERIMENT = Experiment(
             "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
             "learned units matched with those of another network of the kind.",
             frame,
-            curve_plot("samples m", "mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)),
+            curve_plot("samples m", "mean overlap of active sets (Jaccard)", log=(2, 0), lines=(CHANCE,)),
         ),
         Chart(
             "error",

@@ -134,7 +134,7 @@ LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 
 def _share(row: Row) -> float:
-    return float(min(max(row["error"] / row["variance"], LEAST), MOST))
+    return float(min(max(row["error / variance"], LEAST), MOST))
 
 
 EXPERIMENT = Experiment(
@@ -197,8 +197,7 @@ EXPERIMENT = Experiment(
             panel_plot(
                 "samples m",
                 "squared error / variance",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 levels={"a tenth of the variance": ENOUGH},
                 panel=(4.1, 2.9),
             ),

@@ -74,11 +74,6 @@ def _judge_width(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def _judge_counting(rows: Rows) -> Verdict:
-    found = needed(rows.where(part="bits"), "models of few bits")
-    return bounded(range_of(found.array("n_cones") / found.array("bits")), "k = 1, cones / bits:")
-
-
 def _judge_hashing(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
@@ -198,7 +193,10 @@ EXPERIMENT = Experiment(
             "fewest bits a weight that keep the largest error within eps/2; cones over bits, at most 1 for every "
             "member drawn",
             refuted_if="some model reaches eps/2 with fewer bits than cones",
-            judge=_judge_counting,
+            judge=lambda rows: bounded(
+                range_of(needed(rows.where(part="bits"), "models of few bits").array("n_cones / bits")),
+                "k = 1, cones / bits:",
+            ),
         ),
         Claim(
             name="forward-pass",
@@ -247,21 +245,14 @@ EXPERIMENT = Experiment(
             "Width, buckets and cones for a largest error of eps / 2",
             "Median over seeds with its interval. Cones: members of the family differ in their signs.",
             _needed_frame,
-            curve_plot(
-                "1 / eps",
-                "number",
-                log_x=10,
-                log_y=10,
-                lines=lambda name: name.startswith("cones"),
-                size=(5.4, 4.6),
-            ),
+            curve_plot("1 / eps", "number", log=(10, 10), lines=lambda name: name.startswith("cones"), size=(5.4, 4.6)),
         ),
         Chart(
             "operations",
             "Products of a forward pass at equal error",
             "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
             _operations_frame,
-            curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
+            curve_plot("1 / eps", "products in a forward pass", log=(10, 10)),
         ),
         Chart(
             "error",
@@ -271,8 +262,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "width of the dense model",
                 "largest error / eps",
-                log_x=10,
-                log_y=10,
+                log=(10, 10),
                 lines=(DEVIATION, LINEAR),
                 levels={"goal: eps / 2": 0.5},
             ),
@@ -284,7 +274,7 @@ EXPERIMENT = Experiment(
             "(10).",
             _pairs_frame,
             curve_plot(
-                "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
+                "dimension k", "difference / inequality (10)", log=(0, 10), levels={"what (10) says is the least": 1.0}
             ),
         ),
     ),

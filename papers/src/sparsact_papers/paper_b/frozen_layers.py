@@ -153,7 +153,7 @@ def _routing(rows: Rows) -> Frame:
         found,
         lambda row: f"{_label(row)}, n = {(64 if row['target'] == 'projected' else 8)}",
         "active",
-        lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
+        lambda row: 100 * (1 - row["flops / flops_with_routing"]),
         "percent",
     )
 
@@ -167,52 +167,11 @@ def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame],
         curve_plot(
             x_label,
             "mean squared error / variance",
-            log_x=2,
-            log_y=10,
+            log=(2, 10),
             lines=(LINE,),
             levels={VARIANCE: 1.0},
             size=(6.0, 4.8),
         ),
-    )
-
-
-def _against_active(target: str, optimiser: str) -> Chart[Rows]:
-    return _errors(
-        f"{target}-{optimiser}",
-        f"{FIGURES[target]}: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
-        "Test error of models with a frozen bottom layer at equal active units.",
-        partial(errors, target=target, optimiser=optimiser, models=MAIN),
-        "active units",
-    )
-
-
-def _hashed(target: str, optimiser: str) -> Chart[Rows]:
-    return _errors(
-        f"{target}-hash-{optimiser}",
-        f"Figure 4: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
-        "A random hash keeps units whatever the input; features are linear unless ReLU is written.",
-        partial(errors, target=target, optimiser=optimiser, models=HASHED),
-        "active units",
-    )
-
-
-def _against_width(target: str) -> Chart[Rows]:
-    return _errors(
-        f"{target}-width",
-        f"Closed form at equal total width: {TARGETS[target]}",
-        "All units are counted, active or not: DSM 50 % meets ReLU without biases.",
-        partial(errors, target=target, optimiser="ridge", models=MAIN[1:], x="width"),
-        "total width (units)",
-    )
-
-
-def _table(target: str) -> Chart[Rows]:
-    return Chart(
-        f"{target}-table",
-        f"Table 1: {TARGETS[target]}",
-        MEANS,
-        partial(table, target=target),
-        curve_plot("active units", "mean squared error", log_x=2, log_y=10, lines=(LINE, VARIANCE), size=(6.0, 5.0)),
     )
 
 
@@ -232,24 +191,62 @@ EXPERIMENT = Experiment(
     measure=measure,
     claims=(*CLAIMS, *BARS),
     charts=(
-        *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
-        *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
-        *(_against_width(target) for target in TARGETS),
-        *(_table(target) for target in ("polynomial", "hypercube")),
+        *(
+            _errors(
+                f"{target}-{optimiser}",
+                f"{FIGURES[target]}: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
+                "Test error of models with a frozen bottom layer at equal active units.",
+                partial(errors, target=target, optimiser=optimiser, models=MAIN),
+                "active units",
+            )
+            for target in TARGETS
+            for optimiser in OPTIMISERS
+        ),
+        *(
+            _errors(
+                f"{target}-hash-{optimiser}",
+                f"Figure 4: {TARGETS[target]}, {OPTIMISERS[optimiser]}",
+                "A random hash keeps units whatever the input; features are linear unless ReLU is written.",
+                partial(errors, target=target, optimiser=optimiser, models=HASHED),
+                "active units",
+            )
+            for target in ("polynomial", "hypercube")
+            for optimiser in OPTIMISERS
+        ),
+        *(
+            _errors(
+                f"{target}-width",
+                f"Closed form at equal total width: {TARGETS[target]}",
+                "All units are counted, active or not: DSM 50 % meets ReLU without biases.",
+                partial(errors, target=target, optimiser="ridge", models=MAIN[1:], x="width"),
+                "total width (units)",
+            )
+            for target in TARGETS
+        ),
+        *(
+            Chart(
+                f"{target}-table",
+                f"Table 1: {TARGETS[target]}",
+                MEANS,
+                partial(table, target=target),
+                curve_plot("active units", "mean squared error", log=(2, 10), lines=(LINE, VARIANCE), size=(6.0, 5.0)),
+            )
+            for target in ("polynomial", "hypercube")
+        ),
         Chart(
             "flops",
             "Operations by both counts, n = 8",
             "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products "
             "and comparisons count one each.",
             flops,
-            curve_plot("active units", "operations a prediction", log_x=2, log_y=2),
+            curve_plot("active units", "operations a prediction", log=(2, 2)),
         ),
         Chart(
             "routing",
             "What choosing the units costs",
             "Operations that only the choice needs, as a share of all of a prediction.",
             _routing,
-            curve_plot("active units", "% of the operations", log_x=2),
+            curve_plot("active units", "% of the operations", log=(2, 0)),
         ),
     ),
     order=20,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,41 +41,25 @@ TARGETS = {"polynomial": "random polynomial", "hypercube": "random hypercube fun
 
 
 def measure(
-    *,
-    target: str,
-    model: str,
-    active: int,
-    optimiser: str,
-    seed: int,
-    n_train: int,
-    n_test: int,
-    epochs: int = 0,
-    batch_size: int = 0,
-    learning_rate: float = 0.0,
-    rho: float = 0.0,
-    epsilon: float = 0.0,
-    alpha: float = 0.0,
-    intercept: bool,
-) -> dict[str, float]:
-    """Test error of one model with one top layer, beside the target's variance, the best line, and the cost."""
+    *, target: str, model: str, active: int, optimiser: str, seed: int, n_train: int, n_test: int, intercept: bool,
+    **settings: Any,
+) -> dict[str, float]:  # fmt: skip
+    """Test error of one model with one top layer, beside the target's variance, the best line, and the cost.
+
+    The settings are ``alpha`` of ridge; of RMSProp ``learning_rate``, ``rho``, ``epsilon``, ``epochs``, ``batch_size``.
+    """
     f = drawn_target(target, seed)
     X, new = (_generator(seed, stream).uniform(-1, 1, (m, f.n)) for stream, m in ((TRAIN, n_train), (TEST, n_test)))
     y, truth = f(X), f(new)
     layer = layer_of(model, f.n, active, seed)
     features = FrozenFeatures.of(layer, X)
     if optimiser == "ridge":
-        A, constant = features.ridge(y, alpha, fit_intercept=intercept)
+        A, constant = features.ridge(y, settings["alpha"], fit_intercept=intercept)
     else:
         top = TopLayer.glorot(layer.bottom.t, 1, rng=_generator(seed, TOP))
-        features.train(
-            top,
-            y,
-            RMSProp(learning_rate, rho, epsilon),
-            epochs=epochs,
-            batch_size=batch_size,
-            fit_intercept=intercept,
-            rng=_generator(seed, ORDER),
-        )
+        steps = RMSProp(*(settings[name] for name in ("learning_rate", "rho", "epsilon")))
+        sizes = {name: settings[name] for name in ("epochs", "batch_size")}
+        features.train(top, y, steps, **sizes, fit_intercept=intercept, rng=_generator(seed, ORDER))
         A, constant = top.A[0], float(top.intercept[0])
     return {
         "mse": _mse(FrozenFeatures.of(layer, new).predict(A, constant), truth),

@@ -152,25 +152,17 @@ def solved(rows: Rows) -> Rows:
     return Rows([*hashed(rows), *hashed(rows, offset="uniform")])
 
 
-def _share(row: Row) -> float:
-    return float(row["mse"] / row["variance"])
-
-
-def _linear_share(row: Row) -> float:
-    return float(row["linear_mse"] / row["variance"])
-
-
 def _error_frame(rows: Rows, target: str) -> Frame:
     own = rows.where(target=target)
-    found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", _share, "share")
-    linear = curves(hashed(own), LINEAR, "n_units", _linear_share, "share")
+    found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", "mse / variance", "share")
+    linear = curves(hashed(own), LINEAR, "n_units", "linear_mse / variance", "share")
     return joined(found, linear, *(_level(own, offset) for offset in LAYERS))
 
 
 def _level(rows: Rows, offset: str) -> Frame:
     """A dense layer's error, repeated at every number of buckets."""
     layer = rows.where(model="dense ReLU", offset=offset)
-    level = curves(layer, f"{LAYERS[offset]}, {{n_units}} units", "n_units", _share, "share")
+    level = curves(layer, f"{LAYERS[offset]}, {{n_units}} units", "n_units", "mse / variance", "share")
     buckets = hashed(rows).distinct("n_units") if len(layer) else []
     repeated = {name: [value for value in column for _ in buckets] for name, column in level.items()}
     return repeated | {"n_units": buckets}
@@ -181,9 +173,9 @@ def _training_frame(rows: Rows, target: str) -> Frame:
     drawn = set(trained.column("seed"))
     closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)
     return joined(
-        curves(closed, "LSH, closed form", "n_units", _share, "share"),
-        curves(trained, "LSH, RMSProp, {epochs} epochs", "n_units", _share, "share"),
-        curves(closed, LINEAR, "n_units", _linear_share, "share"),
+        curves(closed, "LSH, closed form", "n_units", "mse / variance", "share"),
+        curves(trained, "LSH, RMSProp, {epochs} epochs", "n_units", "mse / variance", "share"),
+        curves(closed, LINEAR, "n_units", "linear_mse / variance", "share"),
     )
 
 
@@ -200,12 +192,12 @@ def _share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
 def _flops_frame(rows: Rows) -> Frame:
     dense = Rows(row for offset in LAYERS for row in rows.where(model="dense ReLU", offset=offset))
     return joined(
-        curves(hashed(rows), "LSH, {target}", "flops", _share, "share"),
-        curves(dense, lambda row: f"{LAYERS[row['offset']]}, {row['target']}", "flops", _share, "share"),
+        curves(hashed(rows), "LSH, {target}", "flops", "mse / variance", "share"),
+        curves(dense, lambda row: f"{LAYERS[row['offset']]}, {row['target']}", "flops", "mse / variance", "share"),
     )
 
 
-plot_share = partial(plot_curves, x_label=BUCKETS, log_x=2, size=(5.2, 4.0))
+plot_share = partial(plot_curves, x_label=BUCKETS, log=(2, 0), size=(5.2, 4.0))
 
 
 def _choices_frame(rows: Rows) -> Frame:
@@ -222,7 +214,7 @@ BARS = "Points: median over draws of target, points and hyperplanes; bars: its i
 ERROR_PLOT = curve_plot(
     BUCKETS,
     "mean squared error / variance",
-    log_x=2,
+    log=(2, 0),
     lines=lambda name: not name.startswith("LSH"),
     levels={"variance of the target": 1.0},
     size=(5.6, 4.6),
@@ -274,7 +266,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "operations of a forward pass, hashing included / FLOPs",
                 "mean squared error / variance",
-                log_x=10,
+                log=(10, 0),
                 levels={"variance of the target": 1.0},
                 size=(6.0, 4.6),
             ),
@@ -291,7 +283,7 @@ EXPERIMENT = Experiment(
             "Sign patterns of no point",
             f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie "
             "in most of the cells that there are.",
-            partial(_share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
+            partial(_share_frame, share=lambda row: float(1 - row["n_non_empty / n_units"])),
             partial(plot_share, y_label="patterns of no point / %"),
         ),
         Chart(
@@ -303,7 +295,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 BUCKETS,
                 "error / error of bucket means",
-                log_x=2,
+                log=(2, 0),
                 levels={"bucket means, empty ones the overall mean": 1.0},
                 size=(6.4, 4.6),
             ),

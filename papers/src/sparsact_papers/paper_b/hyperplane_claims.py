@@ -37,7 +37,7 @@ def over(found: Rows, others: Rows) -> list[float]:
 
 def over_linear(found: Rows) -> list[float]:
     """Errors as shares of the best linear predictor's of the same draw."""
-    return [row["mse"] / row["linear_mse"] for row in needed(found, "LSH errors")]
+    return [row["mse / linear_mse"] for row in needed(found, "LSH errors")]
 
 
 def _judge_wins(rows: Rows, target: str) -> Verdict:
@@ -80,7 +80,7 @@ def _judge_training(rows: Rows, target: str) -> Verdict:
 
 def _judge_cells(rows: Rows) -> Verdict:
     found = needed(Rows([*hashed(rows), *hashed(rows, offset="uniform")]), "LSH")
-    verdict = within(range_of([row["n_non_empty"] / row["n_cells"] for row in found]), most=1, what="met over cells:")
+    verdict = within(range_of([row["n_non_empty / n_cells"] for row in found]), most=1, what="met over cells:")
     most = max(hashed(rows), key=lambda row: int(row["n_units"]))
     told = f"through the origin {most['n_cells']} cells of {most['n_units']} patterns, {most['n_non_empty']} met"
     return Verdict(verdict.outcome, f"{verdict.measured}; {told}")

@@ -117,7 +117,7 @@ def _judge_improves(rows: Rows, *, trained: bool) -> Verdict:
 def _steps(found: Rows) -> str:
     """Median errors as shares of the variance, size by size."""
     sizes = found.groups("n_units")
-    share = {n: float(np.median(same.array("mse") / same.array("variance"))) for (n,), same in sizes.items()}
+    share = {n: float(np.median(same.array("mse / variance"))) for (n,), same in sizes.items()}
     falls = ", ".join(f"{share[a] / share[b]:.2f} ({a} to {b})" for a, b in pairwise(share))
     return f"falls of the median: {falls}"
 
@@ -248,8 +248,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "buckets, one active; or dense units, all active",
                 "mean squared error / variance",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 lines=(LINE, FOURFOLD),
                 levels={"variance of the target": 1.0},
                 size=(5.8, 5.0),

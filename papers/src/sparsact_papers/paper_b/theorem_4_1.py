@@ -285,21 +285,21 @@ EXPERIMENT = Experiment(
             "Largest error against buckets",
             OVER + " Theory: slope -1/k.",
             partial(_errors_frame, errors="sup_errors"),
-            curve_plot("buckets", "largest error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
+            curve_plot("buckets", "largest error", log=(10, 10), lines=(DEVIATION, LINEAR)),
         ),
         Chart(
             "mean",
             "Mean error against buckets",
             OVER,
             partial(_errors_frame, errors="mean_errors"),
-            curve_plot("buckets", "mean absolute error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
+            curve_plot("buckets", "mean absolute error", log=(10, 10), lines=(DEVIATION, LINEAR)),
         ),
         Chart(
             "misses",
             "Misses against buckets",
             OVER + " A miss goes to the nearest bucket.",
             lambda rows: by_width(whole_curves(rows), {"": "misses"}, "buckets"),
-            curve_plot("buckets", "share of points in empty buckets", log_x=10),
+            curve_plot("buckets", "share of points in empty buckets", log=(10, 0)),
         ),
         Chart(
             "operations",
@@ -307,7 +307,7 @@ EXPERIMENT = Experiment(
             "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the "
             "widest only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
             _operations_frame,
-            curve_plot("multiply-adds of a forward pass", "largest error", log_x=10, log_y=10, size=(5.4, 5.0)),
+            curve_plot("multiply-adds of a forward pass", "largest error", log=(10, 10), size=(5.4, 5.0)),
         ),
     ),
     order=40,

@@ -259,8 +259,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "samples",
                 "share of fresh points in empty buckets",
-                log_x=2,
-                log_y=10,
+                log=(2, 10),
                 lines=lambda name: name.startswith((PLUG_IN, UNBIASED)),
             ),
         ),
@@ -273,8 +272,7 @@ EXPERIMENT = Experiment(
                 curve_plot(
                     "rows",
                     "rms error / standard deviation of the target",
-                    log_x=2,
-                    log_y=10,
+                    log=(2, 10),
                     lines=(LINEAR,),
                     levels={DEVIATION: 1.0},
                 ),

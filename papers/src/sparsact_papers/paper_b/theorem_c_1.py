@@ -247,13 +247,12 @@ def _sizes_frame(rows: Rows) -> Frame:
 share_plot = partial(
     curve_plot,
     TABLE,
-    log_x=10,
-    log_y=10,
+    log=(10, 10),
     lines=lambda name: name.startswith(LINEAR),
     levels={DEVIATION: 1.0},
     size=(5.6, 4.8),
 )
-linear_plot = partial(curve_plot, TABLE, log_x=10, size=(5.6, 4.6))
+linear_plot = partial(curve_plot, TABLE, log=(10, 0), size=(5.6, 4.6))
 OVER = "Median over seeds with its interval; a point for each width. "
 LEAST = OVER + "Ambient dimension 8. "
 
@@ -295,8 +294,7 @@ EXPERIMENT = Experiment(
             curve_plot(
                 "1 / largest error",
                 "buckets of a table",
-                log_x=10,
-                log_y=10,
+                log=(10, 10),
                 lines=lambda name: name.startswith(tuple(SIZES.values())),
                 size=(5.6, 4.8),
             ),
@@ -336,7 +334,7 @@ EXPERIMENT = Experiment(
                     .items()
                 )
             ),
-            curve_plot("ambient dimension d / width", "buckets of a table", log_x=10, log_y=10, size=(5.6, 4.8)),
+            curve_plot("ambient dimension d / width", "buckets of a table", log=(10, 10), size=(5.6, 4.8)),
         ),
     ),
     order=45,

@@ -233,7 +233,7 @@ EXPERIMENT = Experiment(
             "Units that are on while training",
             f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
             _density_frame,
-            panel_plot("step", "density", log_y=10),
+            panel_plot("step", "density", log=(0, 10)),
         ),
         Chart(
             "loss",

@@ -213,11 +213,7 @@ EXPERIMENT = Experiment(
             "Validation loss while training",
             f"Mean cross-entropy of the next character. {SEEDS}",
             lambda found: curves(
-                found.unfolded(step="at", loss="losses"),
-                "{model}",
-                "step",
-                "loss",
-                interval=range_of,
+                found.unfolded(step="at", loss="losses"), "{model}", "step", "loss", interval=range_of
             ),
             curve_plot("step", "validation loss in nats"),
         ),
@@ -232,7 +228,7 @@ EXPERIMENT = Experiment(
                 "loss",
                 interval=range_of,
             ),
-            curve_plot("million operations for a token, feed-forward", "validation loss in nats", log_x=10),
+            curve_plot("million operations for a token, feed-forward", "validation loss in nats", log=(10, 0)),
         ),
         Chart(
             "parts",

@@ -60,14 +60,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class CharacterText:
-    """Tokens of a text and what they stand for.
-
-    Attributes
-    ----------
-    characters : str
-        Those that occur, in ascending order; a token is a place in them.
-    train, validation : Tensor of int64, one axis
-        The beginning of the text, and the rest.
+    """Tokens of a text for training, its beginning, and for validation; a token is a place in the sorted characters.
 
     Examples
     --------

@@ -70,18 +70,8 @@ class TransformerLayer(nn.Module):
 class Transformer(nn.Module):
     """A decoder with pre-norm layers and learned positions, from tokens to logits of the next one.
 
-    Parameters
-    ----------
-    vocabulary, width, n_layers, n_heads, hidden, context : int
-        Tokens, size of the stream, layers, heads of attention, units of each feed-forward layer, longest input.
-    feed_forward : callable, default=None
-        Makes the feed-forward module of a layer of (width, hidden); None for :class:`FeedForward`.
-    activation : {"relu", "gelu", "silu"}
-        Of :class:`FeedForward`.
-
-    Notes
-    -----
-    Parameters are drawn by torch's own generator, as those of any module of torch.
+    ``feed_forward`` makes the feed-forward module of a layer of (width, hidden); None for :class:`FeedForward`, of
+    which ``activation`` is "relu", "gelu" or "silu". Parameters are drawn by torch's own generator.
 
     Examples
     --------
