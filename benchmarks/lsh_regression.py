@@ -33,7 +33,7 @@ from benchmarks.figures import Figure, judged, options, report
 from benchmarks.harness import interleaved
 from benchmarks.regressors import LOCAL_LINES, NEIGHBOURS, linear_error, neighbours, others
 from sparsact import LSHRegressor
-from sparsact_papers.data import CurvedPatch, lower_envelope, random_subspace
+from sparsact_papers.data import CurvedPatch, LowerEnvelope, random_subspace
 
 Array = NDArray[np.float64]
 AMBIENT, INTRINSIC, CENTRES, TABLES = 64, 4, 64, 16
@@ -79,7 +79,7 @@ def draw(task: RegressionTask, seed: int, m: int) -> RegressionRows:
     else:
         domain = random_subspace(AMBIENT, INTRINSIC, rng=rng)
     centres = domain.coordinates(domain.sample(CENTRES, rng=rng))
-    f = lower_envelope(centres, rng.uniform(0, 0.5, CENTRES))
+    f = LowerEnvelope(centres, rng.uniform(0, 0.5, CENTRES))
     X = domain.sample(m + m // 4, rng=rng)
     truth = f(domain.coordinates(X))
     X = X + task.noise_x * rng.normal(size=X.shape)

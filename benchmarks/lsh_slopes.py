@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import Figure, options, report
 from sparsact import LSHRegressor
-from sparsact_papers.data import lower_envelope, random_subspace
+from sparsact_papers.data import LowerEnvelope, random_subspace
 
 AMBIENT, CENTRES, N_TEST = 16, 3, 16_384
 
@@ -47,7 +47,7 @@ def curve(setting: Setting, m: int, seed: int) -> tuple[list[int], list[float], 
     """Buckets, errors and shares of misses, a width each."""
     rng = np.random.default_rng([seed, setting.k])
     domain = random_subspace(AMBIENT, setting.k, rng=rng)
-    f = lower_envelope(domain.coordinates(domain.sample(CENTRES, rng=rng)), rng.uniform(0, 0.5, CENTRES))
+    f = LowerEnvelope(domain.coordinates(domain.sample(CENTRES, rng=rng)), rng.uniform(0, 0.5, CENTRES))
     X, new = domain.sample(m, rng=rng), domain.sample(N_TEST, rng=rng)
     y, truth = f(domain.coordinates(X)), f(domain.coordinates(new))
     buckets, errors, misses = [], [], []

@@ -20,7 +20,7 @@ from sparsact import SparselyActivatedRegressor
 from sparsact.cli import main
 from sparsact.constructions import indexing, uniform
 from sparsact.datasets import data_folder
-from sparsact_papers.data import lower_envelope, random_subspace
+from sparsact_papers.data import LowerEnvelope, random_subspace
 
 LANDSCAPES = {
     "protein": ("landscapes/poelwijk2019_eqfp611_2e13.csv.gz", "brightness_combined", "2^13 fluorescent proteins"),
@@ -70,7 +70,7 @@ def numbers(folder: Path) -> Path:
     domain = random_subspace(30, 4, rng=rng)
     X = domain.sample(20_000, rng=rng)
     centres = domain.coordinates(domain.sample(16, rng=rng))
-    y = lower_envelope(centres, rng.uniform(0, 0.5, 16))(domain.coordinates(X)) + 0.02 * rng.normal(size=len(X))
+    y = LowerEnvelope(centres, rng.uniform(0, 0.5, 16))(domain.coordinates(X)) + 0.02 * rng.normal(size=len(X))
     np.savez(folder / "numbers.npz", x=X, y=y)
     out = ["--report", str(folder / "numbers.html"), "--out", str(folder / "numbers.sparsact")]
     title = "20,000 rows of 30 numbers that fill 4 dimensions"

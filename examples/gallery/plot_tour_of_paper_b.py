@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsRegressor
 import sparsact as sa
 from sparsact import routing
 from sparsact_papers import dsm
-from sparsact_papers.data import lower_envelope, random_subspace
+from sparsact_papers.data import LowerEnvelope, random_subspace
 
 rng = np.random.default_rng(0)
 
@@ -65,7 +65,7 @@ fig, ax = plt.subplots(figsize=(5.8, 4.2))
 for k, widths, marker in [(1, 2.0 ** -np.arange(6), "o"), (2, 2.0 ** -np.arange(-2, 3), "s")]:
     domain = random_subspace(16, k, rng=rng)
     centres = domain.coordinates(domain.sample(3, rng=rng))
-    target = lower_envelope(centres, rng.uniform(0, 0.5, 3))
+    target = LowerEnvelope(centres, rng.uniform(0, 0.5, 3))
     X, new = domain.sample(40_000, rng=rng), domain.sample(2_000, rng=rng)
     y, truth = target(domain.coordinates(X)), target(domain.coordinates(new))
     cells, largest = [], []

@@ -71,12 +71,12 @@ def experiment(measure, numbers=range(5), *, version=1, **constant):
         claims=(
             Claim(
                 "any",
-                "nowhere",
-                "Rows are.",
-                "",
-                "any row",
-                lambda rows: Verdict(Outcome.HOLDS, str(len(rows))),
-                "never",
+                place="nowhere",
+                statement="Rows are.",
+                printed="",
+                rule="any row",
+                judge=lambda rows: Verdict(Outcome.HOLDS, str(len(rows))),
+                refuted_if="never",
             ),
         ),
         order=1,

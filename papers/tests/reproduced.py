@@ -16,7 +16,15 @@ def told(outcome):
     """An experiment with one claim that was found so."""
     slack = 3.0 if outcome is Outcome.CONSISTENT else None
     verdict = Verdict(outcome, HOSTILE, slack=slack)
-    claim = Claim("claim", "Lemma 0", f"{HOSTILE} {outcome.value}", "0", "none", lambda rows: verdict, HOSTILE)
+    claim = Claim(
+        "claim",
+        place="Lemma 0",
+        statement=f"{HOSTILE} {outcome.value}",
+        printed="0",
+        rule="none",
+        judge=lambda rows: verdict,
+        refuted_if=HOSTILE,
+    )
     return replace(LINE, name=f"told-{outcome.value.replace(' ', '-')}", paper="A", claims=(claim,), title=HOSTILE)
 
 

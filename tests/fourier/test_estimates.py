@@ -183,7 +183,7 @@ def test_confidence_is_a_probability(confidence):
         (lambda f, rng: estimate_coefficient(f, (7,), 7, n_samples=5, rng=rng), "names coordinate 7"),
         (
             lambda f, rng: estimate_coefficient(lambda X: X, (0,), 7, n_samples=5, rng=rng),
-            r"one value a row, shape \(5,\)",
+            r"one value per row, shape \(5,\)",
         ),
         (lambda f, rng: estimate_coefficient(lambda X: X[:, 0] * np.nan, (0,), 7, n_samples=5, rng=rng), "finite"),
     ],

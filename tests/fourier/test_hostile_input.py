@@ -37,7 +37,7 @@ def test_what_is_no_function():
     for estimate in (estimate_average_sensitivity, estimate_influences, estimate_weight_by_degree):
         with pytest.raises(TypeError, match="must be callable"):
             estimate([1, 1, 1, -1], 2, n_samples=10, rng=rng())
-        with pytest.raises(ValueError, match="one value a row"):
+        with pytest.raises(ValueError, match="one value per row"):
             estimate(lambda X: 1.0, 2, n_samples=10, rng=rng())
         with pytest.raises(ValueError, match="must be real"):
             estimate(lambda X: 1j * X[:, 0], 2, n_samples=10, rng=rng())

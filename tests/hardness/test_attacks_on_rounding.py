@@ -17,8 +17,8 @@ from sparsact.hardness import (
     lll,
     solve_modulo,
 )
-from sparsact.hardness.linearisation import monomials
 from sparsact.hardness.rounding import all_residues
+from sparsact.hardness.rounding_attacks import monomials
 
 
 def gram_schmidt(basis):

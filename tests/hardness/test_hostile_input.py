@@ -160,9 +160,9 @@ def test_bad_samples_of_rounding():
         RoundingReduction(1, 2, 2**33 - 9)
     with pytest.raises(ValueError, match="exceed 64 bits"):
         LearningWithRounding([1], 2, 2**33 - 9)
-    with pytest.raises(ValueError, match="one value a row"):
+    with pytest.raises(ValueError, match="one value per row"):
         reduction.predictor(lambda X: X)([[1, 1]])
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one value per row"):
         reduction.examples(Residues(np.array([[1, 1]]), np.array([0, 1])))
     assert LearningWithRounding([1.0, 3.0], 2, 5).secret.dtype == np.int64
 

@@ -195,7 +195,7 @@ def test_records_are_frozen():
     [
         (lambda X, y: 2 * y, r"values in \[-1, 1\]; it returned"),
         (lambda X, y: y * np.nan, r"values in \[-1, 1\]; it returned nan"),
-        (lambda X, y: X, r"one value an example, shape \("),
+        (lambda X, y: X, r"one value per example, shape \("),
     ],
 )
 @pytest.mark.parametrize("answers", ["exact", "adversarial", "sampling"])
@@ -232,7 +232,7 @@ def test_bad_distributions():
         LiftedFunction(lambda Y: Y[:, 0], 3, Lift.quadratic(4))
     with pytest.raises(ValueError, match="the function has 2 coordinates, not m = 3"):
         LiftedFunction([1, -1, -1, 1], 3)
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one value per row"):
         LiftedFunction(lambda Y: Y, 3).sample(5, rng=np.random.default_rng(0))
     wide = LiftedFunction(lambda Y: Y[:, 0], 30)
     for ask in (wide.support, lambda: wide.correlations(subset_masks(30, 1))):
@@ -267,7 +267,7 @@ def test_membership_queries_are_counted_and_checked():
     assert oracle.ledger.n_queries == 20
     with pytest.raises(ValueError, match=r"must hold signs \+1 and -1"):
         oracle(np.zeros((1, 4)))
-    with pytest.raises(ValueError, match="one value a row"):
+    with pytest.raises(ValueError, match="one value per row"):
         MembershipOracle(lambda X: X, 3)(points(3))
     with pytest.raises(ValueError, match="must be finite"):
         MembershipOracle(lambda X: np.full(len(X), np.nan), 3)(points(3))

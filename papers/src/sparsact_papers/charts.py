@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsact.reports.figure import COLOURS, GREY, INK, Frame, figure, rows, scale, styled
+from sparsact.reports.figure import COLOURS, GREY, INK, Chart, Frame, figure, rows, scale, styled
 from sparsact_papers.intervals import Interval, median_of
 from sparsact_papers.results import Row, Rows
 
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["MARKERS", "Chart", "Frame", "by_width", "curve_frame", "curve_plot", "curves", "draw_curves", "joined"]
+__all__ += ["legend", "level", "panel_plot", "panelled", "panels_of", "plot_curves", "plot_panels"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def curves(
     found: Rows,
-    *,
     series: str | Callable[[Row], str],
     x: str,
     y: str | Callable[[Row], float],
@@ -29,35 +31,35 @@ def curves(
 ) -> Frame:
     """One row for each series and x: the estimate of y over the repetitions, with its limits.
 
-    Parameters
-    ----------
-    found : Rows
-    series : str or callable
-        A column, or what a row belongs to.
-    x : str
-        A column.
-    y : str or callable
-        A column, or what is computed from a row.
-    y_name : str
-        Heading of y; the column's name if empty.
-    interval : callable
-        From values to an :class:`~sparsact_papers.experiments.Interval`.
+    ``series`` names the series of a row; columns stand in braces, as in ``"degree {degree}"``. ``y`` is a column, a
+    ratio of two (``"error / variance"``), or what is computed from a row; ``y_name`` is its heading, if it is not the
+    column's.
     """
     values: dict[tuple[str, Any], list[float]] = {}
     for row in found:
-        key = (str(row[series]) if isinstance(series, str) else series(row), row[x])
-        values.setdefault(key, []).append(float(row[y]) if isinstance(y, str) else y(row))
+        name = series.format_map(row) if isinstance(series, str) else series(row)
+        values.setdefault((name, row[x]), []).append(float(row[y]) if isinstance(y, str) else y(row))
     order = list(dict.fromkeys(name for name, _ in values))  # as the rows tell them
     keys = sorted(values, key=lambda key: (order.index(key[0]), key[1]))
-    over = [interval(values[key]) for key in keys]
-    return {
-        "series": [name for name, _ in keys],
-        x: [at for _, at in keys],
-        y_name or (y if isinstance(y, str) else "y"): [one.estimate for one in over],
+    return curve_frame([(*key, interval(values[key])) for key in keys], x, y_name or (y if isinstance(y, str) else "y"))
+
+
+def curve_frame(points: Sequence[tuple[str, Any, Interval]], x: str, y: str) -> Frame:
+    """The frame of intervals, each with its series and its x."""
+    over = [interval for *_, interval in points]
+    head: Frame = {"series": [name for name, *_ in points], x: [at for _, at, _ in points]}
+    return head | {
+        y: [one.estimate for one in over],
         "low": [one.low for one in over],
         "high": [one.high for one in over],
         "repetitions": [one.n for one in over],
     }
+
+
+def level(name: str, height: Interval, frame: Frame) -> Frame:
+    """A horizontal line across a frame of curves."""
+    x, y = list(frame)[1:3]
+    return curve_frame([(name, at, height) for at in (min(frame[x]), max(frame[x]))], x, y)
 
 
 def joined(*frames: Frame) -> Frame:
@@ -67,23 +69,17 @@ def joined(*frames: Frame) -> Frame:
 
 def by_width(rows: Rows, columns: dict[str, str], x: str) -> Frame:
     """Medians over seeds at every width: of lists ``columns`` (name of the series: column) against the list ``x``."""
-    frames: list[Frame] = []
-    for name, column in columns.items():
-        for (k,), group in rows.groups("k").items():
-            places = range(min(len(row[x]) for row in group))
-            at = [median_of([row[x][i] for row in group]).estimate for i in places]
-            found = [median_of([_entry(row, column, i) for row in group]) for i in places]
-            frames.append(
-                {
-                    "series": [f"{name}k = {k}"] * len(at),
-                    x: at,
-                    "y": [one.estimate for one in found],
-                    "low": [one.low for one in found],
-                    "high": [one.high for one in found],
-                    "repetitions": [one.n for one in found],
-                }
-            )
-    return joined(*frames)
+    points = [
+        (
+            f"{name}k = {k}",
+            median_of([row[x][i] for row in group]).estimate,
+            median_of([_entry(row, column, i) for row in group]),
+        )
+        for name, column in columns.items()
+        for (k,), group in rows.groups("k").items()
+        for i in range(min(len(row[x]) for row in group))
+    ]
+    return curve_frame(points, x, "y")
 
 
 def _entry(row: Row, column: str, i: int) -> float:
@@ -91,54 +87,64 @@ def _entry(row: Row, column: str, i: int) -> float:
     return float(value[i] if isinstance(value, list) else value)
 
 
+def curve_plot(x_label: str, y_label: str, **options: Any) -> Callable[[Frame], Figure]:
+    """The plot of a chart by :func:`plot_curves`."""
+    return partial(plot_curves, x_label=x_label, y_label=y_label, **options)
+
+
 @styled
 def plot_curves(
     frame: Frame,
-    *,
     x_label: str,
     y_label: str,
+    *,
     log_x: float = 0,
     log_y: float = 0,
-    lines: Sequence[str] = (),
+    lines: Sequence[str] | Callable[[str], bool] = (),
     levels: Mapping[str, float] | None = None,
     size: tuple[float, float] = (5.4, 4.2),
+    ticks: bool = False,
+    bottom: float | None = None,
 ) -> Figure:
     """Draw a frame of :func:`curves`.
 
-    Parameters
-    ----------
-    frame : dict
-    x_label, y_label : str
-        With units.
-    log_x, log_y : float
-        Base of a logarithmic axis; 0 for a linear one.
-    lines : sequence of str
-        Series that are references (a theory, a baseline): drawn as a thin line without marks and bars.
-    levels : mapping of str to float
-        Horizontal references.
-    size : pair of float
-        Inches.
+    ``log_x`` and ``log_y`` are the bases of logarithmic axes, 0 of linear ones. ``lines`` are the series that are
+    references (a theory, a baseline), drawn as a thin line without marks and bars; ``levels`` are horizontal
+    references. The size is in inches. With ``ticks`` every x that occurs has its tick; ``bottom`` is the lower end of
+    the y axis.
     """
     drawing = figure(*size)
     axes = drawing.subplots()
+    x = list(frame.values())[1]
     draw_curves(axes, frame, lines=lines, levels=levels or {})
     scale(axes, log_x=log_x, log_y=log_y)
-    if not log_x and all(isinstance(at, int) for at in list(frame.values())[1]):
+    if not log_x and all(isinstance(at, int) for at in x):
         from matplotlib.ticker import MaxNLocator
 
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
+    if ticks:
+        axes.set_xticks(sorted(set(x)), [f"{at:g}" for at in sorted(set(x))])
+    if bottom is not None:
+        axes.set_ylim(bottom=bottom)
     drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
     return drawing
 
 
-def draw_curves(axes: Axes, frame: Frame, *, lines: Sequence[str] = (), levels: Mapping[str, float]) -> None:
+def draw_curves(
+    axes: Axes,
+    frame: Frame,
+    *,
+    lines: Sequence[str] | Callable[[str], bool] = (),
+    levels: Mapping[str, float] | None = None,
+) -> None:
     """Draw a frame of :func:`curves` on axes; ``plot_curves`` is this with a frame around it."""
+    is_line = lines if callable(lines) else lines.__contains__
     points: dict[str, list[tuple[Any, ...]]] = {}
     for name, *point in rows(frame):
         points.setdefault(name, []).append(tuple(point))
-    marked = [name for name in points if name not in lines]
+    marked = [name for name in points if not is_line(name)]
     for i, (name, curve) in enumerate((name, points[name]) for name in marked):
         x, y, low, high, *_ = (np.asarray(column, dtype=float) for column in zip(*curve, strict=True))
         bars = np.clip([y - low, high - y], 0, None)
@@ -146,49 +152,69 @@ def draw_curves(axes: Axes, frame: Frame, *, lines: Sequence[str] = (), levels: 
         colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
         axes.errorbar(x, y, bars, color=colour, marker=marker, ms=5, lw=1.5, capsize=2.5, label=name)
     dashes = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
-    for i, (name, curve) in enumerate((name, points[name]) for name in points if name in lines):
-        axes.plot(
-            [point[0] for point in curve],
-            [point[1] for point in curve],
-            color=GREY,
-            lw=1.3,
-            ls=dashes[i % len(dashes)],
-            label=name,
-        )
-    for i, (name, level) in enumerate(levels.items()):
+    for i, (name, curve) in enumerate((name, points[name]) for name in points if is_line(name)):
+        axes.plot(*list(zip(*curve, strict=True))[:2], color=GREY, lw=1.3, ls=dashes[i % len(dashes)], label=name)
+    for i, (name, level) in enumerate((levels or {}).items()):
         axes.axhline(level, color=INK, lw=0.9, ls=dashes[(i + 1) % len(dashes)], label=name)
     axes.grid(visible=True)
 
 
-COLUMNS = 2
-
-
-def panelled(frames: Mapping[str, Frame]) -> Frame:
+def panelled(frames: Mapping[Any, Frame], heading: str = "panel") -> Frame:
     """Frames of curves as one, with a first column that names the panel."""
-    names = next(iter(frames.values()))
+    named = ({heading: [panel] * len(frame["series"])} | frame for panel, frame in frames.items())
+    return joined(*named)
+
+
+def panels_of(frame: Frame) -> dict[Any, Frame]:
+    """The frames that :func:`panelled` has put together."""
+    heading, panels = next(iter(frame.items()))
+    kept = {panel: [i for i, other in enumerate(panels) if other == panel] for panel in dict.fromkeys(panels)}
     return {
-        "panel": [panel for panel, frame in frames.items() for _ in frame["series"]],
-        **{name: [value for frame in frames.values() for value in frame[name]] for name in names},
+        panel: {name: [column[i] for i in places] for name, column in frame.items() if name != heading}
+        for panel, places in kept.items()
     }
 
 
+def panel_plot(x_label: str, y_label: str, **options: Any) -> Callable[[Frame], Figure]:
+    """The plot of a chart by :func:`plot_panels`."""
+    return partial(plot_panels, x_label=x_label, y_label=y_label, **options)
+
+
 @styled
-def plot_panels(frame: Frame, *, x_label: str, y_label: str, log_y: float = 0) -> Figure:
-    """Draw a frame of :func:`panelled`."""
-    names = list(dict.fromkeys(frame["panel"]))
-    lines = -(-len(names) // COLUMNS)
-    drawing = figure(6.4, 0.8 + 2.9 * lines)
-    panels = drawing.subplots(lines, COLUMNS, sharex=True, sharey=True, squeeze=False)
-    for axes, panel in zip(panels.flat, names, strict=False):
-        kept = [i for i, other in enumerate(frame["panel"]) if other == panel]
-        part: Frame = {name: [column[i] for i in kept] for name, column in frame.items() if name != "panel"}
-        draw_curves(axes, part, levels={})
-        axes.set_title(panel)
+def plot_panels(
+    frame: Frame,
+    x_label: str,
+    y_label: str,
+    *,
+    log_x: float = 0,
+    log_y: float = 0,
+    levels: Mapping[str, float] | None = None,
+    columns: int = 2,
+    panel: tuple[float, float] = (3.2, 2.9),
+    limits: tuple[float, float] | None = None,
+    title: str = "{}",
+) -> Figure:
+    """Draw a frame of :func:`panelled`, in panels of a size in inches that share their axes."""
+    parts = panels_of(frame)
+    lines = -(-len(parts) // columns)
+    drawing = figure(panel[0] * columns, 0.8 + panel[1] * lines)
+    panels = drawing.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, (name, part) in zip(panels.flat, parts.items(), strict=False):
+        draw_curves(axes, part, levels=levels)
+        axes.set_title(title.format(name))
     for axes in panels.flat:  # which share their limits, known by now
-        scale(axes, log_x=0, log_y=log_y)
+        scale(axes, log_x=log_x, log_y=log_y)
+    if limits:
+        panels[0, 0].set_ylim(limits)
     for axes in panels[-1]:
         axes.set_xlabel(x_label)
     for axes in panels[:, 0]:
         axes.set_ylabel(y_label)
-    drawing.legend(*panels[0, 0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=4)
+    legend(drawing, columns=2 * columns if columns < 3 else columns)
     return drawing
+
+
+def legend(drawing: Figure, *, columns: int) -> None:
+    """One legend above all panels, with each label once."""
+    marks = {name: mark for axes in drawing.axes for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    drawing.legend(marks.values(), marks.keys(), fontsize=8.5, loc="outside upper center", ncols=columns)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any, TypeVar
 
 from sparsact_papers.intervals import Interval
 from sparsact_papers.results import MissingRowsError, Rows
 
+R = TypeVar("R", bound=Sequence[Any])
 ROUNDING = 1e-9  # of a bound
 ATTAINED = 0.9  # of a bound: only what comes so near to it shows that a smaller one would be wrong
 
@@ -57,27 +59,27 @@ class Claim:
     ----------
     name : str
         Unique within the experiment.
-    place : str
-        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
     statement : str
         The claim, in a sentence.
-    printed : str
-        What the paper printed, or nothing.
     rule : str
         The rule of :attr:`judge` in words, with its limits.
-    judge : callable
-        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
     refuted_if : str
         The outcome that would have refuted the claim, as a clause that completes "refuted if".
+    judge : callable
+        From the experiment's rows to a :class:`Verdict`. It may raise ``MissingRowsError``.
+    place : str
+        Where the paper states it: ``"Figure 1a"``; ``"beyond the paper"`` for what readers ask next.
+    printed : str
+        What the paper printed, or nothing.
     """
 
     name: str
-    place: str
     statement: str
-    printed: str
     rule: str
-    judge: Callable[[Rows], Verdict]
     refuted_if: str
+    judge: Callable[[Rows], Verdict]
+    place: str = "beyond the paper"
+    printed: str = ""
 
     def verdict(self, rows: Rows) -> Verdict:
         """The verdict of the rows there are."""
@@ -89,27 +91,19 @@ class Claim:
             return Verdict(Outcome.UNDECIDED, f"not enough rows: {missing}")
 
 
-def needed(rows: Rows, what: str, at_least: int = 1) -> Rows:
-    """The rows themselves, when there are enough of them.
+def needed(rows: R, what: str, at_least: int = 1) -> R:
+    """The rows themselves; ``MissingRowsError`` if there are fewer than ``at_least``.
 
     Parameters
     ----------
-    rows : Rows
-        What was found.
+    rows : Rows or other sequence
     what : str
         In words, for the message.
     at_least : int
-        Rows that the rule wants.
 
     Returns
     -------
-    rows : Rows
-        Unchanged.
-
-    Raises
-    ------
-    MissingRowsError
-        If there are fewer than ``at_least``.
+    rows : Rows or other sequence
     """
     if len(rows) < at_least:
         raise MissingRowsError(f"{what} wants {at_least}, there are {len(rows)}")
@@ -124,7 +118,6 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     Parameters
     ----------
     interval : Interval
-        What was measured.
     least, most : float
         Limits of the rule.
     what : str
@@ -133,7 +126,6 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
     Returns
     -------
     verdict : Verdict
-        Holds, does not hold, or undecided.
 
     Examples
     --------
@@ -151,7 +143,9 @@ def within(interval: Interval, *, least: float = float("-inf"), most: float = fl
 
 
 def bounded(share: Interval, what: str) -> Verdict:
-    """Verdict on an upper bound: *does not hold* if it is exceeded, *holds* if attained, else *consistent*.
+    """Verdict on an upper bound: as :func:`within`, but *consistent* where it is not exceeded and not attained either.
+
+    It is attained if the largest value (of an estimate: the estimate) is :data:`ATTAINED` of the bound or more.
 
     Parameters
     ----------
@@ -163,8 +157,7 @@ def bounded(share: Interval, what: str) -> Verdict:
     Returns
     -------
     verdict : Verdict
-        As :func:`within` decides; but consistent, with its slack, where it is not exceeded and the largest value found
-        (of an estimate: the estimate) is below :data:`ATTAINED` of the bound.
+        With its slack, where it is consistent.
 
     Examples
     --------
@@ -185,12 +178,10 @@ def every(*verdicts: Verdict) -> Verdict:
     Parameters
     ----------
     *verdicts : Verdict
-        Of the parts.
 
     Returns
     -------
     verdict : Verdict
-        Of the whole.
     """
     if not verdicts:
         raise MissingRowsError("no part of the claim has rows")
@@ -204,7 +195,7 @@ def every(*verdicts: Verdict) -> Verdict:
 
 
 def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
-    """Of a claim judged under a condition and without it.
+    """Verdict on a claim judged under a condition and without it.
 
     It *holds* if both do, *holds only if* the condition is met when it holds under it and fails without, and *does not
     hold* if it fails even under the condition. Else it is undecided.
@@ -219,7 +210,6 @@ def only_if(condition: str, under: Verdict, otherwise: Verdict) -> Verdict:
     Returns
     -------
     verdict : Verdict
-        Of the claim.
     """
     told = f"{under.measured}; otherwise {otherwise.measured}"
     if under.outcome in (Outcome.HOLDS, Outcome.CONSISTENT) and otherwise.outcome is Outcome.DOES_NOT_HOLD:

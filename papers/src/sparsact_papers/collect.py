@@ -45,12 +45,11 @@ def collect(
     jobs: int,
     finished: Callable[[Task, Row | Failure], None] = lambda task, result: None,
 ) -> list[Failure]:
-    """Measure the tasks that the store does not hold yet.
+    """Measure the tasks that the store does not hold yet, in this order.
 
     Parameters
     ----------
     work : iterable of (Experiment, Task)
-        What to measure, in this order.
     store : Store
         Where rows go.
     jobs : int

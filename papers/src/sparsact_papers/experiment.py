@@ -9,7 +9,9 @@ from typing import Any
 
 from sparsact.reports.figure import Chart
 from sparsact_papers.claims import Claim, Verdict
-from sparsact_papers.results import Parameter, Rows, Scale, Store, Task
+from sparsact_papers.results import MissingRowsError, Parameter, Row, Rows, Scale, Store, Task
+
+__all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Rows", "Scale"]
 
 
 def _nothing() -> str | None:
@@ -33,8 +35,6 @@ class Experiment:
         What is measured, in a line.
     summary : str
         What is done and how it was chosen where the paper is silent; a few sentences.
-    version : int
-        Raised whenever the same parameters would give another result.
     parameters : callable
         From a scale to the parameters of every task.
     measure : callable
@@ -45,6 +45,8 @@ class Experiment:
         Figures, each of which takes the rows.
     order : int
         Place on the page, within its paper.
+    version : int
+        Raised whenever the same parameters would give another result.
     unmet : callable
         What is missing here to measure it (a library, a data set) with the remedy, or None.
     """
@@ -54,12 +56,12 @@ class Experiment:
     place: str
     title: str
     summary: str
-    version: int
     parameters: Callable[[Scale], Iterable[Mapping[str, Parameter]]]
     measure: Callable[..., Mapping[str, Any]]
     claims: tuple[Claim, ...]
     charts: tuple[Chart[Rows], ...]
     order: int
+    version: int = 1
     unmet: Callable[[], str | None] = _nothing
 
     def tasks(self, scale: Scale) -> list[Task]:

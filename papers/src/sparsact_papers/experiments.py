@@ -60,7 +60,7 @@ def experiments() -> dict[str, Experiment]:
 
 
 def chosen(only: list[str]) -> list[Experiment]:
-    """Experiments that are named.
+    """Experiments that are named, in the order of the registry.
 
     Parameters
     ----------
@@ -70,12 +70,6 @@ def chosen(only: list[str]) -> list[Experiment]:
     Returns
     -------
     experiments : list of Experiment
-        In the order of the registry.
-
-    Raises
-    ------
-    ValueError
-        If a word names none.
     """
     every = list(experiments().values())
     if not only:

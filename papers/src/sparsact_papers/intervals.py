@@ -52,7 +52,6 @@ def mean_of(values: ArrayLike) -> Interval:
     Returns
     -------
     interval : Interval
-        Mean, limits and kind.
 
     Examples
     --------
@@ -80,7 +79,6 @@ def median_of(values: ArrayLike) -> Interval:
     Returns
     -------
     interval : Interval
-        Median, limits and kind.
 
     Examples
     --------
@@ -99,7 +97,7 @@ def median_of(values: ArrayLike) -> Interval:
 
 
 def range_of(values: ArrayLike) -> Interval:
-    """The median with the least and the greatest value: for claims about *every* repetition.
+    """The median with the least and the greatest value, exact: for claims about *every* repetition.
 
     Parameters
     ----------
@@ -109,7 +107,6 @@ def range_of(values: ArrayLike) -> Interval:
     Returns
     -------
     interval : Interval
-        Median, least and greatest; exact.
     """
     sample = _sample(values)
     least, middle, greatest = (float(np.quantile(sample, share)) for share in (0, 0.5, 1))
@@ -126,7 +123,6 @@ def share_of(successes: int, trials: int) -> Interval:
     Returns
     -------
     interval : Interval
-        Share and limits.
 
     Examples
     --------
@@ -152,7 +148,6 @@ def slope_of(curves: Iterable[tuple[Sequence[float], Sequence[float]]]) -> Inter
     Returns
     -------
     interval : Interval
-        Mean of the slopes.
 
     Examples
     --------

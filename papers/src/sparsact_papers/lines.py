@@ -42,14 +42,9 @@ else:
 
 @contextmanager
 def locked(file: FileIO, *, shared: bool = False) -> Iterator[None]:
-    """Wait for the lock of an open file and hold it; the system takes it from a process that is killed.
+    """Wait for the lock of an open unbuffered file and hold it; the system takes it from a process that is killed.
 
-    Parameters
-    ----------
-    file : FileIO
-        Unbuffered. Its position may change.
-    shared : bool, default=False
-        For readers, who only wait for writers (on Windows for each other too).
+    Readers share it: they wait for writers only (on Windows for each other too).
     """
     _lock(file, shared=shared)
     try:
@@ -59,19 +54,9 @@ def locked(file: FileIO, *, shared: bool = False) -> Iterator[None]:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Add a line, which ends in a line break, to a file, and see it on the disk.
+    """Add a line, which ends in a line break, to a file, and see it on the disk. A last line cut short is ended first.
 
-    Parameters
-    ----------
-    path : Path
-        Made if it is not there; its folder must be. A last line that was cut short is ended first.
-    line : bytes
-        The line.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written, with the name of the file: the disk may be full. The lines before are as they were.
+    On an error the lines before are as they were; an ``OSError`` names the file.
     """
     with naming(path), _open_at_end(path) as file:
         end = file.seek(0, os.SEEK_END)

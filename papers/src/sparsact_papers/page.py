@@ -54,15 +54,7 @@ class PagePart:
 
 
 def render(found: Iterable[Findings], command: str) -> str:
-    """The page, as HTML 5.
-
-    Parameters
-    ----------
-    found : iterable of Findings
-        One an experiment, in the order of the page.
-    command : str
-        What wrote the page.
-    """
+    """The page, as HTML 5, of findings in its order; ``command`` is what wrote it."""
     parts = [PagePart(findings) for findings in found]
     return template("reproduction.html.j2", "sparsact_papers").render(
         papers=[(paper, title, _of(parts, paper)) for paper, title in PAPERS.items() if _of(parts, paper)],

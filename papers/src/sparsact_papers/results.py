@@ -103,8 +103,13 @@ class Row:
     commit: str
 
     def __getitem__(self, name: str) -> Any:
-        """A parameter or a value."""
-        return self.values[name] if name in self.values else self.parameters[name]
+        """A parameter, a value, or a ratio of two: ``row["error / variance"]``."""
+        if name in self.values:
+            return self.values[name]
+        if " / " in name:
+            with np.errstate(all="ignore"):
+                return np.divide(*(self[part] for part in name.split(" / ")))
+        return self.parameters[name]
 
     def with_values(self, **values: Any) -> Row:
         """The row with further values: computed ones, or one entry of its lists."""
@@ -173,6 +178,19 @@ class Rows(Sequence[Row]):
             found.setdefault(tuple(row[name] for name in names), []).append(row)
         return {key: Rows(found[key]) for key in sorted(found)}
 
+    def unfolded(self, **lists: str) -> Rows:
+        """A row for each place of lists: a new value is the entry of the list that it names."""
+        return Rows(
+            row.with_values(**dict(zip(lists, entries, strict=True)))
+            for row in self
+            for entries in zip(*(row[name] for name in lists.values()), strict=True)
+        )
+
+    def paired(self, others: Rows, *names: str) -> list[tuple[Row, Row]]:
+        """Each row with that of the others which has equal values in the named columns, where there is one."""
+        beside = {tuple(row[name] for name in names): row for row in others}
+        return [(row, beside[key]) for row in self if (key := tuple(row[name] for name in names)) in beside]
+
 
 MOST_SECONDS = 1e10  # three centuries: no task took longer
 
@@ -214,13 +232,7 @@ class Store:
         return [row.seconds for row in self._rows.values() if row.experiment == experiment]
 
     def append(self, row: Row) -> None:
-        """Add a row, on disk and here.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written, with the name of its file: the disk may be full. The rows before are as they were.
-        """
+        """Add a row, on disk and here."""
         self.folder.mkdir(parents=True, exist_ok=True)
         line = (json.dumps(row.as_dict(), allow_nan=False, separators=(",", ":")) + "\n").encode()
         append_line(self._path(row.experiment), line)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsact.fourier import walsh_hadamard
-from sparsact_papers.data import Cube, Multilinear, Polynomial, composed, describe, random_hypercube, random_subspace
+from sparsact_papers.data import Composed, Cube, Multilinear, Polynomial, describe, random_hypercube, random_subspace
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -25,7 +25,7 @@ def test_a_hypercube_function_on_the_cube(seed):
 def test_a_linear_target_leaves_no_error_whatever_its_mean_and_the_rank_of_the_rows():
     rng = np.random.default_rng(0)
     domain = random_subspace(9, 2, rng=rng)
-    linear = composed(Polynomial(2, 1, [1e6, 1.0, -0.5]), domain.basis.T)
+    linear = Composed(Polynomial(2, 1, [1e6, 1.0, -0.5]), domain.basis.T)
     found = describe(linear, domain, m=500, rng=rng)
     assert found.variance > 0.1
     assert found.linear_mse < 1e-15

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsact_papers.data import load_cifar10
-from sparsact_papers.data.images import TEST, TRAIN, cifar10_missing, decoded
+from sparsact_papers.data.files import TEST, TRAIN, cifar10_missing, decoded
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"

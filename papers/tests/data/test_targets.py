@@ -13,15 +13,14 @@ from sparsact.fourier import walsh_hadamard
 from sparsact.hypercube import points
 from sparsact_papers.data import (
     Composed,
+    Cones,
     CosineSeries,
     Cube,
+    LowerEnvelope,
     Multilinear,
     Polynomial,
     Subspace,
-    composed,
-    cones,
     diagonal_subspace,
-    lower_envelope,
     random_analytic,
     random_composed,
     random_cones,
@@ -40,9 +39,9 @@ def drawn(seed):
         Multilinear(rng.normal(size=2**3)),
         random_composed(random_polynomial(2, 4, rng=rng), 6, rng=rng),
         random_composed(random_hypercube(3, rng=rng), 7, rng=rng),
-        cones([[0.0, 0.0], [0.75, 0.0], [-0.5, 0.5]], [0.5, -0.25, 0.1], lipschitz=1.5),
+        Cones([[0.0, 0.0], [0.75, 0.0], [-0.5, 0.5]], [0.5, -0.25, 0.1], slope=1.5),
         random_cones(diagonal_subspace(9, 2, rng=rng), 0.2, 0.7, rng=rng),
-        lower_envelope(rng.uniform(-1, 1, (11, 3)), rng.uniform(0, 1, 11)),
+        LowerEnvelope(rng.uniform(-1, 1, (11, 3)), rng.uniform(0, 1, 11)),
         random_analytic(2, 0.004, rng=rng),
         CosineSeries(rng.normal(size=(3, 3, 3))),
     ]
@@ -187,7 +186,7 @@ def test_a_composed_target_is_the_target_of_the_projection():
 
 def test_the_bound_of_a_composed_target_knows_that_a_rotation_leaves_the_cube():
     """x^2 has slope 2 at most on [-1, 1], but along the square's diagonal its argument reaches sqrt 2."""
-    square = composed(Polynomial(1, 2, [0, 0, 1]), [[np.sqrt(0.5), np.sqrt(0.5)]])
+    square = Composed(Polynomial(1, 2, [0, 0, 1]), [[np.sqrt(0.5), np.sqrt(0.5)]])
     assert square.target.lipschitz == 2
     assert square.lipschitz == pytest.approx(2 * np.sqrt(2))
 
@@ -195,13 +194,13 @@ def test_the_bound_of_a_composed_target_knows_that_a_rotation_leaves_the_cube():
 def test_matrices_that_cannot_compose_are_refused():
     p = random_polynomial(2, 2, rng=np.random.default_rng(0))
     with pytest.raises(ValueError, match="must be orthonormal; inner products are off by 1"):
-        composed(p, [[1, 0, 0], [1, 0, 0]])
+        Composed(p, [[1, 0, 0], [1, 0, 0]])
     with pytest.raises(ValueError, match="a row for each of the target's 2 columns; got 1"):
-        composed(p, [[1, 0, 0]])
+        Composed(p, [[1, 0, 0]])
     with pytest.raises(ValueError, match="2 dimensions do not fit into an ambient dimension of 1"):
         random_composed(p, 1, rng=np.random.default_rng(0))
     with pytest.raises(TypeError, match="must be a Target"):
-        composed(np.sin, np.eye(2))
+        Composed(np.sin, np.eye(2))
 
 
 def literal_cones(X, centres, heights, slope):
@@ -212,25 +211,25 @@ def test_cones_of_different_heights_are_their_literal_sum():
     rng = np.random.default_rng(0)
     centres = np.stack(np.meshgrid(*[np.linspace(-1, 1, 6)] * 3), axis=-1).reshape(-1, 3)  # 0.4 apart
     heights = rng.uniform(-0.5, 0.5, len(centres))
-    f, X = cones(centres, heights, lipschitz=2.5), rng.uniform(-1.2, 1.2, size=(1001, 3))
+    f, X = Cones(centres, heights, slope=2.5), rng.uniform(-1.2, 1.2, size=(1001, 3))
     np.testing.assert_allclose(f(X), literal_cones(X, centres, heights, 2.5), rtol=0, atol=1e-14)
     np.testing.assert_array_equal(f(centres), heights)
     assert (f(X) < 0).any()  # the sum as printed loses every cone below 0
     assert f.lipschitz == 2.5
-    assert cones([[0.0]], [0.0]).lipschitz == 0
+    assert Cones([[0.0]], [0.0]).lipschitz == 0
 
 
 def test_cones_that_overlap_are_refused_and_those_that_touch_are_not():
-    cones([[0.0], [1.0]], [0.5, -0.5])
+    Cones([[0.0], [1.0]], [0.5, -0.5])
     with pytest.raises(ValueError, match=r"cones 0 and 1 overlap: their radii .* are 0.5 and 0.6, their distance 1;"):
-        cones([[0.0], [1.0], [9.0]], [0.5, -0.6, 1.0])
+        Cones([[0.0], [1.0], [9.0]], [0.5, -0.6, 1.0])
     with pytest.raises(ValueError, match="at least one centre"):
-        cones(np.empty((0, 2)), [])
+        Cones(np.empty((0, 2)), [])
     with pytest.raises(ValueError, match=r"got \(2, 1\), \(3,\)"):
-        lower_envelope([[0.0], [1.0]], [1.0, 2.0, 3.0])
+        LowerEnvelope([[0.0], [1.0]], [1.0, 2.0, 3.0])
     for slope in (0, -1, np.inf, np.nan):
         with pytest.raises(ValueError, match="the slope must be a finite number above 0"):
-            cones([[0.0]], [1.0], slope)
+            Cones([[0.0]], [1.0], slope)
 
 
 @pytest.mark.parametrize(("ambient", "dimension", "epsilon", "lipschitz"), [(9, 2, 0.2, 0.7), (5, 3, 0.4, 1.3)])
@@ -267,7 +266,7 @@ def test_grids_without_a_cube_or_of_too_many_are_refused():
 def test_a_lower_envelope_is_the_least_cone_and_falls_by_one_towards_it():
     rng = np.random.default_rng(0)
     centres, heights = rng.uniform(-1, 1, (11, 4)), rng.uniform(0, 0.5, 11)
-    f, X = lower_envelope(centres, heights), rng.uniform(-1, 1, (37, 4))
+    f, X = LowerEnvelope(centres, heights), rng.uniform(-1, 1, (37, 4))
     all_cones = cdist(X, centres) + heights
     np.testing.assert_array_equal(f(X), all_cones.min(axis=1))
     towards = centres[all_cones.argmin(axis=1)] - X

@@ -20,7 +20,7 @@ MODULES = (
 
 
 def charts(module: str) -> tuple[Chart, ...]:
-    return tuple(import_module(f"sparsact_papers.paper_a.{module}").CHARTS)
+    return tuple(import_module(f"sparsact_papers.paper_a.{module}").EXPERIMENT.charts)
 
 
 @pytest.mark.parametrize("module", MODULES)

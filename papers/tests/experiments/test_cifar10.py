@@ -6,7 +6,7 @@ import pytest
 from sparsact_papers.data import Images
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.paper_b import cifar10
-from sparsact_papers.paper_b.cifar10 import CHARTS, EXPERIMENT, FIGURE
+from sparsact_papers.paper_b.cifar10 import EXPERIMENT, FIGURE
 from sparsact_papers.paper_b.cifar10_claims import HALF, TABLE, TIMES
 from sparsact_papers.results import Row
 
@@ -69,7 +69,7 @@ def test_what_is_missing_is_told(monkeypatch, tmp_path):
     assert 'pip install "sparsact[torch]"' in EXPERIMENT.unmet()
 
 
-@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+@pytest.mark.parametrize("chart", EXPERIMENT.charts, ids=lambda chart: chart.name)
 def test_charts_of_all_rows_of_one_and_of_none(chart):
     found = rows({HALF: 1.0})
     for some in (found, found[:1]):
@@ -81,12 +81,12 @@ def test_charts_of_all_rows_of_one_and_of_none(chart):
 
 def test_the_frames_hold_the_numbers_of_the_rows():
     found = rows({}, cells=TABLE)
-    table = next(chart for chart in CHARTS if chart.name == "table-2").frame(found)
+    table = next(chart for chart in EXPERIMENT.charts if chart.name == "table-2").frame(found)
     cell = found.where(model=HALF, n_active=512)
     place = [*zip(table["model"], table["n_active"], strict=True)].index((HALF, 512))
     assert table["last"][place] == np.median(cell.column("last"))
     assert table["printed"][place] == 71.33
-    epochs = next(chart for chart in CHARTS if chart.name == "epochs").frame(found)
+    epochs = next(chart for chart in EXPERIMENT.charts if chart.name == "epochs").frame(found)
     second = [
         accuracy
         for model, n, epoch, accuracy in zip(

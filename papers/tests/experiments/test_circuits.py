@@ -10,7 +10,7 @@ from sparsact.datasets import iwls2020
 from sparsact.hypercube import bits_to_signs, characters, subset_masks, subsets_of
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.paper_a import circuits
-from sparsact_papers.paper_a.circuits import CHARTS
+from sparsact_papers.paper_a.circuits import EXPERIMENT
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
@@ -106,10 +106,10 @@ def test_charts_draw_the_numbers_of_their_frames():
         for degree in range(3)
         for seed in range(2)
     )
-    weights, errors = (chart.frame(rows) for chart in CHARTS)
+    weights, errors = (chart.frame(rows) for chart in EXPERIMENT.charts)
     assert weights["degree"] == [1, 2, 3, 1, 2, 3]  # the fourth is too uncertain to be drawn
     assert errors["error"][:3] == [1.0, 2.0, 3.0]
-    for chart, frame in zip(CHARTS, (weights, errors), strict=True):
+    for chart, frame in zip(EXPERIMENT.charts, (weights, errors), strict=True):
         assert len({len(column) for column in frame.values()}) == 1
         assert chart.plot(frame).axes
         assert not any(chart.frame(Rows([])).values())

@@ -6,7 +6,7 @@ from reproduced import made_up
 
 from sparsact_papers.common import characters
 from sparsact_papers.experiments import Rows, Scale
-from sparsact_papers.practice.induced_sparsity import CHARTS, EXPERIMENT, MODELS, PLAIN, STRONG, TOP_K, WEAK
+from sparsact_papers.practice.induced_sparsity import EXPERIMENT, MODELS, PLAIN, STRONG, TOP_K, WEAK
 
 SIZES = {"n_layers": 2, "hidden": 100}
 DENSITIES = {PLAIN: 0.4, WEAK: 0.1, STRONG: 0.05, TOP_K: 0.0625}
@@ -35,7 +35,7 @@ def rows(changed=()):
 
 
 def test_the_frames_hold_the_numbers_of_the_rows():
-    density, loss, units = (chart.frame(rows()) for chart in CHARTS)
+    density, loss, units = (chart.frame(rows()) for chart in EXPERIMENT.charts)
     place = [*zip(*(density[name] for name in ("panel", "series", "step")), strict=True)].index((WEAK, "layer 2", 7))
     assert density["density"][place] == pytest.approx(0.11)
     place = [*zip(loss["series"], loss["step"], strict=True)].index((TOP_K, 7))

@@ -8,7 +8,7 @@ from reproduced import made_up
 from sparsact.hypercube import bits_to_signs, characters, n_subsets, subset_masks, subsets_of
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.paper_a import landscapes
-from sparsact_papers.paper_a.landscapes import CHARTS
+from sparsact_papers.paper_a.landscapes import EXPERIMENT
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
@@ -81,11 +81,11 @@ def test_sizes_hold_more_rows_than_coefficients_and_every_claim_has_tasks():
 
 
 def test_charts_draw_the_numbers_of_their_frames():
-    weights, errors, ratios = (chart.frame(llvm(1.3, 1.0)) for chart in CHARTS)
+    weights, errors, ratios = (chart.frame(llvm(1.3, 1.0)) for chart in EXPERIMENT.charts)
     assert weights["share"] == [0.5, 0.3, 0.15, 0.05]
     assert errors["series"] == ["degree 1", "degree 4"]
     assert ratios["ratio"][1] == pytest.approx(1.3 * 1.0015)
-    for chart, frame in zip(CHARTS, (weights, errors, ratios), strict=True):
+    for chart, frame in zip(EXPERIMENT.charts, (weights, errors, ratios), strict=True):
         assert len({len(column) for column in frame.values()}) == 1
         assert chart.plot(frame).axes
         assert not any(chart.frame(Rows([])).values())

@@ -8,7 +8,7 @@ from scipy import stats
 from sparsact.datasets import config_performance
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.paper_a import real_tables
-from sparsact_papers.paper_a.real_tables import CHARTS, DENSE, LOW_DEGREE, MODELS, SPARSE
+from sparsact_papers.paper_a.real_tables import DENSE, EXPERIMENT, LOW_DEGREE, MODELS, SPARSE
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
@@ -100,11 +100,11 @@ def test_charts_draw_the_numbers_of_their_frames():
         for fold in range(3)
         for share in (0.25, 1.0)
     )
-    found, firing = (chart.frame(rows) for chart in CHARTS)
+    found, firing = (chart.frame(rows) for chart in EXPERIMENT.charts)
     assert found["error"][:2] == [0.025, 0.1]
     assert firing["most"] == [2.0] * len(firing["most"])
     assert len(firing["most"]) == 4 * len(SPARSE) * 3
-    for chart, frame in zip(CHARTS, (found, firing), strict=True):
+    for chart, frame in zip(EXPERIMENT.charts, (found, firing), strict=True):
         assert len({len(column) for column in frame.values()}) == 1
         assert chart.plot(frame).axes
         assert not any(chart.frame(Rows([])).values())

@@ -6,7 +6,6 @@ from reproduced import made_up
 from sparsact_papers.common import characters
 from sparsact_papers.experiments import Rows, Scale
 from sparsact_papers.practice.routed_transformer import (
-    CHARTS,
     DENSE,
     EXPERIMENT,
     LSH,
@@ -100,7 +99,7 @@ def test_one_unit_in_eight_is_on(model):
 
 
 def test_the_frames_hold_the_numbers_of_the_rows():
-    loss, cost, parts = (chart.frame(rows()) for chart in CHARTS)
+    loss, cost, parts = (chart.frame(rows()) for chart in EXPERIMENT.charts)
     place = [*zip(loss["series"], loss["step"], strict=True)].index((TREE, 9))
     assert (loss["low"][place], loss["loss"][place], loss["high"][place]) == (2.1, 3.1, 4.1)
     assert dict(zip(cost["series"], cost["megaflops"], strict=True))[TOP_K] == 60e-6

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sparsact_papers.common.hard_families import dense_error
-from sparsact_papers.data import lower_envelope, random_subspace
+from sparsact_papers.data import LowerEnvelope, random_subspace
 from sparsact_papers.paper_b.theorem_4_1 import WIDTHS, measure
 
 POINTS = {"k": 2, "ambient": 5, "centres": 3, "rows": 700, "n_test": 300, "seed": 1}
@@ -28,7 +28,7 @@ def test_a_result_is_that_of_its_seed():
 def test_dense_layers_see_the_target_and_the_points_of_the_tables():
     rng = np.random.default_rng([1, 2])
     domain = random_subspace(5, 2, rng=rng)
-    f = lower_envelope(domain.coordinates(domain.sample(3, rng=rng)), rng.uniform(0, 0.5, 3))
+    f = LowerEnvelope(domain.coordinates(domain.sample(3, rng=rng)), rng.uniform(0, 0.5, 3))
     Z, new = (domain.coordinates(domain.sample(m, rng=rng)) for m in (700, 300))
     found = measure(**POINTS, n_random_units=40)
     assert found["sup_error"] == dense_error(Z, f(Z), new, f(new), 40, 1)

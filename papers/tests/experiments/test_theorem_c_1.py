@@ -5,8 +5,8 @@ import pytest
 
 from sparsact import LSHRegressor
 from sparsact_papers.experiments import Scale
+from sparsact_papers.paper_b import theorem_c_1 as claims
 from sparsact_papers.paper_b import theorem_c_1 as experiment
-from sparsact_papers.paper_b import theorem_c_1_claims as claims
 
 TASK = {"manifold": "swiss roll", "k": 2, "ambient": 5, "centres": 3, "rows": 900, "n_test": 400, "seed": 3}
 

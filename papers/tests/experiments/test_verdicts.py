@@ -147,7 +147,7 @@ def test_a_rule_that_lacks_rows_is_undecided():
     def judge(rows):
         return Verdict(HOLDS, str(len(needed(rows.where(model="none"), "the model none", 2))))
 
-    claim = Claim("c", "p", "s.", "", "r", judge, "never")
+    claim = Claim("c", place="p", statement="s.", printed="", rule="r", judge=judge, refuted_if="never")
     row = made_up(LINE, {"model": "some"}, {"error": 1.0})
     assert claim.verdict(Rows([row])) == Verdict(OPEN, "not enough rows: the model none wants 2, there are 0")
     assert claim.verdict(Rows([])).outcome is OPEN

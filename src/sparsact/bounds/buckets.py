@@ -15,18 +15,16 @@ from __future__ import annotations
 from math import comb, inf, log, sqrt
 
 from sparsact.bounds.registry import bound
-from sparsact.validation.former_names import renamed
 
 
-@renamed(width="bucket_width")
-@bound("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most")
+@bound("Lemma B.1, diameter", "B", "proved", "diameter of a bucket, at most", width="bucket_width")
 def bucket_diameter(bucket_width: float, intrinsic: int, n_directions: int, confidence: float = 0.9) -> float:
     r"""Largest diameter of a bucket of a Euclidean hash within a k-dimensional subspace (Lemma B.1, first part).
 
     .. math:: \frac{\text{width}\, \sqrt K}{\sqrt K - \sqrt k - t}, \qquad t = \sqrt{2 \ln(1/(1 - \text{confidence}))}
 
     *Proved*, with the constants that the paper leaves open; infinite where the denominator is not positive. Mended:
-    two points of a bucket differ by at most the bucket_width along each of the K directions, hence by
+    two points of a bucket differ by at most the width along each of the K directions, hence by
     :math:`\text{width} \sqrt K` (printed :math:`\sqrt k`) in the Euclidean norm of the K projections, and the least
     singular value of K Gaussian directions within the subspace is at least :math:`\sqrt K - \sqrt k - t` with that
     confidence (Davidson and Szarek, 2001). The confidence is over the draw of the directions, for all buckets at once.
@@ -38,8 +36,7 @@ def bucket_diameter(bucket_width: float, intrinsic: int, n_directions: int, conf
     return bucket_width * sqrt(n_directions) / least if least > 0 else inf
 
 
-@renamed(width="bucket_width")
-@bound("Lemma B.1, buckets", "B", "up to constants", "buckets, at most")
+@bound("Lemma B.1, buckets", "B", "up to constants", "buckets, at most", width="bucket_width")
 def bucket_count(ambient: int, intrinsic: int, bucket_width: float, *, power: float = 1.0) -> float:
     r"""Non-empty buckets of a Euclidean hash (Lemma B.1): :math:`(2 \sqrt d / \text{width})^{\text{power} \cdot k}`.
 
@@ -63,8 +60,7 @@ def bucket_count_of_cuts(intrinsic: int, n_directions: int, cuts: int) -> float:
     return float(sum(comb(n_directions, i) * cuts**i for i in range(min(intrinsic, n_directions) + 1)))
 
 
-@renamed(width="bucket_width")
-@bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least")
+@bound("Lemma C.2", "B", "proved", "probability that a bucket holds a ball, at least", width="bucket_width")
 def ball_within_bucket(radius: float, bucket_width: float, intrinsic: int, n_directions: int) -> float:
     r"""Probability that the bucket of a point holds the whole ball about it (Lemma C.2), at least.
 

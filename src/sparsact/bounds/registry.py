@@ -15,6 +15,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
+from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named
 
 P = ParamSpec("P")
@@ -110,14 +111,16 @@ def all_bounds() -> tuple[BoundInfo, ...]:
     return tuple(sorted(_bounds, key=lambda info: _ORDER.index(info.function.__module__.rpartition(".")[2])))
 
 
-def bound(statement: str, paper: Paper, status: Status, gives: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def bound(
+    statement: str, paper: Paper, status: Status, gives: str, **former_names: str
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """List a bound, check its parameters by their names, and complete its docstring.
 
     A number is infinite where it exceeds the largest float.
     """
 
     def listed(formula: Callable[P, R]) -> Callable[P, R]:
-        function = _checked(formula)
+        function = renamed(**former_names)(_checked(formula)) if former_names else _checked(formula)
         _complete(function, gives)
         _bounds.append(BoundInfo(statement, paper, status, gives, function))
         return function

@@ -1,4 +1,4 @@
-"""What a certificate states, in fields, in words and as JSON."""
+"""A certificate, in fields, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -27,26 +27,22 @@ class Certificate:
     max_active : int
         Units that ``witness`` switches on, counted exactly; no allowed input is known that switches on more.
     upper : int
-        No allowed input switches on more than so many.
+        No allowed input switches on more units than this.
     witness : ndarray of shape (n,) or None
         An allowed input that switches on ``max_active`` units: int8 signs (float64 if ``"sampled"`` met other numbers).
         None when no input is allowed, or the time ran out before one was found.
     method : {"enumeration", "orbits", "milp", "sampled"}
-        Or another word, of whoever counted over inputs of their own.
-    proof : str
-        How it was found, in words.
-    inputs : str
-        Over which inputs it holds, in words.
+        Or the name of a caller's own count.
+    proof, inputs : str
+        How it was found, and over which inputs it holds, in words.
     n_units : int
         Units of the network, s.
     confidence : float
         1 for a proof; for ``"sampled"`` that of ``exceed_bound``.
     doubt : str
         What floating point or the time limit left open, and how it was settled; empty when nothing was.
-    seconds : float
-        How long it took.
-    vacuous : bool
-        Whether no input is allowed at all.
+    seconds, vacuous : float, bool
+        Time taken, and whether no input is allowed at all.
     distribution : tuple of int or None
         How many allowed inputs (over a lift: how many y) switch on 0, 1, ..., ``max_active`` units, if that is known.
     n_samples, at_most, exceeded, exceed_bound
@@ -114,13 +110,7 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """A certificate from what :meth:`to_json` wrote.
-
-        Raises
-        ------
-        ValueError
-            If the text is something else.
-        """
+        """A certificate from the output of :meth:`to_json`; a ValueError for any other text."""
         try:
             fields = json.loads(text)
             exact, witness, counts = fields.pop("exact"), fields.pop("witness"), fields.pop("distribution")
@@ -141,11 +131,11 @@ def of_tally(
     """Of a count of every point or orbit."""
     if tally.witness is None:
         return Certificate(0, 0, None, method, proof, inputs.words, network.s, vacuous=True)
-    doubt = f"at least {tally.settled:,} points within rounding error of a tie were settled by exact sums"
-    if not tally.settled:
-        doubt = ""
+    doubt = ""
     if tally.lower < tally.upper:
         doubt = f"at least {tally.unsettled:,} points within rounding error of a tie are left in doubt"
+    elif tally.settled:
+        doubt = f"at least {tally.settled:,} points within rounding error of a tie were settled by exact sums"
     return Certificate(
         tally.lower,
         tally.upper,
@@ -183,17 +173,12 @@ def of_sample(
 ) -> Certificate:
     """Of a sample; what no point of the cube can pass is proved all the same, if the sample is of the cube."""
     where = f"a uniform {inputs.words.removeprefix('any ')}" if uniform else "an input from the distribution given"
-    return Certificate(
-        seen.max_active,
-        network.s - int(network.dead_units().sum()) if uniform else network.s,
-        seen.witness,
-        "sampled",
-        "a sample",
-        where,
-        network.s,
-        confidence=confidence,
-        n_samples=seen.n_samples,
-        at_most=seen.at_most,
-        exceeded=seen.exceeded,
-        exceed_bound=seen.exceed_bound,
-    )
+    upper = network.s - int(network.dead_units().sum()) if uniform else network.s
+    fixed: dict[str, Any] = {
+        "method": "sampled",
+        "proof": "a sample",
+        "inputs": where,
+        "n_units": network.s,
+        "confidence": confidence,
+    }
+    return Certificate(upper=upper, **fixed, **vars(seen))

@@ -1,4 +1,4 @@
-r"""Over which points a certificate holds: the cube, what half-spaces leave of it, or the image of a lift."""
+"""The points over which a certificate holds: the cube, its part within half-spaces, or the image of a lift."""
 
 from __future__ import annotations
 
@@ -31,15 +31,7 @@ class Inputs:
 
     @classmethod
     def of(cls, inputs: InputsLike, n: int) -> Inputs:
-        """The inputs that a person means: None (the cube), one linear constraint or several, or a lift.
-
-        Raises
-        ------
-        ValueError
-            If they do not fit n inputs, or a bound is no number.
-        TypeError
-            If they are something else.
-        """
+        """The inputs of None (the cube), one linear constraint or several, or a lift, on n coordinates."""
         nothing = np.zeros((0, n)), np.zeros(0)
         if isinstance(inputs, Lift):
             if inputs.n != n:

@@ -34,8 +34,8 @@ def conflicts(
 ) -> NDArray[np.bool_]:
     """Which pairs of units no values of the features switch on together, (s, s), symmetric; proved, not estimated.
 
-    ``reduced`` (s, F) and ``counts`` (F,) are the reduction of ``W`` (s, n). Cost: ``s * nnz(reduced)`` additions;
-    where those are more than a few seconds' work, none is looked for.
+    ``reduced`` (s, F) and ``counts`` (F,) are the reduction of ``W`` (s, n). Takes ``s * nnz(reduced)`` additions; no
+    pair is sought where those are more than 2**32.
     """
     lowest, span = grids(W, b)
     size = np.abs(reduced) @ counts
@@ -168,10 +168,7 @@ def solve(program: Program, time_limit: float) -> Answer:
 
 
 def _interruptible(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Result of a call of compiled code during which Ctrl-C ends this function.
-
-    HiGHS looks at no signal. It runs in a thread of its own, which an interrupt leaves behind until its time limit.
-    """
+    """Result of a call of compiled code during which Ctrl-C ends this function; HiGHS itself ignores signals."""
     if current_thread() is not main_thread():
         return call(*args, **options)
     answer: Future[Any] = Future()
@@ -190,9 +187,9 @@ def _interruptible(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 @dataclass(eq=False)
 class ActivityBounds:
-    """What is known so far: ``lower`` is attained by the witness (if there is one), ``upper`` is proved.
+    """Bounds so far: ``lower`` is attained by the witness (if there is one), ``upper`` is proved.
 
-    ``doubtful`` points met the program by tolerance alone; ``obstacle`` says why there was no going on, time apart.
+    ``doubtful`` points met the program by tolerance alone; ``obstacle`` is the reason to stop other than time.
     """
 
     lower: int
@@ -217,9 +214,9 @@ def bounded(
     time_limit: float,
     rng: np.random.Generator,
 ) -> ActivityBounds:
-    """Bounds on the most active units, equal unless the time ran out or ties could not be told apart.
+    """Bounds on the most active units, equal unless the time ran out or ties could not be separated.
 
-    The search for a witness and the conflicts come first; HiGHS has what they leave of the time.
+    The search for a witness and the conflicts come first; HiGHS gets the rest of the time.
     """
     deadline = time.monotonic() + time_limit
     constant = network.constant_units()
@@ -231,33 +228,20 @@ def bounded(
     interval = ActivityBounds(lower, always + len(cliques), witness)
     if not len(reduction.counts):  # no unit and no constraint looks at the input: one point is like another
         interval.upper, interval.empty = lower, witness is None
-    for form in (reduction, *_finer(network, inputs, reduction)):
+    grouped = isinstance(reduction, Orbits) and bool((reduction.counts > 1).any())
+    for finer in (False, True)[: 1 + grouped]:
         if interval.closed:
             break
+        # Point by point where single points of groups cannot be cut off.
+        form = Orbits(network.W, inputs, merge=False) if finer else reduction
         interval.obstacle, interval.proof = "", "mixed-integer programming"
-        program = _program(network, inputs, form, units, cliques)
+        active = scaled_rows(form.weights[units], form.counts, network.W[units], network.b[units], strict=True)
+        allowed = scaled_rows(form.normals, form.counts, inputs.normals, inputs.offsets, strict=False)
+        program = program_of(form, active, allowed, [clique for clique in cliques if len(clique) > 1])
         _narrow(interval, network, inputs, form, program, always, deadline)
         if not interval.obstacle:
             break
     return interval
-
-
-def _finer(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> list[Reduction]:
-    """The cube point by point, where single points of groups cannot be cut off."""
-    grouped = isinstance(reduction, Orbits) and bool((reduction.counts > 1).any())
-    return [Orbits(network.W, inputs, merge=False)] if grouped else []
-
-
-def _program(
-    network: SparselyActivatedNetwork,
-    inputs: Inputs,
-    form: Reduction,
-    units: NDArray[np.intp],
-    cliques: list[Clique],
-) -> Program:
-    active = scaled_rows(form.weights[units], form.counts, network.W[units], network.b[units], strict=True)
-    allowed = scaled_rows(form.normals, form.counts, inputs.normals, inputs.offsets, strict=False)
-    return program_of(form, active, allowed, [clique for clique in cliques if len(clique) > 1])
 
 
 def _narrow(
@@ -269,7 +253,7 @@ def _narrow(
     always: int,
     deadline: float,
 ) -> None:
-    """Solve, re-check, cut off what lives by tolerance alone, and solve again, until the bounds meet."""
+    """Solve, re-check, cut off points that only the tolerance admits, and solve again, until the bounds meet."""
     while not interval.closed and (left := deadline - time.monotonic()) > 0:
         known = interval.witness is not None
         more = program.with_at_least(interval.lower + 1 - always) if known else program
@@ -281,22 +265,14 @@ def _narrow(
         if answer.t is None:
             interval.obstacle = "the solver failed" * answer.failed
             return
-        if _is_sound(interval, network, inputs, form.point(answer.t), always + answer.claimed):
+        point = form.point(answer.t)
+        allowed, count = bool(inputs.contains(point[None])[0]), int(network.n_active(point[None])[0])
+        if allowed and (interval.witness is None or count > interval.lower):
+            interval.lower, interval.witness = count, point
+        if allowed and count >= always + answer.claimed:
             continue
+        interval.doubtful += 1
         if not program.is_binary:
             interval.obstacle = "ties within the solver's tolerance stand in the way"
             return
         program = program.without(answer.t)
-
-
-def _is_sound(
-    interval: ActivityBounds, network: SparselyActivatedNetwork, inputs: Inputs, point: NDArray[np.int8], claimed: int
-) -> bool:
-    """Whether a solution holds what it claims; what it does hold goes into the interval."""
-    allowed = bool(inputs.contains(point[None])[0])
-    count = int(network.n_active(point[None])[0])
-    if allowed and (interval.witness is None or count > interval.lower):
-        interval.lower, interval.witness = count, point
-    sound = allowed and count >= claimed
-    interval.doubtful += not sound
-    return sound

@@ -35,7 +35,10 @@ def proved(
     n_threads: int,
 ) -> Certificate:
     """The certificate of a method other than ``"sampled"``."""
-    reduction = _reduction(network, inputs, merge=method != "enumeration")
+    if inputs.lift is None:
+        reduction: Reduction = Orbits(network.W, inputs, merge=method != "enumeration")
+    else:
+        reduction = Characters(network.W, inputs.lift)
     if method == "auto":
         method = _cheapest(network, inputs, reduction)
     if method == "orbits" and inputs.lift is not None:
@@ -53,17 +56,13 @@ def proved(
         if inputs.is_cube:
             return of_tally(enumerated(network, inputs, n_threads=n_threads), network, inputs, method, proof)
     else:
-        proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot tell apart"
+        proof = f"enumeration of {reduction.n_states:,} orbits of points that the units cannot distinguish"
     if reduction.n_states > MOST_STATES:
         raise ValueError(
             f"orbits are counted up to {MOST_STATES:,}; there are {reduction.n_states:,}, for too few coordinates are "
             "alike: use method='milp'."
         )
     return of_tally(sweep(network, inputs, reduction), network, inputs, method, proof)
-
-
-def _reduction(network: SparselyActivatedNetwork, inputs: Inputs, *, merge: bool) -> Reduction:
-    return Orbits(network.W, inputs, merge=merge) if inputs.lift is None else Characters(network.W, inputs.lift)
 
 
 def _cheapest(network: SparselyActivatedNetwork, inputs: Inputs, reduction: Reduction) -> str:
@@ -132,8 +131,6 @@ def certify(
     ------
     ValueError
         If an argument is out of range, or there are too many points or orbits for the method.
-    TypeError
-        If ``network`` is something else.
 
     Notes
     -----

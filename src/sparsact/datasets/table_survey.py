@@ -142,7 +142,8 @@ class TableSurvey:
                 )
             resolve(encoding.source_columns, parts.names, "column")
             task = "regression" if isinstance(encoding.targets[0], Real) else "classification"
-            return cls(parts, [], [TargetSurvey(name, task) for name in targets], batch_rows, given=encoding)
+            most = _most_rows(batch_rows, len(encoding.source_columns) + len(targets))
+            return cls(parts, [], [TargetSurvey(name, task) for name in targets], most, given=encoding)
         ignored = resolve(ignore, parts.names, "column")
         chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
         others = {*targets, *ignored}
@@ -154,8 +155,8 @@ class TableSurvey:
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
         surveys = [ColumnSurvey(name, domain, most_texts) for name in features]
         answers = [TargetSurvey(name, task) for name in targets]
-        most = max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets))))
-        return cls(parts, surveys, answers, min(batch_rows, most), strict, columns is not None)
+        most = _most_rows(batch_rows, len(features) + len(targets))
+        return cls(parts, surveys, answers, most, strict, columns is not None)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
@@ -253,6 +254,10 @@ class TableSurvey:
             return str(unfit[0])
         fact = f"column {survey.name!r}{unfit[0].fact}"
         return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
+
+
+def _most_rows(batch_rows: int, n_columns: int) -> int:
+    return min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // n_columns)))
 
 
 def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:

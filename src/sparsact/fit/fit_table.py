@@ -128,8 +128,9 @@ def fit_table(
     >>> result = sa.fit_table(pa.table(columns | {"y": bits[:, 0] ^ bits[:, 3]}), "y", degree=2)
     >>> result.choices.name, round(result.scores.r2["y"].mean, 3)
     ('degree 2', 1.0)
-    >>> [(term.label, round(term.coefficient, 3)) for term in result.targets[0].terms[:2]]
-    [('a × d', -0.5), ('c × d', 0.0)]
+    >>> term = result.targets[0].terms[0]
+    >>> term.label, round(term.coefficient, 3)
+    ('a × d', -0.5)
     """
     options = FitOptions(
         target=_names(target),

@@ -149,12 +149,10 @@ class _Buckets:
     model: Any
 
     def state(self, arrays: Arrays) -> State:
-        """The tables."""
         state: State = self.model._state(arrays)
         return state
 
     def restore(self, state: State, arrays: Arrays) -> None:
-        """As those of another model of the same layout."""
         self.model._restore(state, arrays)
         self.model._forget_solution()
 

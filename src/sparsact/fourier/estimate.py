@@ -37,8 +37,8 @@ class Estimate:
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         """Two-sided interval from the normal approximation to the mean.
 
-        Good when many samples differ. It has no width when all of them are equal, as for an event too rare to have been
-        seen: :meth:`bounded_interval` then still holds.
+        Good when many samples differ. It has no width when all of them are equal, as for an event too rare to occur
+        among them: :meth:`bounded_interval` then still holds.
         """
         half = NormalDist().inv_cdf((1 + checked_probability(confidence, "`confidence`")) / 2) * self.standard_error
         return self.value - half, self.value + half
@@ -54,7 +54,7 @@ class Estimate:
             Length of an interval in which every sample lies. For a function with values +-1: 1 for an influence or a
             noise sensitivity, 2 for a coefficient, n for the average sensitivity.
         confidence : float
-            Probability that each number (not all numbers of an array at once) lies in its interval, at least.
+            Minimum probability for each number (not for all numbers of an array at once) to lie in its interval.
         """
         if not 0 <= spread < inf:
             raise ValueError(f"`spread` is the length of an interval in which all samples lie; got {spread}.")
@@ -90,31 +90,29 @@ def mean_of(batches: Iterable[NDArray[Any]]) -> Estimate:
 def estimate_within(
     relative_error: float, estimate: Callable[[int], Estimate], *, n_samples: int = 256, most: int = 2**20
 ) -> Estimate:
-    r"""An estimate from a sample that is doubled until its standard error is small beside its value.
+    r"""An estimate from a sample that is doubled until its standard error is small compared with its value.
 
     Parameters
     ----------
     relative_error : float
         Wanted standard error, as a share of the value; of an array, the norms of both are compared.
     estimate : callable
-        Takes a number of samples, returns an estimate from so many new ones.
-    n_samples : int
-        Size of the first sample, at least 2.
-    most : int
-        Samples in all that are not exceeded (but by the first sample). The standard error then tells that the goal
-        was missed.
+        Takes a number of samples, returns an estimate from that many new ones.
+    n_samples, most : int
+        Size of the first sample, at least 2, and maximum size of all (the first may exceed it). If the goal is missed,
+        the standard error shows it.
 
     Returns
     -------
     estimate : Estimate
-        From the largest sample that was taken.
+        From all samples.
 
     Notes
     -----
     The size of the sample depends on the samples: a run that happens to show little spread stops early. Hence the value
-    is no longer exactly unbiased, and an interval covers the truth a little less often than it says; the more so, the
-    smaller the first sample. Where that matters, draw ``n_samples`` of the result anew and keep only these. A value
-    of 0 is never taken for precise: what is rare was perhaps not met yet.
+    is not exactly unbiased, and an interval covers the truth a little less often than it states; the more so, the
+    smaller the first sample. Where that matters, draw ``n_samples`` of the result again and keep only these. A value
+    of 0 never counts as precise: rare events may not have occurred yet.
 
     Examples
     --------
@@ -127,14 +125,12 @@ def estimate_within(
     if not relative_error > 0:
         raise ValueError(f"`relative_error` must be positive, a share of the value; got {relative_error}.")
     found = estimate(n_samples)
-    while found.n_samples + 1 < most and not _is_within(relative_error, found):  # one sample has no standard error
+    while found.n_samples + 1 < most:  # one sample has no standard error
+        size = float(np.linalg.norm(found.value))
+        if size > 0 and float(np.linalg.norm(found.standard_error)) <= relative_error * size:
+            break
         found = found.pooled(estimate(min(found.n_samples, most - found.n_samples)))
     return found
-
-
-def _is_within(relative_error: float, found: Estimate) -> bool:
-    size = float(np.linalg.norm(found.value))
-    return size > 0 and float(np.linalg.norm(found.standard_error)) <= relative_error * size
 
 
 def _merged(one: Moments, other: Moments) -> Moments:

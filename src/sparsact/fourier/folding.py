@@ -1,4 +1,4 @@
-r"""Folding: a function of many coordinates seen through a few random groups of them, small enough for a whole spectrum.
+r"""Folding: weights of a function of many coordinates, estimated on a few random groups of them.
 
 Every coordinate i gets a random sign :math:`z_i` and joins one of r groups :math:`e(i)` at random; the folded function
 is :math:`H(v) = f(z_1 v_{e(1)}, \dots, z_n v_{e(n)})` on r coordinates. A subset S of f's coordinates becomes the set
@@ -30,13 +30,13 @@ from sparsact.fourier.monte_carlo import SIGNS_AT_ONCE, Function, checked_dimens
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.parameters import check_named, checked_generator
+from sparsact.validation.parameters import check_named, checked_generator, checked_size
 
-MOST_GROUPS = 20
+MAX_GROUPS = 20
 
 
 def fold(f: Function, groups: NDArray[np.intp], signs: NDArray[Any], n_groups: int) -> NDArray[np.float64]:
-    """Table of the folded function, (2**n_groups,); the weights of a network are added up group by group instead."""
+    """Table of the folded function, (2**n_groups,); of a network, the weights are summed by group instead."""
     V = points(n_groups).astype(np.float64)
     if isinstance(f, SparselyActivatedNetwork):
         membership = np.zeros((f.n, n_groups))
@@ -59,14 +59,11 @@ def estimate_weight_by_degree(
     ----------
     f : callable
         A network, or any function that takes signs (m, n) and returns m values.
-    n : int, optional
-        Number of coordinates; known of a network, and then compared if given.
-    n_groups : int
-        Groups r, at most 20. With at least n of them folding is not needed: take :class:`Spectrum`.
-    n_samples : int
-        Foldings, at least 2; each costs ``2**n_groups`` evaluations and a transform.
-    rng : numpy.random.Generator
-        Source of randomness.
+    n, n_groups : int
+        Numbers of coordinates (known for a network), and of groups r, at most 20. With at least n groups take
+        :class:`Spectrum`.
+    n_samples, rng : int, and numpy.random.Generator
+        Foldings, at least 2, and their source; each costs ``2**n_groups`` evaluations and a transform.
 
     Returns
     -------
@@ -82,10 +79,7 @@ def estimate_weight_by_degree(
     >>> bool(folded.value[[0, 2, 3, 4, 5]].max() < 1e-12)
     True
     """
-    if not 1 <= index(n_groups) <= MOST_GROUPS:
-        raise ValueError(
-            f"`n_groups` must lie between 1 and {MOST_GROUPS}, as 2**n_groups points are evaluated; got {n_groups}."
-        )
+    checked_size(n_groups, "`n_groups`, as 2**n_groups points are evaluated,", maximum=MAX_GROUPS)
     n = checked_dimension(f, n)
     check_named(n_samples=n_samples)
     checked_generator(rng)
@@ -106,10 +100,8 @@ def folding_matrix(n_groups: int, degree: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    n_groups : int
-        r, at least 1.
-    degree : int
-        Largest d.
+    n_groups, degree : int
+        r, at least 1, and the largest d.
 
     Returns
     -------

@@ -33,6 +33,7 @@ LARGEST_SUM = 2**22  # of |w_i|, in steps of the weights' common grid: a law of 
 MOST_ADDITIONS = 2**36  # twice those of one law: about a minute
 LARGEST_JOINT_SUM = 2**11  # the same for the joint law of two sums, a table
 MOST_CHOICES = 2**12  # of how many coordinates of each weight a subset holds
+LARGEST_VALUE = 1e150
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,21 +47,16 @@ class Unit(ABC):
     b : rational number
         Threshold.
     numbers : float or Fraction, default=float
-        In which numbers to compute and to answer; arrays of Fractions are arrays of objects.
-
-    Raises
-    ------
-    ValueError
-        If a weight is not finite, there is none, or the weights lie on no common grid that is coarse enough:
-        :math:`A = \sum_i |w_i|` may be at most ``2**22`` of its steps, and ``n * A`` at most ``2**36``.
+        Type of the computation and of the results; arrays of Fractions are arrays of objects.
 
     Notes
     -----
-    With n weights of sum A (in steps of their grid) the law of the sum costs ``n * A / 2`` additions, once. With floats
-    a mean or an influence is a sum of non-negative numbers with relative error at most ``(n + 50) * 2**-53`` (a noise
-    sensitivity ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error
-    at most :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and
-    halves they are), so that small coefficients of large subsets want Fractions.
+    The sum :math:`A = \sum_i |w_i|` may be at most ``2**22`` steps of the grid on which the weights lie, and ``n * A``
+    at most ``2**36``: the law of the sum costs ``n * A / 2`` additions, once. With floats a mean or an influence is a
+    sum of non-negative numbers with relative error at most ``(n + 50) * 2**-53`` (a noise sensitivity
+    ``(5 * n + 50) * 2**-53``), short of underflow; a coefficient has signs in its sum and *absolute* error at most
+    :math:`(n + 50)\, 2^{-53}\, \mathbb{E}|D_S f|` if the values of f are float64 numbers (with integers and halves they
+    are), so that small coefficients of large subsets want Fractions.
     """
 
     w: tuple[Fraction, ...]
@@ -88,8 +84,6 @@ class Unit(ABC):
                 "weights to a coarser grid, or sample, as by sparsact.fourier.estimate_influences."
             )
 
-    # ---- the grid: w, b and f in integers ----
-
     @cached_property
     def _denominator(self) -> int:
         """One number that makes all weights and the threshold integers."""
@@ -116,7 +110,7 @@ class Unit(ABC):
 
     @cached_property
     def _values(self) -> NDArray[Any]:
-        """Value of f at every value of the sum, from the least, times :attr:`_unit`; floats, or Python integers."""
+        """Value of f at every value of the sum, ascending, times :attr:`_unit`; floats, or Python integers."""
         sums = np.arange(-self._sum, self._sum + 1, 2).astype(object) * self._step
         values = self._profile(sums - int(self.b * self._denominator))
         return values if self.numbers is Fraction else (values / self._value_scale).astype(np.float64)
@@ -128,13 +122,11 @@ class Unit(ABC):
     @property
     @abstractmethod
     def _value_scale(self) -> int:
-        """What makes every value of f an integer."""
+        """Factor that makes every value of f an integer."""
 
     @abstractmethod
     def _profile(self, excess: NDArray[Any]) -> NDArray[Any]:
         """Value of f times that scale where <w, x> - b, times the denominator, is ``excess``: Python integers."""
-
-    # ---- what a spectrum answers ----
 
     @property
     def n(self) -> int:
@@ -157,7 +149,7 @@ class Unit(ABC):
         where a weight of S is zero.
         """
         members = checked_subset(subset)
-        masks_of([members], self.n)  # refuses strange coordinates
+        masks_of([members], self.n)  # validates the coordinates
         weights = [self._weights[i] for i in members]
         if not all(weights):
             return self.numbers(0)
@@ -206,11 +198,9 @@ class Unit(ABC):
     def weight_by_degree(self, degree: int) -> NDArray[Any]:
         r"""Sums of squared coefficients :math:`\sum_{|S| = k} \hat f(S)^2` for k = 0 to ``degree``, (degree + 1,).
 
-        Notes
-        -----
         A coefficient depends, but for its sign, on how many coordinates of each magnitude S holds: one law for each
-        such choice. These laws are always exact, and floats are rounded at the end: where millions of subsets share a
-        small coefficient, the square of its rounding error would count as often.
+        such choice. These laws are exact, and floats are rounded at the end, as millions of subsets may share a small
+        coefficient and with it the square of its rounding error.
         """
         checked_size(degree, "`degree`", minimum=0, maximum=self.n)
         exact = self if self.numbers is Fraction else type(self)(self.w, self.b, Fraction)
@@ -218,14 +208,12 @@ class Unit(ABC):
         if choices > MOST_CHOICES:
             raise ValueError(
                 f"subsets of size up to {degree} hold weights of each magnitude in {choices} ways, at most "
-                f"{MOST_CHOICES} are gone through: lower `degree`, or for n up to {LARGEST_TABLE} take Spectrum.of."
+                f"{MOST_CHOICES} are listed: lower `degree`, or for n up to {LARGEST_TABLE} take Spectrum.of."
             )
         weights = [Fraction(0)] * (degree + 1)
         for size, count, mean in derivative_means(SignedSum.empty(Fraction), exact._values, self._groups, degree):
             weights[size] += count * (mean / (2**size * exact._unit)) ** 2
         return np.array([self.numbers(weight) for weight in weights])
-
-    # ---- the function itself ----
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values at the rows of ``X``, signs (m, n); float64, each the exact value rounded, shape (m,)."""
@@ -244,9 +232,6 @@ class Unit(ABC):
     def __repr__(self) -> str:
         weights = ", ".join(map(str, self.w[:5])) + ", ..." * (self.n > 5)
         return f"<{type(self).__name__} of {self.n} weights ({weights}), b = {self.b}>"
-
-
-LARGEST_VALUE = 1e150
 
 
 class Halfspace(Unit):

@@ -2,9 +2,8 @@
 
 A function takes an (m, n) array of signs (float64) and returns m values. Every estimate is the mean of independent
 samples with the right expectation, so it is unbiased, and its standard error is that of the mean. Memory is bounded:
-the function is called with at most ``batch_size`` rows, by default about four million signs. Of a
-:class:`~sparsact.SparselyActivatedNetwork` more is known than its values: one point and all its n neighbours cost
-little more than the point alone (:mod:`sparsact.fourier.monte_carlo`).
+the function is called with at most ``batch_size`` rows, by default about four million signs. For a
+:class:`~sparsact.SparselyActivatedNetwork` a point and all its n neighbours cost little more than the point alone.
 
 References
 ----------
@@ -26,25 +25,21 @@ from sparsact.fourier.halfspaces import Unit
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, masks_of
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.arrays import checked_reals, checked_subset
+from sparsact.validation.arrays import checked_per_row, checked_subset
 from sparsact.validation.parameters import check_named, checked_correlation, checked_generator, checked_size
 
 Function = Callable[[NDArray[np.float64]], Any]
 Changes = Callable[[NDArray[np.float64], NDArray[np.bool_]], NDArray[np.float64]]
 
-FEW_FLIPS = 1 / 32
-"""Share of flipped coordinates below which updating a pre-activation beats computing it again: a product of dense
-matrices takes less than a tenth of the time of one with a sparse factor, for each multiplication done."""
+SIGNS_AT_ONCE = 2**22
+FEW_FLIPS = 1 / 32  # share of flipped coordinates below which updating a pre-activation beats computing it again
 
 
 def values_of(f: Function, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values of a function at the rows of ``X``, checked: finite, one a row."""
+    """Values of a function at the rows of ``X``, checked: finite, one per row."""
     shown = X.view()
     shown.setflags(write=False)  # a function that changes its argument would change the sample
-    values = checked_reals(f(shown), "values of the function")
-    if values.shape != (len(X),):
-        raise ValueError(f"the function must return one value a row, shape ({len(X)},); it returned {values.shape}.")
-    return values
+    return checked_per_row(f(shown), len(X), "the function")
 
 
 def quarter_squares(f: Function, X: NDArray[np.float64], flipped: NDArray[np.intp], rows: int) -> NDArray[np.float64]:
@@ -61,28 +56,17 @@ def quarter_squares(f: Function, X: NDArray[np.float64], flipped: NDArray[np.int
 
 
 def changes(f: Function, share: float) -> Changes:
-    """The function of points (m, n) and of what is flipped, (m, n), that returns f(x) - f(y), (m,).
+    """The function of points and of flips, both (m, n), that returns f(x) - f(y), (m,); a ``share`` is flipped."""
+    if not isinstance(f, SparselyActivatedNetwork) or isinstance(f.W, sp.csr_array) or share >= FEW_FLIPS:
+        return lambda X, flipped: values_of(f, X) - values_of(f, np.where(flipped, -X, X))
+    columns = np.ascontiguousarray(f.W.T)
 
-    ``share`` is what part of the coordinates is flipped on average.
-    """
-    if isinstance(f, SparselyActivatedNetwork) and not isinstance(f.W, sp.csr_array) and share < FEW_FLIPS:
-        return _updated(f)
-    return lambda X, flipped: values_of(f, X) - values_of(f, np.where(flipped, -X, X))
-
-
-def _updated(net: SparselyActivatedNetwork) -> Changes:
-    """Changes of a network with dense weights, from those columns of weights whose coordinate is flipped."""
-    columns = np.ascontiguousarray(net.W.T)
-
-    def changes(X: NDArray[np.float64], flipped: NDArray[np.bool_]) -> NDArray[np.float64]:
-        before = net.preactivations(X)
+    def updated(X: NDArray[np.float64], flipped: NDArray[np.bool_]) -> NDArray[np.float64]:
+        before = f.preactivations(X)
         after = before - sp.csr_array(np.where(flipped, 2 * X, 0)) @ columns
-        return np.asarray((np.maximum(before, 0) - np.maximum(after, 0)) @ net.u)
+        return np.asarray((np.maximum(before, 0) - np.maximum(after, 0)) @ f.u)
 
-    return changes
-
-
-SIGNS_AT_ONCE = 2**22
+    return updated
 
 
 def estimate_average_sensitivity(
@@ -115,7 +99,7 @@ def estimate_average_sensitivity(
         Coordinates flipped at each point, from 1 to n; n gives the sensitivity of the point itself. By default 1,
         and n for a network.
     batch_size : int, optional
-        Most rows in one call of ``f``.
+        Maximum number of rows in one call of ``f``.
 
     Returns
     -------
@@ -124,14 +108,14 @@ def estimate_average_sensitivity(
 
     Notes
     -----
-    Costs ``n_samples * (1 + n_flips)`` evaluations; for a network with all flips, one product with the weights a sample
-    and n operations (or its non-zeros) for each unit that is on or that a flip switches on. A sample has variance
+    ``n_samples * (1 + n_flips)`` evaluations; for a network with all flips, one product with the weights per sample and
+    n operations (or its non-zeros) for each unit that is on or that a flip switches on. A sample has variance
     :math:`\mathrm{Var}_x[\mathrm{sen}_f(x)] + \frac{n^2}{r} \frac{n - r}{n - 1} \mathbb{E}_x \mathrm{Var}_i[q_i(x)]`;
-    at r = 1 and values +-1 this is ``AS * (n - AS)``. More flips help most when they are cheap beside a new point.
+    at r = 1 and values +-1 this is ``AS * (n - AS)``. More flips help most when they are cheaper than a new point.
 
     Examples
     --------
-    Each flip changes a parity, so that nothing is left to chance:
+    Each flip changes a parity, whatever the points:
 
     >>> parity = lambda X: X.prod(axis=1)
     >>> estimate_average_sensitivity(parity, 100, n_samples=10, rng=np.random.default_rng(0))
@@ -153,31 +137,17 @@ def estimate_average_sensitivity(
 
 
 def estimate_influences(
-    f: Function,
-    n: int | None = None,
-    *,
-    n_samples: int,
-    rng: np.random.Generator,
-    batch_size: int | None = None,
+    f: Function, n: int | None = None, *, n_samples: int, rng: np.random.Generator, batch_size: int | None = None
 ) -> Estimate:
     r"""Estimates of all influences :math:`\mathbb{E}\,\frac14 (f(x) - f(x^{\oplus i}))^2`, arrays of shape (n,).
 
-    Parameters as in :func:`estimate_average_sensitivity`. Every sample flips all coordinates of one point in turn:
-    ``n_samples * (n + 1)`` evaluations, or for a network what its average sensitivity costs. Estimates of different
-    coordinates share points, hence are not independent.
+    Every sample flips all coordinates of one point in turn: ``n_samples * (n + 1)`` evaluations, or for a network the
+    cost of its average sensitivity. Estimates of different coordinates share points, hence are not independent.
 
     Parameters
     ----------
-    f : callable or network
-        From signs (m, n) to values (m,).
-    n : int or None
-        Number of coordinates; None if ``f`` knows it.
-    n_samples : int
-        Number of samples.
-    rng : numpy.random.Generator
-        Source of the points.
-    batch_size : int, optional
-        Points held at once.
+    f, n, n_samples, rng, batch_size
+        As in :func:`estimate_average_sensitivity`; None for an ``n`` that the function knows.
 
     Returns
     -------
@@ -200,35 +170,20 @@ def estimate_influences(
 
 
 def estimate_noise_sensitivity(
-    f: Function,
-    n: int | None,
-    rho: float,
-    *,
-    n_samples: int,
-    rng: np.random.Generator,
-    batch_size: int | None = None,
+    f: Function, n: int | None, rho: float, *, n_samples: int, rng: np.random.Generator, batch_size: int | None = None
 ) -> Estimate:
     r"""Estimate of the noise sensitivity :math:`\mathrm{NS}_\rho(f) = \mathbb{E}\,\frac14 (f(x) - f(y))^2`.
 
-    ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``. Parameters as in
-    :func:`estimate_average_sensitivity`, with None for an ``n`` that the function knows; ``2 * n_samples`` evaluations,
-    little more than half of that for a network with dense weights if ``rho`` is above 15/16, which is then updated from
-    x to y. For values +-1 a sample has variance ``NS * (1 - NS)``.
+    ``y`` is ``x`` with every coordinate flipped with probability ``(1 - rho) / 2``. Takes ``2 * n_samples``
+    evaluations, little more than half of that for a network with dense weights if ``rho`` is above 15/16, which is then
+    updated from x to y. For values +-1 a sample has variance ``NS * (1 - NS)``.
 
     Parameters
     ----------
-    f : callable or network
-        From signs (m, n) to values (m,).
-    n : int or None
-        Number of coordinates; None if ``f`` knows it.
+    f, n, n_samples, rng, batch_size
+        As in :func:`estimate_average_sensitivity`; None for an ``n`` that the function knows.
     rho : float in [-1, 1]
         Correlation of x and y.
-    n_samples : int
-        Number of samples.
-    rng : numpy.random.Generator
-        Source of the points.
-    batch_size : int, optional
-        Points held at once.
 
     Returns
     -------
@@ -263,23 +218,14 @@ def estimate_coefficient(
 ) -> Estimate:
     r"""Estimate of the Fourier coefficient :math:`\hat f(S) = \mathbb{E}[f(x) \chi_S(x)]` of one subset.
 
-    Parameters as in :func:`estimate_average_sensitivity`; ``n_samples`` evaluations. A sample has variance
-    :math:`\|f\|_2^2 - \hat f(S)^2`.
+    ``n_samples`` evaluations; a sample has variance :math:`\|f\|_2^2 - \hat f(S)^2`.
 
     Parameters
     ----------
-    f : callable or network
-        From signs (m, n) to values (m,).
+    f, n, n_samples, rng, batch_size
+        As in :func:`estimate_average_sensitivity`; None for an ``n`` that the function knows.
     subset : iterable of int
         S.
-    n : int or None
-        Number of coordinates; None if ``f`` knows it.
-    n_samples : int
-        Number of samples.
-    rng : numpy.random.Generator
-        Source of the points.
-    batch_size : int, optional
-        Points held at once.
 
     Returns
     -------
@@ -295,7 +241,7 @@ def estimate_coefficient(
     members = checked_subset(subset)
     n = checked_dimension(f, n)
     rows = _checked_rows(f, n, n_samples, batch_size)
-    masks_of([members], n)  # refuses strange coordinates
+    masks_of([members], n)  # validates the coordinates
     return mean_of(X[:, list(members)].prod(axis=1) * values_of(f, X) for X in _random_points(n, n_samples, rows, rng))
 
 
@@ -323,7 +269,7 @@ def _checked_rows(f: Function, n: int, n_samples: int, batch_size: int | None) -
 
 
 def checked_dimension(f: Function, n: int | None) -> int:
-    """Number of coordinates of ``f``, as it says or as the caller does."""
+    """Number of coordinates of ``f``, its own or the caller's."""
     if not callable(f):
         raise TypeError(
             f"the function must be callable on signs (m, n); got {type(f).__name__}: a table of values needs no "
@@ -331,7 +277,7 @@ def checked_dimension(f: Function, n: int | None) -> int:
         )
     known = f.n if isinstance(f, SparselyActivatedNetwork | Spectrum | Unit) else n
     if known is None:
-        raise ValueError("`n`, the number of coordinates, is needed: a function alone does not tell it.")
+        raise ValueError("`n`, the number of coordinates, is needed: a function alone does not have it.")
     checked_size(known if n is None else n, "`n`")
     if n not in (None, known):
         raise ValueError(f"n = {n}, but the function has {known} coordinates; leave `n` out.")

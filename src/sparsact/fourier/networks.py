@@ -19,7 +19,7 @@ from sparsact.network import SparselyActivatedNetwork
 PREACTIVATIONS_AT_ONCE = 2**17  # they stay in the cache
 LOW_COORDINATES = 12  # at most
 LARGEST_LIST = 2**26  # words of masks; half a gigabyte, and a few times that while they are put in order
-ORDERING = 512  # to list a coefficient costs as much as so many pre-activations in a table
+ORDERING = 512  # listing a coefficient costs as much as this many pre-activations in a table
 
 
 def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
@@ -28,12 +28,7 @@ def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
     Parameters
     ----------
     net : SparselyActivatedNetwork
-        On up to 26 inputs any; on more, one whose units read few inputs each.
-
-    Raises
-    ------
-    ValueError
-        If there are too many coefficients to list.
+        On up to 26 inputs any; on more, one whose units read few inputs each, else a ValueError.
 
     Notes
     -----
@@ -74,10 +69,8 @@ def units_by_inputs(rows: sp.csr_array) -> dict[tuple[int, ...], list[int]]:
 
 
 def values_on_the_cube(u: NDArray[np.float64], W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values at all points (2**n,) in table order, of a network with dense weights.
-
-    The low coordinates share one table of sums, to which each choice of the high ones adds a number a unit.
-    """
+    """Values at all points (2**n,) in table order, of a network with dense weights."""
+    # The low coordinates share one table of sums, to which each choice of the high ones adds a number per unit.
     s, n = W.shape
     low = min(n, LOW_COORDINATES, (PREACTIVATIONS_AT_ONCE // max(1, s)).bit_length())
     sums = W[:, :low] @ points(low).T

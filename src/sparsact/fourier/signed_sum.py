@@ -41,7 +41,7 @@ class SignedSum:
         return SignedSum(np.array([1], dtype=float if numbers is float else object), 1)
 
     def plus(self, weight: int, times: int = 1) -> SignedSum:
-        """With so many more coordinates of this weight; each costs as many additions as there are values."""
+        """With ``times`` more coordinates of this weight; each costs as many additions as there are values."""
         mass, whole = self.mass, self.whole
         for _ in range(times):
             if mass.dtype == object:
@@ -67,11 +67,9 @@ class SignedSum:
         return Fraction(total, self.whole) if self.mass.dtype == object else float(total)
 
     def each_without_one(self, groups: Groups) -> Iterator[tuple[int, SignedSum]]:
-        """Each weight of ``groups``, and the law with all their coordinates but one of that weight.
-
-        Half of the groups are added before the other half is gone through in the same way: for d groups
-        ``log2(d)`` times the cost of one law, and no division.
-        """
+        """Each weight of ``groups``, and the law with all their coordinates but one of that weight."""
+        # Half of the groups are added before the recursion into the other half: for d groups log2(d) times the cost of
+        # one law, and no division.
         if len(groups) == 1:
             weight, times = groups[0]
             yield weight, self.plus(weight, times - 1)
@@ -112,7 +110,7 @@ def central_difference(values: NDArray[Any], weight: int, times: int = 1) -> NDA
 
 
 def n_choices(groups: Groups, degree: int) -> int:
-    """Ways to take up to ``degree`` coordinates, told apart by how many of each group."""
+    """Ways to take up to ``degree`` coordinates, distinguished by the number from each group."""
     ways = np.eye(1, degree + 1, dtype=object)[0]
     for _, times in groups:
         ways = np.convolve(ways, np.ones(min(times, degree) + 1, dtype=object))[: degree + 1]

@@ -41,10 +41,10 @@ LARGEST_TABLE = 26  # coordinates; 2**26 float64 are half a gigabyte
 class Spectrum:
     r"""Fourier coefficients of a real-valued function on :math:`\{-1, 1\}^n`.
 
-    A value: nothing changes it, and two are equal when they are the same function. Make one with :meth:`of` or
-    :meth:`from_coefficients`. It stores either a table of all ``2**n`` coefficients or, for any ``n``, the few that may
-    differ from zero; every method answers alike, at a cost linear in what is stored unless it says otherwise.
-    Coefficients may be of any size: what is a float comes out right, even where squares on the way would be none.
+    Immutable; two are equal when they are the same function. Make one with :meth:`of` or :meth:`from_coefficients`. It
+    stores either a table of all ``2**n`` coefficients or, for any ``n``, the few that may differ from zero; the results
+    are the same, and the cost is linear in the number stored unless a method states otherwise. Coefficients may have
+    any size: a result that is a float is right, even where squares on the way would overflow.
 
     Examples
     --------
@@ -71,11 +71,8 @@ class Spectrum:
             A table of ``2**n`` values in table order; a mapping from subsets (tuples of coordinates) to coefficients;
             a spectrum; a fitted learner (its ``spectrum_``); or any object whose ``__spectrum__()`` returns a spectrum.
         n : int, optional
-            Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given.
-
-        Notes
-        -----
-        A table costs one transform, ``n * 2**n`` additions.
+            Number of coordinates. A mapping needs it; elsewhere it is known, and compared if given. A table costs one
+            transform, ``n * 2**n`` additions.
 
         Examples
         --------
@@ -84,7 +81,7 @@ class Spectrum:
         """
         if isinstance(thing, Mapping):
             if n is None:
-                raise ValueError("a mapping of coefficients does not tell the number of coordinates: pass `n`.")
+                raise ValueError("a mapping of coefficients does not determine the number of coordinates: pass `n`.")
             return cls.from_coefficients(list(thing.values()), thing.keys(), n)
         spectrum = _spectrum_of(thing)
         if n not in (None, spectrum.n):
@@ -93,10 +90,7 @@ class Spectrum:
 
     @classmethod
     def from_coefficients(
-        cls,
-        coefficients: ArrayLike,
-        subsets: Iterable[Iterable[int]] | Masks | None = None,
-        n: int | None = None,
+        cls, coefficients: ArrayLike, subsets: Iterable[Iterable[int]] | Masks | None = None, n: int | None = None
     ) -> Spectrum:
         """Spectrum with the given coefficients.
 
@@ -120,7 +114,7 @@ class Spectrum:
                 raise ValueError(f"{n} coordinates have {2**n} coefficients; got {table.size}. Name their `subsets`.")
             return cls(DenseCoefficients(table))
         if n is None:
-            raise ValueError("`subsets` do not tell the number of coordinates: pass `n`.")
+            raise ValueError("`subsets` do not determine the number of coordinates: pass `n`.")
         values, masks = checked_reals(coefficients, "coefficients"), checked_masks(subsets, n)
         if values.shape != (len(masks),):
             raise ValueError(f"{len(masks)} subsets need as many coefficients; got shape {values.shape}.")
@@ -156,7 +150,7 @@ class Spectrum:
     def coefficient(self, subset: Iterable[int]) -> float:
         r"""Coefficient :math:`\hat f(S)` of a tuple of coordinates; zero when it is not stored."""
         members = checked_subset(subset)
-        masks_of([members], self.n)  # refuses strange coordinates
+        masks_of([members], self.n)  # validates the coordinates
         return self.storage.coefficient(members)
 
     __getitem__ = coefficient
@@ -265,17 +259,11 @@ class Spectrum:
         return Spectrum(self.storage.restricted(checked_restriction(signs, self.n)))
 
     def values(self) -> NDArray[np.float64]:
-        """Values at all points, shape (2**n,), in table order, read-only. One transform, then kept.
-
-        Refuses more than 26 coordinates unless a table is stored already.
-        """
+        """Values at all points, shape (2**n,), in table order, read-only; at most 26 coordinates unless dense."""
         return self._table().values
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Values at the rows of ``X``, an (m, n) array of signs; shape (m,).
-
-        A table looks them up in :meth:`values`; otherwise ``m * N`` products of signs.
-        """
+        """Values (m,) at signs (m, n): looked up in :meth:`values` of a table, else ``m * N`` products of signs."""
         return self.storage(checked_signs(X, self.n))
 
     def to_dense(self) -> Spectrum:
@@ -305,7 +293,6 @@ class Spectrum:
             raise ValueError(f"the functions have {self.n} and {other.n} coordinates; they must have the same.")
         if isinstance(self.storage, SparseCoefficients) and isinstance(other.storage, SparseCoefficients):
             return Spectrum(self.storage + other.storage)
-        # One is a table already, so that a second of its size is no surprise.
         return Spectrum(_dense(self.storage) + _dense(other.storage))
 
     def __mul__(self, factor: float) -> Spectrum:

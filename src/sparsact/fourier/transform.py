@@ -15,12 +15,7 @@ from sparsact.validation.former_names import renamed
 
 @renamed(n_jobs="n_threads")
 def walsh_hadamard(
-    values: ArrayLike,
-    axis: int = -1,
-    *,
-    normalize: bool = True,
-    overwrite: bool = False,
-    n_threads: int | None = None,
+    values: ArrayLike, axis: int = -1, *, normalize: bool = True, overwrite: bool = False, n_threads: int | None = None
 ) -> NDArray[Any]:
     r"""Fourier coefficients of functions on the hypercube, from their tables of values.
 
@@ -38,7 +33,7 @@ def walsh_hadamard(
         Whether the memory of ``values`` may be used. It then holds the result, and no copy is made, if ``values`` is a
         C-contiguous array of the result's dtype and ``axis`` its last; otherwise it is left unchanged.
     n_threads : int or None, default=None
-        Threads; None leaves it to OpenMP and ``threadpoolctl``, -1 is every core. The result is the same to the bit.
+        Threads; None leaves it to OpenMP and ``threadpoolctl``, -1 is every core. The bits of the result are the same.
 
     Returns
     -------
@@ -49,18 +44,14 @@ def walsh_hadamard(
 
     Raises
     ------
-    TypeError
-        If the values are complex or no numbers.
-    ValueError
-        If the axis has another length than a power of two, or there are no values.
     OverflowError
         If integer coefficients might not fit: ``2**n * max(abs(values))`` exceeds the integer dtype of the result.
 
     Notes
     -----
-    ``n * 2**n`` additions a table. Coordinates are taken from the lowest up, which fixes the rounding: every processor
-    gives the same bits. The division comes first, so that no partial sum overflows; being by a power of two, it
-    is exact short of subnormal numbers. NaN and infinity spread through their table by the rules of IEEE 754.
+    ``n * 2**n`` additions per table, from the lowest coordinate up, which fixes the rounding: every processor gives the
+    same bits. The division by a power of two comes first, so that no partial sum overflows; it is exact short of
+    subnormal numbers. NaN and infinity spread through their table by the rules of IEEE 754.
 
     Examples
     --------
@@ -76,16 +67,15 @@ def walsh_hadamard(
     >>> walsh_hadamard([1.0, 1.0, 0.5, 0.5], normalize=False)
     array([3., 0., 1., 0.])
     """
-    values = np.asarray(values)
-    _check(values)
+    values, dtype = _checked(values, normalize)
     axis = normalize_axis_index(axis, values.ndim)
-    length = _power_of_two(values.shape[axis])
-    dtype = _dtype_of_result(values.dtype, normalize)
-    if dtype.kind == "i":
-        _check_range(values, length, dtype)
+    length = values.shape[axis]
+    _check_length(values, length, dtype)
     given = np.moveaxis(values, axis, -1)
     scale = dtype.type(1 / length if normalize else 1)
-    table = given if overwrite and _in_place(given, dtype) else np.empty(given.shape, dtype)
+    flags = given.flags
+    in_place = given.dtype == dtype and flags.c_contiguous and flags.aligned and flags.writeable
+    table = given if overwrite and in_place else np.empty(given.shape, dtype)
     if normalize:
         np.multiply(given, scale, out=table, dtype=dtype, casting="unsafe")
     elif table is not given:
@@ -94,7 +84,9 @@ def walsh_hadamard(
     return np.moveaxis(table, -1, axis)
 
 
-def _check(values: NDArray[Any]) -> None:
+def _checked(given: ArrayLike, normalize: bool) -> tuple[NDArray[Any], np.dtype[Any]]:
+    """Values, refused unless they are real numbers, and the dtype of their coefficients."""
+    values = np.asarray(given)
     if values.dtype.kind == "c":
         raise TypeError(
             f"`values` must be real; got {values.dtype}: transform `values.real` and `values.imag` apart, "
@@ -104,32 +96,20 @@ def _check(values: NDArray[Any]) -> None:
         raise TypeError(f"`values` must be numbers; got dtype {values.dtype}: convert them, as by `astype(float)`.")
     if values.size == 0 or values.ndim == 0:
         raise ValueError(f"`values` must hold a table of 2**n values; got shape {values.shape}: pass at least one.")
+    if values.dtype.kind != "f" and not normalize:
+        return values, np.dtype(np.int32 if values.dtype == np.int32 else np.int64)
+    return values, np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
 
 
-def _power_of_two(length: int) -> int:
+def _check_length(values: NDArray[Any], length: int, dtype: np.dtype[Any]) -> None:
     if length & (length - 1):
         raise ValueError(
             f"`values` must hold 2**n values along the axis; got {length}: pass the axis of the points, and a value "
             f"for every point (pad with zeros to {1 << length.bit_length()} if the others have none)."
         )
-    return length
-
-
-def _dtype_of_result(dtype: np.dtype[Any], normalize: bool) -> np.dtype[Any]:
-    if dtype.kind != "f" and not normalize:
-        return np.dtype(np.int32 if dtype == np.int32 else np.int64)
-    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
-
-
-def _check_range(values: NDArray[Any], length: int, dtype: np.dtype[Any]) -> None:
-    largest = max(int(values.max()), -int(values.min()))
-    if length * largest > np.iinfo(dtype).max:
+    if dtype.kind == "i" and length * (largest := max(int(values.max()), -int(values.min()))) > np.iinfo(dtype).max:
         wider = "`values.astype(np.int64)`, or " if dtype == np.int32 else ""
         raise OverflowError(
             f"coefficients must fit {dtype}; {length} values up to {largest} in size may sum to {length * largest}: "
             f"pass {wider}`values.astype(float)` for rounded coefficients."
         )
-
-
-def _in_place(given: NDArray[Any], dtype: np.dtype[Any]) -> bool:
-    return given.dtype == dtype and given.flags.c_contiguous and given.flags.aligned and given.flags.writeable

@@ -9,17 +9,7 @@ from sparsact.hardness.elimination import (
     solve_binary,
     solve_modulo,
 )
-from sparsact.hardness.junta_search import Work
-from sparsact.hardness.juntas import LearnedJunta, junta_samples, learn_junta
-from sparsact.hardness.kushilevitz_mansour import heavy_coefficients
-from sparsact.hardness.lattices import lattice_secret, lll
-from sparsact.hardness.linearisation import (
-    carry_monomials,
-    linearisation_samples,
-    linearisation_unknowns,
-    linearised_secret,
-)
-from sparsact.hardness.low_degree_queries import low_degree_by_queries
+from sparsact.hardness.juntas import LearnedJunta, Work, junta_samples, learn_junta
 from sparsact.hardness.parity import LearnedParity, ParityAdversary, learn_parity, parity_distribution
 from sparsact.hardness.parity_comparison import ContestRow, parity_contest, statistical_queries_needed
 from sparsact.hardness.queries import (
@@ -30,6 +20,7 @@ from sparsact.hardness.queries import (
     StatisticalQueries,
     StatisticalQueryOracle,
 )
+from sparsact.hardness.query_learners import heavy_coefficients, low_degree_by_queries
 from sparsact.hardness.rounding import (
     LearningWithRounding,
     Residues,
@@ -37,6 +28,14 @@ from sparsact.hardness.rounding import (
     SecretSearch,
     consistent_secrets,
     secret_modulo,
+)
+from sparsact.hardness.rounding_attacks import (
+    carry_monomials,
+    lattice_secret,
+    linearisation_samples,
+    linearisation_unknowns,
+    linearised_secret,
+    lll,
 )
 
 __all__ = [

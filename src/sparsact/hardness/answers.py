@@ -2,7 +2,7 @@ r"""How a statistical-query oracle answers: any number within the tolerance is l
 
 - *sampling*: the mean over fresh random examples, honest and wrong only by chance;
 - *exact*: the expectation itself;
-- *adversarial*: the legal number that is nearest to what labels independent of the points would give. As long as that
+- *adversarial*: the legal number nearest to the answer for labels that are independent of the points. As long as that
   number is itself legal, the answer says nothing about the function.
 
 References
@@ -27,18 +27,18 @@ from sparsact.hypercube import WORD, Masks, n_words
 
 Query = Callable[[NDArray[Any], NDArray[Any]], Any]
 SIGNS_AT_ONCE = 2**22
-MOST_SAMPLES = 10**9  # of one answer
+MAX_SAMPLES = 10**9  # of one answer
 
 
 class Answers(ABC):
     """Legal answers to statistical queries about one distribution, at one tolerance."""
 
+    n_samples = 0
+    """Number of random examples drawn for one answer."""
+
     def __init__(self, distribution: LabelledDistribution, tolerance: float) -> None:
         self.distribution = distribution
         self.tolerance = tolerance
-
-    n_samples = 0
-    """Random examples that one answer costs."""
 
     @abstractmethod
     def mean(self, phi: Query) -> float:
@@ -50,26 +50,19 @@ class Answers(ABC):
 
 
 class SampledAnswers(Answers):
-    r"""Means over fresh examples, enough that one answer is off by more than the tolerance with a stated chance.
+    """Means over fresh examples, so many that each is off by more than the tolerance with at most a stated chance.
 
-    By Hoeffding's inequality, :math:`m = \lceil 2 \ln(2 / \delta) / \tau^2 \rceil` examples of a query in [-1, 1] fail
-    with probability at most :math:`\delta`, each. Queries asked together share their examples; a union bound over
-    them needs no independence.
+    Queries asked together share their examples; a union bound over them needs no independence.
     """
 
     def __init__(
-        self,
-        distribution: LabelledDistribution,
-        tolerance: float,
-        *,
-        failure_probability: float,
-        rng: np.random.Generator,
+        self, distribution: LabelledDistribution, tolerance: float, chance: float, rng: np.random.Generator
     ) -> None:
         super().__init__(distribution, tolerance)
-        self.n_samples = hoeffding_samples(tolerance, failure_probability)
-        if self.n_samples > MOST_SAMPLES:
+        self.n_samples = hoeffding_samples(tolerance, chance)
+        if self.n_samples > MAX_SAMPLES:
             raise ValueError(
-                f"a sampled answer within {tolerance} takes {self.n_samples:.2g} examples, at most {MOST_SAMPLES:.2g} "
+                f"a sampled answer within {tolerance} takes {self.n_samples:.2g} examples, at most {MAX_SAMPLES:.2g} "
                 'are drawn: raise `tolerance`, or take answers="exact" or "adversarial".'
             )
         self.rng = rng
@@ -114,10 +107,7 @@ class AdversarialAnswers(ExactAnswers):
     """The legal answers nearest to those under labels that are drawn independently of the points."""
 
     def mean(self, phi: Query) -> float:
-        """The value under independent labels, moved into the interval of legal answers.
-
-        Calls phi at all points once for each different label, which for real labels are many.
-        """
+        """The value under independent labels, clipped to the legal answers; one call of phi per distinct label."""
         X, y, probability = self.distribution.support()
         values, label = np.unique(y, return_inverse=True)
         shares = np.bincount(label, weights=probability)
@@ -153,11 +143,11 @@ def query_values(phi: Query, X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.flo
         raise ValueError(f"a query must have real values in [-1, 1]; it returned {returned.dtype}: ask for each part.")
     values = returned.astype(np.float64, copy=False)
     if values.shape != (len(X),):
-        raise ValueError(f"a query must return one value an example, shape ({len(X)},); it returned {values.shape}.")
-    worst = int(np.argmax(np.abs(values))) if values.size else 0
-    # a comparison that NaN fails; rounding of a legal product is forgiven
-    if values.size and not np.abs(values[worst]) <= 1 + 1e-12:
-        raise ValueError(f"a query must have values in [-1, 1]; it returned {values[worst]}: divide it by its bound.")
+        raise ValueError(f"a query must return one value per example, shape ({len(X)},); it returned {values.shape}.")
+    illegal = ~(np.abs(values) <= 1 + 1e-12)  # NaN too; rounding of a legal product is forgiven
+    if illegal.any():
+        worst = values[illegal][0]
+        raise ValueError(f"a query must have values in [-1, 1]; it returned {worst}: divide it by its bound.")
     return values
 
 

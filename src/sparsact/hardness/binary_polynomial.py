@@ -1,4 +1,4 @@
-r"""Functions of bits as polynomials over GF(2), and what their correlations say of the degree.
+r"""Functions of bits as polynomials over GF(2), and what their correlations imply for the degree.
 
 A function of p bits is *correlation-immune* of order d when :math:`\hat f(S) = 0` for all :math:`1 \le |S| \le d`.
 
@@ -8,8 +8,8 @@ p - |M| < d bits outside M leaves the mean of f (as 0/1) at its mean :math:`\mu`
 number is :math:`2^{|M|} \mu`. Fixing d bits leaves the mean too, so :math:`2^{p - d} \mu` is an integer, and
 :math:`2^{|M|} \mu` an even one.
 
-So a function of p bits that is not constant has a Fourier coefficient of order 1 to d that is not 0, or a degree over
-GF(2) of at most p - d: whichever d one likes. Mossel, O'Donnell and Servedio learn juntas by it ([M]_).
+So for every d a function of p bits that is not constant has a nonzero Fourier coefficient of order 1 to d, or a degree
+over GF(2) of at most p - d. Mossel, O'Donnell and Servedio learn juntas by it ([M]_).
 
 References
 ----------
@@ -41,15 +41,11 @@ def algebraic_normal_form(values: ArrayLike) -> NDArray[np.uint8]:
     Returns
     -------
     coefficients : ndarray of shape (2**p,), uint8
-        One for each monomial, by subset number.
-
-    Notes
-    -----
-    ``p * 2**(p - 1)`` additions; its own inverse, on bits.
+        One for each monomial, by subset number. Takes ``p * 2**(p - 1)`` additions; on bits it is its own inverse.
 
     Examples
     --------
-    A parity is linear, and the greater of two signs a product of their bits:
+    A parity is linear, and the greater of two signs is a product of their bits:
 
     >>> algebraic_normal_form([1, -1, -1, 1]), algebraic_normal_form([1, 1, 1, -1])
     (array([0, 1, 1, 0], dtype=uint8), array([0, 0, 0, 1], dtype=uint8))
@@ -62,7 +58,7 @@ def algebraic_normal_form(values: ArrayLike) -> NDArray[np.uint8]:
 
 
 def binary_degree(values: ArrayLike) -> int:
-    """Degree over GF(2) of a function with values +-1, given by its table; a constant has degree 0.
+    """Degree over GF(2) of a function with values +-1, from 0 (a constant) to p.
 
     Parameters
     ----------
@@ -72,12 +68,7 @@ def binary_degree(values: ArrayLike) -> int:
     Returns
     -------
     degree : int
-        From 0 to p.
-
-    Examples
-    --------
-    >>> binary_degree([1, -1, -1, 1, -1, 1, 1, -1])
-    1
+        1 for a parity: ``binary_degree([1, -1, -1, 1])``.
     """
     coefficients = algebraic_normal_form(values)
     return int((subset_sizes(len(coefficients).bit_length() - 1) * coefficients).max())
@@ -94,12 +85,7 @@ def correlation_immunity(values: ArrayLike) -> int:
     Returns
     -------
     order : int
-        From 0 to p.
-
-    Examples
-    --------
-    >>> correlation_immunity([1, -1, -1, 1, -1, 1, 1, -1])
-    2
+        p - 1 for the parity of all p bits.
     """
     signs = _checked_sign_table(values).astype(np.int64)
     n = len(signs).bit_length() - 1

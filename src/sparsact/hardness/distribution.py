@@ -19,7 +19,7 @@ from sparsact.fourier import Spectrum
 from sparsact.fourier.coefficients import DenseCoefficients
 from sparsact.hypercube import WORD, Masks, bits_to_signs, masks_of, n_words, points, subsets_of
 from sparsact.lift import Lift
-from sparsact.validation.arrays import checked_reals
+from sparsact.validation.arrays import checked_per_row
 from sparsact.validation.parameters import checked_generator, checked_size
 
 LARGEST_ENUMERATION = 16  # bits: 65536 points, of n coordinates each
@@ -33,7 +33,7 @@ class Examples(NamedTuple):
 
 
 class Support(NamedTuple):
-    """Every point that has a probability, with its label and that probability."""
+    """Every point of positive probability, with its label and that probability."""
 
     X: NDArray[np.int8]
     y: NDArray[np.float64]
@@ -78,8 +78,8 @@ def weighted_characters(X: NDArray[np.int8], weights: NDArray[np.float64], masks
 
 
 def frozen(X: NDArray[np.int8], y: NDArray[np.float64]) -> Examples:
-    """Examples to be kept, read-only, as they are shown to queries that anyone may write."""
-    kept = Examples(X, y.copy())  # the labels may be an array of the function itself
+    """Read-only examples, as they are passed to the queries of users."""
+    kept = Examples(X, y.copy())  # the function itself may own the labels
     for array in kept:
         array.setflags(write=False)
     return kept
@@ -91,8 +91,8 @@ class LiftedFunction(LabelledDistribution):
     Parameters
     ----------
     f : Spectrum, table of 2**m values, or callable
-        The function of y. A spectrum gives exact correlations at any m; a callable takes signs (rows, m), and is
-        tabulated for that where m is at most 16.
+        The function of y. A spectrum gives exact correlations at any m; a callable takes signs (rows, m), and gives
+        them where m is at most 16.
     m : int
         Number of uniform bits.
     lift : Lift, optional
@@ -124,10 +124,7 @@ class LiftedFunction(LabelledDistribution):
 
     def labels(self, Y: NDArray[np.int8]) -> NDArray[np.float64]:
         """Labels f(y) of bits Y (rows, m) before the lift."""
-        labels = checked_reals(self.f(Y), "labels")
-        if labels.shape != (len(Y),):
-            raise ValueError(f"the function must return one label a row, shape ({len(Y)},); got {labels.shape}.")
-        return labels
+        return checked_per_row(self.f(Y), len(Y), "the function")
 
     def sample(self, n_samples: int, *, rng: np.random.Generator) -> Examples:
         """Examples (x(y), f(y)) of independent uniform y."""
@@ -136,34 +133,42 @@ class LiftedFunction(LabelledDistribution):
 
     def support(self) -> Support:
         """All ``2**m`` lifted points, in table order of y; at most 16 bits."""
-        _check_enumerable(self.m)
         X, y = self._tabulated
         return Support(X, y, np.full(len(y), 0.5**self.m))
 
     @cached_property
     def _tabulated(self) -> Examples:
-        return frozen(self.lift(points(self.m)), self._label_table)
+        y = self._label_table
+        return frozen(self.lift(points(self.m)), y)
 
     @cached_property
     def _label_table(self) -> NDArray[np.float64]:
-        _check_enumerable(self.m)
+        if self.m > LARGEST_ENUMERATION:
+            raise ValueError(
+                f"an exact expectation needs all 2**m points, for m at most {LARGEST_ENUMERATION}; here m = {self.m}: "
+                'pass f as a Spectrum and ask for characters, or take answers="sampling".'
+            )
         return self.labels(points(self.m))
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Spectrum of f, as a function of the bits before the lift."""
-        if isinstance(self.f, Spectrum):
-            return self.f
-        return Spectrum.of(self._label_table)
+        return self.f if isinstance(self.f, Spectrum) else Spectrum.of(self._label_table)
 
     @property
     def largest_label(self) -> float:
-        """Largest magnitude of a label; of more than 2**16 points only what it is at least, its root mean square."""
+        """Largest magnitude of a label; for more than 2**16 points a lower bound on it, the root mean square."""
         return float(np.abs(self._label_table).max()) if self.m <= LARGEST_ENUMERATION else self.spectrum.norm()
 
     def correlations(self, masks: Masks) -> NDArray[np.float64]:
-        r"""Exact :math:`\mathbb{E}[f(y)\, \chi_T(x(y))]`: the coefficient of f at the bits that T comes to."""
-        return _coefficients(self.spectrum, pulled_back(self.lift, masks))
+        r"""Exact :math:`\mathbb{E}[f(y)\, \chi_T(x(y))]`: the coefficient of f at the bits to which T reduces."""
+        bits, spectrum = pulled_back(self.lift, masks), self.spectrum
+        if isinstance(spectrum.storage, DenseCoefficients):
+            return np.asarray(spectrum.coefficients[bits[:, 0].astype(np.intp)])
+        found = np.zeros(len(bits))
+        for mask, coefficient in zip(spectrum.masks, spectrum.coefficients, strict=True):
+            found[(bits == mask).all(axis=1)] = coefficient
+        return found
 
     def character_means(self, masks: Masks) -> NDArray[np.float64]:
         r"""Exact :math:`\mathbb{E}[\chi_T(x(y))]`: 1 where the bits of T cancel, else 0."""
@@ -188,21 +193,3 @@ def pulled_back(lift: Lift, masks: Masks) -> Masks:
             rest[rows] &= below
             rows = rows[rest[rows] != 0]
     return bits
-
-
-def _coefficients(spectrum: Spectrum, masks: Masks) -> NDArray[np.float64]:
-    """Coefficients of a spectrum at many masks; of a sparse one, in time N times what it stores."""
-    if isinstance(spectrum.storage, DenseCoefficients):
-        return np.asarray(spectrum.coefficients[masks[:, 0].astype(np.intp)])
-    found = np.zeros(len(masks))
-    for mask, coefficient in zip(spectrum.masks, spectrum.coefficients, strict=True):
-        found[(masks == mask).all(axis=1)] = coefficient
-    return found
-
-
-def _check_enumerable(m: int) -> None:
-    if m > LARGEST_ENUMERATION:
-        raise ValueError(
-            f"an exact expectation needs all 2**m points, for m at most {LARGEST_ENUMERATION}; here m = {m}: "
-            'pass f as a Spectrum and ask for characters, or take answers="sampling".'
-        )

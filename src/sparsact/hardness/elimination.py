@@ -1,4 +1,4 @@
-"""Linear systems over GF(2) and modulo a prime, by Gaussian elimination."""
+"""Linear systems over GF(2), in packed words, and modulo a prime, by Gaussian elimination."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD
+from sparsact.learners.low_degree.identification import eliminate
 from sparsact.validation.arrays import checked_reals
+
+LARGEST_MODULUS = 2**31  # products of residues fit int64
 
 
 class InconsistentLabelsError(ValueError):
-    """No function of the class that was asked for has these labels: a system without solution."""
+    """No function of the requested class has these labels: a system without solution."""
 
 
 @dataclass(frozen=True, eq=False)
 class BinarySolution:
-    """A solution of a system over GF(2), and how much of it the system decides.
+    """A solution of a system over GF(2), unique if the ``rank`` is the number of unknowns.
 
     Attributes
     ----------
     bits : ndarray of shape (N,), uint8
         The solution whose free unknowns are 0.
-    rank : int
-        Rank of the matrix; the solution is the only one when it is N.
-    word_operations : int
-        Words of 64 bits that elimination has added to others.
+    rank, word_operations : int
+        Rank of the matrix, and words of 64 bits that elimination has added to others.
     """
 
     bits: NDArray[np.uint8]
@@ -43,41 +44,45 @@ class BinarySolution:
         return self.rank == len(self.bits)
 
 
+@dataclass(frozen=True, eq=False)
+class ModularSolution:
+    """A solution ``residues`` (N,), int64, of a system modulo a prime, free unknowns 0, and the rank of the matrix."""
+
+    residues: NDArray[np.int64]
+    rank: int
+
+    @property
+    def unique(self) -> bool:
+        """Whether there is no other solution."""
+        return self.rank == len(self.residues)
+
+
 def solve_binary(A: ArrayLike, b: ArrayLike) -> BinarySolution:
-    r"""A solution of :math:`A s = b` over GF(2).
+    r"""A solution of :math:`A s = b` over GF(2), every free unknown 0; :class:`InconsistentLabelsError` if none exists.
 
     Parameters
     ----------
-    A : array-like of shape (M, N)
-        Bits 0/1 or bool, one row an equation.
-    b : array-like of shape (M,)
-        Bits 0/1 or bool.
+    A, b : array-like of shape (M, N) and (M,)
+        Bits 0/1 or bool, one row per equation.
 
     Returns
     -------
     solution : BinarySolution
-        With every free unknown 0.
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If there is no solution.
-    ValueError
-        If shapes disagree or an entry is no bit.
-
-    Notes
-    -----
-    At most rank * M * ceil((N + 1) / 64) additions of words, half of that on random bits; ``A`` is held packed.
+        Takes at most rank * M * ceil((N + 1) / 64) additions of words, half of that on random bits.
 
     Examples
     --------
     >>> solve_binary([[1, 1, 0], [0, 1, 1], [1, 0, 1]], [1, 0, 1])
     BinarySolution(bits=array([1, 0, 0], dtype=uint8), rank=2, word_operations=3)
     """
-    matrix, sides = np.asarray(A), np.asarray(b)
-    if matrix.ndim != 2 or sides.shape != matrix.shape[:1]:
-        raise ValueError(f"`A` (M, N) and `b` (M,) must agree on M; got shapes {matrix.shape} and {sides.shape}.")
-    return solve_packed(_packed(np.column_stack([matrix, sides])), len(matrix))
+    bits = _augmented(np.asarray(A), np.asarray(b))
+    if bits.dtype not in (np.bool_, np.int8, np.uint8, np.int32, np.int64):
+        bits = checked_reals(bits, "a system over GF(2)")
+    columns, bad = kernels.pack_columns(bits, 0, 1)
+    if bad >= 0:
+        row, column = divmod(bad, bits.shape[1])
+        raise ValueError(f"a system over GF(2) holds bits 0 and 1; row {row}, column {column}: {bits[row, column]}.")
+    return solve_packed(columns, len(bits))
 
 
 def solve_packed(columns: NDArray[np.uint64], n_equations: int) -> BinarySolution:
@@ -86,27 +91,14 @@ def solve_packed(columns: NDArray[np.uint64], n_equations: int) -> BinarySolutio
     rows = kernels.transpose_bits(columns, n_equations)
     pivots, operations = reduce_rows(rows, n_unknowns)
     sides = rows[:, n_unknowns // WORD] >> np.uint64(n_unknowns % WORD) & np.uint64(1)
-    if sides[len(pivots) :].any():
-        raise InconsistentLabelsError(
-            f"the system of {n_equations} equations over GF(2) has no solution: no such function has these labels. "
-            "Noisy labels need another method; elimination does not tolerate one wrong label."
-        )
-    bits = np.zeros(n_unknowns, dtype=np.uint8)
-    bits[pivots] = sides[: len(pivots)]
-    return BinarySolution(bits, len(pivots), operations)
+    bits = _solution(sides, pivots, n_unknowns, "over GF(2)", "no such function has these labels")
+    return BinarySolution(bits.astype(np.uint8), len(pivots), operations)
 
 
 def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], int]:
-    """Bring packed rows (M, words) to reduced row echelon form, in place.
+    """Pivot columns and words added, of packed rows (M, words) brought to reduced row echelon form in place.
 
     Only the first ``n_columns`` columns are given pivots; those beyond (right-hand sides) are carried along.
-
-    Returns
-    -------
-    pivots : list of int
-        Column of the pivot of each of the first rows; its length is the rank.
-    word_operations : int
-        Words added to others.
     """
     pivots: list[int] = []
     operations = 0
@@ -129,67 +121,20 @@ def reduce_rows(rows: NDArray[np.uint64], n_columns: int) -> tuple[list[int], in
     return pivots, operations
 
 
-def _packed(bits: NDArray[Any]) -> NDArray[np.uint64]:
-    if bits.dtype not in (np.bool_, np.int8, np.uint8, np.int32, np.int64):
-        bits = checked_reals(bits, "a system over GF(2)")
-    columns, bad = kernels.pack_columns(bits, 0, 1)
-    if bad >= 0:
-        row, column = divmod(bad, bits.shape[1])
-        raise ValueError(f"a system over GF(2) holds bits 0 and 1; row {row}, column {column}: {bits[row, column]}.")
-    return columns
-
-
-LARGEST_MODULUS = 2**31  # products of residues fit int64
-
-
-@dataclass(frozen=True, eq=False)
-class ModularSolution:
-    """A solution of a system modulo a prime.
-
-    Attributes
-    ----------
-    residues : ndarray of shape (N,), int64
-        The solution whose free unknowns are 0.
-    rank : int
-        Rank of the matrix; the solution is the only one when it is N.
-    """
-
-    residues: NDArray[np.int64]
-    rank: int
-
-    @property
-    def unique(self) -> bool:
-        """Whether there is no other solution."""
-        return self.rank == len(self.residues)
-
-
 def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
-    r"""A solution of :math:`A w \equiv b` modulo a prime.
+    r"""A solution of :math:`A w \equiv b` modulo a prime, every free unknown 0; or :class:`InconsistentLabelsError`.
 
     Parameters
     ----------
-    A : array-like of shape (M, N)
-        Integers, one row an equation.
-    b : array-like of shape (M,)
-        Integers.
+    A, b : array-like of shape (M, N) and (M,)
+        Integers, one row per equation.
     prime : int
-        The modulus, below 2**31.
+        The modulus, below 2**31. A composite one has residues without inverse, which cannot be pivots.
 
     Returns
     -------
     solution : ModularSolution
-        With every free unknown 0.
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If there is no solution.
-    ValueError
-        If the modulus is no prime, shapes disagree, or an entry is no integer.
-
-    Notes
-    -----
-    rank * M * N multiplications. A composite modulus has residues without inverse, and no pivot can be made of them.
+        Takes rank * M * N multiplications.
 
     Examples
     --------
@@ -197,32 +142,13 @@ def solve_modulo(A: ArrayLike, b: ArrayLike, prime: int) -> ModularSolution:
     ModularSolution(residues=array([2, 3]), rank=2)
     """
     p = checked_prime(prime)
-    matrix, sides = _residues(A, "`A`", p), _residues(b, "`b`", p)
-    if matrix.ndim != 2 or sides.shape != matrix.shape[:1]:
-        raise ValueError(f"`A` (M, N) and `b` (M,) must agree on M; got shapes {matrix.shape} and {sides.shape}.")
-    rows = np.column_stack([matrix, sides])
-    pivots: list[int] = []
-    for column in range(matrix.shape[1]):
-        rank = len(pivots)
-        holding = rank + np.flatnonzero(rows[rank:, column])
-        if not len(holding):
-            continue
-        rows[[rank, holding[0]]] = rows[[holding[0], rank]]
-        rows[rank] = rows[rank] * pow(int(rows[rank, column]), -1, p) % p
-        factors = rows[:, column].copy()
-        factors[rank] = 0
-        rest = rows[:, column:]  # the pivot's row is 0 before
-        rest -= factors[:, None] * rest[rank]  # below 2**62 in size
-        rest %= p
-        pivots.append(column)
-    if rows[len(pivots) :, -1].any():
-        raise InconsistentLabelsError(
-            f"the system of {len(matrix)} equations modulo {p} has no solution: the labels are not linear modulo {p}. "
-            "Noisy or rounded labels need another method."
-        )
-    residues = np.zeros(matrix.shape[1], dtype=np.int64)
-    residues[pivots] = rows[: len(pivots), -1]
-    return ModularSolution(residues, len(pivots))
+    rows = _augmented(_residues(A, "`A`", p), _residues(b, "`b`", p))
+    n_unknowns = rows.shape[1] - 1
+    pivots = eliminate(rows, p, n_unknowns, lambda values, modulus: values % modulus)[1]
+    over = f"modulo {p}"
+    return ModularSolution(
+        _solution(rows[:, -1], pivots, n_unknowns, over, f"the labels are not linear {over}"), len(pivots)
+    )
 
 
 def checked_prime(prime: int) -> int:
@@ -239,10 +165,28 @@ def checked_prime(prime: int) -> int:
     return p
 
 
+def _augmented(matrix: NDArray[Any], sides: NDArray[Any]) -> NDArray[Any]:
+    if matrix.ndim != 2 or sides.shape != matrix.shape[:1]:
+        raise ValueError(f"`A` (M, N) and `b` (M,) must agree on M; got shapes {matrix.shape} and {sides.shape}.")
+    return np.column_stack([matrix, sides])
+
+
+def _solution(sides: NDArray[Any], pivots: list[int], n_unknowns: int, over: str, why: str) -> NDArray[np.int64]:
+    """The solution whose free unknowns are 0, from the right-hand sides of reduced rows."""
+    if sides[len(pivots) :].any():
+        raise InconsistentLabelsError(
+            f"the system of {len(sides)} equations {over} has no solution: {why}. Noisy or rounded labels need another "
+            "method; elimination does not tolerate one wrong label."
+        )
+    values = np.zeros(n_unknowns, dtype=np.int64)
+    values[pivots] = sides[: len(pivots)]
+    return values
+
+
 def _residues(values: ArrayLike, what: str, p: int) -> NDArray[np.int64]:
     array = np.asarray(values)
     kind = array.dtype.kind
-    # Floats from 2**53 on are integers too, but hardly the ones that were meant.
+    # Floats from 2**53 on are integers too, but hardly the intended ones.
     if kind not in "biu" and not (kind == "f" and (np.abs(array, dtype=float) < 2**53).all() and not (array % 1).any()):
         raise ValueError(
             f"{what} must hold integers for an exact solution, floats below 2**53; got dtype {array.dtype}: "

@@ -1,4 +1,4 @@
-"""Juntas: functions of p among n variables, learned from uniform examples.
+r"""Juntas: functions of p among n variables, learned from uniform examples by correlations and polynomials over GF(2).
 
 References
 ----------
@@ -8,30 +8,43 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, log, log1p
 from operator import index
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsact import kernels
 from sparsact.constructions import junta
 from sparsact.fourier import Spectrum
-from sparsact.hardness.elimination import InconsistentLabelsError
-from sparsact.hardness.junta_search import (
-    Work,
-    balanced_order,
-    correlated_variables,
-    correlation_samples,
-    polynomial_samples,
-    polynomial_variables,
-)
-from sparsact.hypercube import Subset
+from sparsact.hardness.answers import hoeffding_samples
+from sparsact.hardness.elimination import InconsistentLabelsError, solve_packed
+from sparsact.hypercube import WORD, Masks, Subset, n_subsets, n_words, subset_masks, subsets_of
 from sparsact.learners.points import Points, pack
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.arrays import checked_sign_examples, checked_signs
 from sparsact.validation.parameters import checked_option, checked_probability
+
+Method = Literal["restrictions", "brute force"]
+MAX_VARIABLES = 30
+
+
+@dataclass
+class Work:
+    """Cost of a search.
+
+    Attributes
+    ----------
+    correlations, unknowns, word_operations : int
+        Correlations computed, unknowns of the largest linear system, and words of 64 bits combined.
+    """
+
+    correlations: int = 0
+    unknowns: int = 0
+    word_operations: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +54,11 @@ class LearnedJunta:
     Attributes
     ----------
     variables : tuple of int
-        Those on which it depends, sorted.
+        The variables on which it depends, sorted, among ``n``.
     table : ndarray of shape (2 ** len(variables),)
         Its values +-1, in table order over ``variables``.
-    n : int
-        Number of coordinates of a point.
-    work : Work
-        What the search has cost: correlations, unknowns, words.
+    n, work : int, and Work
+        Number of coordinates of a point, and cost of the search.
     """
 
     variables: Subset
@@ -57,7 +68,7 @@ class LearnedJunta:
 
     def __call__(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values (rows,) at the rows of ``X``, signs (rows, n)."""
-        return self.table[places(checked_signs(X, self.n), self.variables)]
+        return self.table[_places(checked_signs(X, self.n), self.variables)]
 
     def network(self) -> SparselyActivatedNetwork:
         """The same function as a one-sparse network (:func:`sparsact.constructions.junta`)."""
@@ -69,51 +80,22 @@ class LearnedJunta:
         return Spectrum.of(named, n=self.n)
 
 
-def tabulated(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
-    """The labels, a function of the variables, as a table over those on which it depends."""
-    table = np.zeros(2 ** len(variables))
-    table[places(points, variables)] = labels
-    if not table.all():
-        raise ValueError(f"no example shows some assignment of the variables {variables}; pass uniform examples.")
-    for i in reversed(range(len(variables))):
-        without, holding = np.moveaxis(table.reshape(-1, 2, 2**i), 1, 0)
-        if np.array_equal(without, holding):
-            table, variables = without.ravel(), variables[:i] + variables[i + 1 :]
-    return LearnedJunta(variables, table, points.shape[1], work)
-
-
-def places(points: NDArray[Any], variables: Subset) -> NDArray[np.intp]:
-    """Where each point stands in a table over the variables."""
-    return np.asarray((points[:, list(variables)] < 0) @ (1 << np.arange(len(variables))), dtype=np.intp)
-
-
-Method = Literal["restrictions", "brute force"]
-MOST_VARIABLES = 30
-
-
 def learn_junta(
-    X: ArrayLike,
-    y: ArrayLike,
-    p: int,
-    *,
-    method: Method = "restrictions",
-    failure_probability: float = 0.01,
+    X: ArrayLike, y: ArrayLike, p: int, *, method: Method = "restrictions", failure_probability: float = 0.01
 ) -> LearnedJunta:
     r"""The function of at most p variables that has the given labels, from uniform examples without noise.
 
     Parameters
     ----------
-    X : array-like of shape (rows, n)
-        Uniform points, signs.
-    y : array-like of shape (rows,)
-        Labels, signs.
+    X, y : array-like of shape (rows, n) and (rows,)
+        Uniform points and their labels, signs.
     p : int
-        Most variables, from 1 to n.
+        Maximum number of variables, from 1 to n.
     method : {"restrictions", "brute force"}
         "brute force": correlations of order 1, 2, ... up to p, about n^p of them in the worst case, a parity.
-        "restrictions": that of [M]_, below.
+        "restrictions": the method of [M]_, below.
     failure_probability : float
-        The chance, over uniform examples, of an error or a wrong answer; it sets how many examples are asked for.
+        The chance, over uniform examples, of an error or a wrong answer; it sets the number of examples required.
 
     Returns
     -------
@@ -124,17 +106,17 @@ def learn_junta(
     InconsistentLabelsError
         If no function of p variables was found that has all labels: more variables, or noise.
     ValueError
-        If there are fewer examples than :func:`junta_samples`, or arguments are out of range.
+        If there are fewer examples than :func:`junta_samples`.
 
     Notes
     -----
-    [M]_ rests on a theorem (:mod:`sparsact.hardness.binary_polynomial` has its proof): a function of k bits that is not
-    constant has a Fourier coefficient of order 1 to d that is not 0, or a degree over GF(2) of at most k - d. In either
-    case relevant variables show: those of that coefficient, found among n^d correlations; or those of the polynomial,
-    found by a linear system with about n^(k-d) unknowns, in n^(omega (k-d)) steps. Fixing the variables found so far in
-    a way that leaves the labels mixed, one goes on with the rest. Balanced at d = omega k / (omega + 1) that is
-    n^(omega p / (omega + 1)), up to factors of p alone. Our elimination has omega = 3, hence n^(3p/4), with the words
-    of 64 bits as a constant factor; fast matrix multiplication would give about n^(0.70 p).
+    A function of k bits that is not constant has a nonzero Fourier coefficient of order 1 to d, or a degree over GF(2)
+    of at most k - d (proof: :mod:`sparsact.hardness.binary_polynomial`). Either shows relevant variables: those of the
+    coefficient, found among n^d correlations; or those of the polynomial, found by a linear system with about n^(k-d)
+    unknowns, in n^(omega (k-d)) steps. Fixing the variables found so far such that the labels stay mixed, the search
+    goes on with the rest. Balanced at d = omega k / (omega + 1) that is n^(omega p / (omega + 1)), up to factors of p
+    alone: n^(3p/4) for our elimination with omega = 3, on words of 64 bits; fast matrix multiplication would give about
+    n^(0.70 p).
 
     Examples
     --------
@@ -144,8 +126,7 @@ def learn_junta(
     ((3, 8, 15), [1, -1, -1, 1, -1, 1, 1, -1])
     """
     points, labels = checked_sign_examples(X, y)
-    n = points.shape[1]
-    p = _checked_size(p, n, failure_probability)
+    n, p = points.shape[1], index(p)
     checked_option(method, "`method`", get_args(Method))
     needed = junta_samples(n, p, failure_probability=failure_probability)
     if len(points) < needed:
@@ -154,9 +135,25 @@ def learn_junta(
             f"{needed:,} examples; got {len(points):,}: pass more, or allow a larger `failure_probability`."
         )
     examples = pack(np.column_stack([points, labels]), "signs")
-    work = Work()
-    find = _all_at_once if method == "brute force" else _by_restrictions
-    variables = find(points, labels, examples, p, failure_probability / (4 * p), work)
+    work, chance = Work(), failure_probability / (4 * p)
+    variables: Subset = ()
+    order = 0  # of the correlations that brute force has computed
+    while len(variables) <= p and (rows := _mixed(points, labels, variables)) is not None and order < p:
+        order += 1
+        if method == "brute force":
+            new = _correlated_variables(examples, p, order, work)
+        else:
+            free = [i for i in range(n) if i not in variables]
+            here = examples[rows] if variables else examples
+            here = Points(np.ascontiguousarray(here.columns[[*free, -1]]), here.n_rows)
+            new = [free[i] for i in _relevant(here, p - len(variables), chance, work)] if len(variables) < p else []
+            if not new:
+                break
+        variables = tuple(sorted({*variables, *new}))
+    if rows is not None or len(variables) > p:
+        raise InconsistentLabelsError(
+            f"no function of at most {p} variables was found that has these labels: raise `p`, or remove noise."
+        )
     return tabulated(points, labels, variables, work)
 
 
@@ -164,106 +161,148 @@ def junta_samples(n: int, p: int, *, failure_probability: float = 0.01) -> int:
     r"""Examples from which :func:`learn_junta` succeeds with the stated probability; about :math:`p\, 4^p \ln n`.
 
     A quarter of the failure probability goes to correlations, a quarter to polynomials, the rest to restrictions that
-    get less than half of their share of examples, or of whose two labels one is not seen.
+    get less than half of their share of examples, or of whose two labels one does not occur.
 
     Parameters
     ----------
-    n : int
-        Coordinates.
-    p : int
-        Variables of the junta, at most.
+    n, p : int
+        Coordinates, and maximum number of variables of the junta.
     failure_probability : float
         Above 0 and below 1.
 
     Returns
     -------
     count : int
-        Of uniform examples without noise.
-
-    Examples
-    --------
-    >>> junta_samples(20, 3)
-    1919
+        Number of uniform examples without noise; 1919 for 3 among 20 variables.
     """
-    p = _checked_size(p, n, failure_probability)
+    if not 1 <= index(p) <= min(n, MAX_VARIABLES):
+        raise ValueError(
+            f"`p` must lie between 1 and the number of variables, {n}, and be at most {MAX_VARIABLES}, as more than "
+            f"4**p examples are needed; got {p}."
+        )
+    checked_probability(failure_probability, "`failure_probability`")
+    p = index(p)
     chance = failure_probability / (4 * p)
     needed: list[float] = [8 * 2**p * log(2 ** (p + 2) / failure_probability)]
     for fixed in range(p):
         free, k = n - fixed, p - fixed
         degree = k - balanced_order(free, k, chance)
-        most = max(correlation_samples(free, k, chance), polynomial_samples(free, degree, chance))
-        needed.append(most * (2 ** (fixed + 1) if fixed else 1))
+        largest = max(correlation_samples(free, k, chance), polynomial_samples(free, degree, chance))
+        needed.append(largest * (2 ** (fixed + 1) if fixed else 1))
     return ceil(max(needed))
 
 
-def _all_at_once(
-    points: NDArray[Any], labels: NDArray[Any], examples: Points, p: int, chance: float, work: Work
-) -> Subset:
-    """Variables of correlations of order 1, 2, ..., until the labels are a function of them."""
-    found: set[int] = set()
-    for order in range(1, p + 1):
-        if _mixed(points, labels, tuple(sorted(found))) is None:
-            break
-        found.update(correlated_variables(examples, p, order, work))
-        if len(found) > p:
-            _refuse(p)
-    if _mixed(points, labels, tuple(sorted(found))) is not None:
-        _refuse(p)
-    return tuple(sorted(found))
+def correlation_samples(n: int, k: int, chance: float) -> int:
+    r"""Uniform examples from which all correlations of a function of k among n variables are judged, but by ``chance``.
+
+    The coefficients are multiples of :math:`2^{1 - k}`, so an estimate within :math:`2^{-k}` decides which are 0.
+    """
+    return hoeffding_samples(0.5**k, chance / n_subsets(n, k, 1))
 
 
-def _by_restrictions(
-    points: NDArray[Any], labels: NDArray[Any], examples: Points, p: int, chance: float, work: Work
-) -> Subset:
-    """Variables found one restriction after another, until every restriction is constant."""
-    found: set[int] = set()
-    while (rows := _mixed(points, labels, tuple(sorted(found)))) is not None:
-        if len(found) == p:
-            _refuse(p)
-        free = [i for i in range(points.shape[1]) if i not in found]
-        here = examples[rows] if found else examples
-        here = Points(np.ascontiguousarray(here.columns[[*free, -1]]), here.n_rows)
-        new = _relevant(here, p - len(found), chance, work)
-        if not new or len(found) + len(new) > p:
-            _refuse(p)
-        found.update(free[i] for i in new)
-    return tuple(sorted(found))
+def polynomial_samples(n: int, degree: int, chance: float) -> int:
+    r"""Uniform examples that determine a polynomial over GF(2) of n bits, but by ``chance``.
+
+    Another polynomial of degree e differs at a share of at least :math:`2^{-e}` of all points, so that it agrees at m
+    of them with probability at most :math:`(1 - 2^{-e})^m`; there are :math:`2^D` with D monomials.
+    """
+    if degree == 0:
+        return 1
+    return ceil((n_subsets(n, degree) * log(2) - log(chance)) / -log1p(-(0.5**degree)))
+
+
+def balanced_order(n: int, k: int, chance: float) -> int:
+    r"""Order d of correlations, leaving degree k - d to elimination, at which both together combine the fewest words.
+
+    As n grows it tends to :math:`\frac{\omega}{\omega + 1} k` with :math:`\omega = 3`, the exponent of our elimination.
+    """
+    words = correlation_samples(n, k, chance) / WORD
+
+    def cost(order: int) -> float:
+        unknowns, rows = n_subsets(n, k - order), polynomial_samples(n, k - order, chance)
+        return n_subsets(n, order, 1) * words + unknowns * rows / 2 * (unknowns + 1) / WORD
+
+    return min(range(1, k), key=cost, default=1)
+
+
+def tabulated(points: NDArray[Any], labels: NDArray[Any], variables: Subset, work: Work) -> LearnedJunta:
+    """The labels, a function of the variables, as a table over those on which it depends."""
+    table = np.zeros(2 ** len(variables))
+    table[_places(points, variables)] = labels
+    if not table.all():
+        raise ValueError(f"no example shows some assignment of the variables {variables}; pass uniform examples.")
+    for i in reversed(range(len(variables))):
+        without, holding = np.moveaxis(table.reshape(-1, 2, 2**i), 1, 0)
+        if np.array_equal(without, holding):
+            table, variables = without.ravel(), variables[:i] + variables[i + 1 :]
+    return LearnedJunta(variables, table, points.shape[1], work)
 
 
 def _relevant(examples: Points, k: int, chance: float, work: Work) -> list[int]:
-    """Some relevant variables of a function of k that is not constant."""
-    n = examples.n - 1
-    last = balanced_order(n, k, chance)
+    """Some relevant variables of a function of k that is not constant; ``examples`` hold the labels last."""
+    last = balanced_order(examples.n - 1, k, chance)
     for order in range(1, last + 1):
-        found = correlated_variables(examples, k, order, work)
-        if found:
+        if found := _correlated_variables(examples, k, order, work):
             return found
     try:
-        return polynomial_variables(examples, k - last, chance, work)
+        return _polynomial_variables(examples, k - last, chance, work)
     except InconsistentLabelsError:
         return []
 
 
+def _correlated_variables(examples: Points, k: int, order: int, work: Work) -> list[int]:
+    """Variables of all subsets of exactly this order whose coefficient, in a function of k variables, is not 0."""
+    n, m = examples.n - 1, examples.n_rows
+    n_row_words = examples.columns.shape[1]
+    everything = np.full((1, n_row_words), ~np.uint64(0))
+    found: set[int] = set()
+    for masks in _with_label(n, order):
+        odd = kernels.parity_counts(examples.columns, everything, masks)[0]
+        heavy = np.abs(m - 2 * odd) >= m * 0.5**k
+        found.update(i for subset in subsets_of(masks[heavy]) for i in subset if i < n)
+        work.correlations += len(masks)
+        work.word_operations += len(masks) * n_row_words
+    return sorted(found)
+
+
+def _with_label(n: int, order: int) -> Iterator[Masks]:
+    """Masks of all subsets of n coordinates of one size, each with the label n added; by their last coordinate."""
+    for last in range(order - 1, n):
+        below = subset_masks(last, order - 1, order - 1)
+        masks = np.zeros((len(below), n_words(n + 1)), dtype=np.uint64)
+        masks[:, : below.shape[1]] = below
+        for i in (last, n):
+            masks[:, i // WORD] |= np.uint64(1) << np.uint64(i % WORD)
+        yield masks
+
+
+def _polynomial_variables(examples: Points, degree: int, chance: float, work: Work) -> list[int]:
+    """Variables of the polynomial over GF(2) of this degree that has the labels; it is not unique with a ``chance``."""
+    n = examples.n - 1
+    rows = examples.between(0, -(-polynomial_samples(n, degree, chance) // WORD) * WORD)
+    monomials = subsets_of(subset_masks(n, degree))
+    columns = np.stack([np.bitwise_and.reduce(rows.columns[list(M)], axis=0) for M in monomials])
+    # The empty monomial is 1; padding bits are 0.
+    columns[0] = kernels.pack_columns(np.ones((rows.n_rows, 1), dtype=np.uint8), 0, 1)[0][0]
+    solution = solve_packed(np.concatenate([columns, rows.columns[n:]]), rows.n_rows)
+    work.unknowns = max(work.unknowns, len(monomials))
+    work.word_operations += solution.word_operations
+    if not solution.unique:
+        raise ValueError(
+            f"{rows.n_rows} examples leave several polynomials of degree {degree} in {n} variables; pass more examples."
+        )
+    return sorted({i for M, bit in zip(monomials, solution.bits, strict=True) if bit for i in M})
+
+
 def _mixed(points: NDArray[Any], labels: NDArray[Any], variables: Subset) -> NDArray[np.intp] | None:
     """Rows of the first assignment of the variables at which both labels occur; None if there is none."""
-    place = places(points, variables)
+    place = _places(points, variables)
     ones = np.bincount(place, weights=labels < 0, minlength=2 ** len(variables))
     total = np.bincount(place, minlength=2 ** len(variables))
     mixed = np.flatnonzero((ones > 0) & (ones < total))
     return np.flatnonzero(place == mixed[0]) if len(mixed) else None
 
 
-def _checked_size(p: int, n: int, failure_probability: float) -> int:
-    if not 1 <= index(p) <= min(n, MOST_VARIABLES):
-        raise ValueError(
-            f"`p` must lie between 1 and the number of variables, {n}, and be at most {MOST_VARIABLES}, as more than "
-            f"4**p examples are needed; got {p}."
-        )
-    checked_probability(failure_probability, "`failure_probability`")
-    return int(p)
-
-
-def _refuse(p: int) -> NoReturn:
-    raise InconsistentLabelsError(
-        f"no function of at most {p} variables was found that has these labels: raise `p`, or remove noise."
-    )
+def _places(points: NDArray[Any], variables: Subset) -> NDArray[np.intp]:
+    """Index of each point in a table over the variables."""
+    return np.asarray((points[:, list(variables)] < 0) @ (1 << np.arange(len(variables))), dtype=np.intp)

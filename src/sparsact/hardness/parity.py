@@ -1,4 +1,20 @@
-"""Parity: hidden from statistical queries, easy for linear algebra, with the adversary of the lower bound."""
+r"""Parity: hard for statistical queries, easy for linear algebra; with the adversary of the lower bound.
+
+For a query phi and a parity on S, put :math:`g(x) = (\phi(x, 1) - \phi(x, -1)) / 2` and
+:math:`c = \mathbb{E}_x (\phi(x, 1) + \phi(x, -1)) / 2`. Then
+
+.. math:: \mathbb{E}_x[\phi(x, \chi_S(x))] = c + \hat g(S), \qquad \sum_S \hat g(S)^2 = \mathbb{E}[g^2] \le 1.
+
+So the answer c is legal for every parity but the at most :math:`1 / \tau^2` with :math:`|\hat g(S)| > \tau`: after Q
+queries at least :math:`2^m - Q / \tau^2` parities are possible. If the sign of a hypothesis is wrong at most at 1/3 of
+the points (a sign 0 counting half), that sign has a coefficient of at least 1/3 at the true parity, and by the same sum
+at most 9 parities share this; so a learner that always succeeds asks :math:`Q \ge \tau^2 (2^m - 9)` queries.
+
+References
+----------
+.. [B] A. Blum et al., "Weakly learning DNF and characterizing statistical query learning", 1994.
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Theorem 14.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +40,8 @@ def parity_distribution(subset: Iterable[int], m: int, *, lifted: bool = False) 
 
     Parameters
     ----------
-    subset : iterable of int
-        S, coordinates of y.
-    m : int
-        Number of bits.
+    subset, m : iterable of int, and int
+        S, coordinates of y, and the number of bits.
     lifted : bool
         True: x(y) is the quadratic lift, on whose ``m * m`` coordinates a one-sparse network computes the parity
         (:func:`sparsact.constructions.parity`). False: x(y) = y.
@@ -35,7 +49,7 @@ def parity_distribution(subset: Iterable[int], m: int, *, lifted: bool = False) 
     Returns
     -------
     distribution : LiftedFunction
-        Draws examples, and knows its expectations.
+        Draws examples and computes exact expectations.
 
     Examples
     --------
@@ -53,12 +67,10 @@ class LearnedParity:
 
     Attributes
     ----------
-    subset : tuple of int
-        Its coordinates.
-    n : int
-        Number of coordinates of a point.
+    subset, n : tuple of int, and int
+        Its coordinates, and the number of coordinates of a point.
     rank : int
-        Independent examples seen; the subset is the only one that agrees when there are n.
+        Number of independent examples; the subset is the only one that agrees when it is n.
     """
 
     subset: Subset
@@ -84,29 +96,21 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
 
     Parameters
     ----------
-    X : array-like of shape (rows, n)
-        Points, signs.
-    y : array-like of shape (rows,)
-        Labels, signs, without noise: :math:`y = \chi_S(x)`.
+    X, y : array-like of shape (rows, n) and (rows,)
+        Points and their labels, signs, without noise: :math:`y = \chi_S(x)`.
 
     Returns
     -------
     parity : LearnedParity
-        Exactly right on all points in the span (over GF(2), as bits) of those given.
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If no parity has these labels.
-    ValueError
-        If a point or label is not a sign, or shapes disagree.
+        Right on all points in the span (over GF(2), as bits) of those given; :class:`InconsistentLabelsError` if none
+        has these labels.
 
     Notes
     -----
     Points that are uniform on a linear space (over GF(2), as bits) of dimension r span it once there are ``r + t`` of
     them, with probability at least ``1 - 2**-t``. The cube has r = n; the quadratic lift of m bits is one of r = m,
-    since the bits of its ``m * m`` coordinates are sums of the m: so ``m + t`` examples are enough there too, with no
-    knowledge of the lift. Costs at most r (r + t) ceil((n + 1) / 64) additions of words.
+    since the bits of its ``m * m`` coordinates are sums of the m: so ``m + t`` examples are enough there too, without
+    knowledge of the lift. Takes at most r (r + t) ceil((n + 1) / 64) additions of words.
 
     Examples
     --------
@@ -121,25 +125,19 @@ def learn_parity(X: ArrayLike, y: ArrayLike) -> LearnedParity:
 
 
 class ParityAdversary(StatisticalQueries):
-    r"""Answers statistical queries about *some* parity of m uniform bits, and tells as little as it can.
+    r"""Answers statistical queries about *some* parity of m uniform bits, and reveals as little as possible.
 
-    Every answer is within the tolerance of the truth for each parity that is still possible
-    (:attr:`possible`); so at the end any of them may be called the one that was asked about.
+    Every answer is within the tolerance of the truth for each parity in :attr:`possible`; so at the end any of them may
+    be named as the hidden one.
 
     Parameters
     ----------
-    m : int
-        Number of bits, at most 16.
-    tolerance : float
-        :math:`\tau`, in (0, 1].
+    m, tolerance : int, and float
+        Number of bits, at most 16, and :math:`\tau`, in (0, 1].
     lift : Lift, optional
         Points are x(y) instead of the bits y.
     budget : int, optional
-        Most queries that may be asked.
-
-    Notes
-    -----
-    ``m * 2**m`` additions a query; a character costs a look at one parity.
+        Maximum number of queries. Each takes ``m * 2**m`` additions; a character is looked up.
 
     Examples
     --------
@@ -164,7 +162,7 @@ class ParityAdversary(StatisticalQueries):
     @cached_property
     def _points(self) -> NDArray[np.int8]:
         X = self.lift(points(self.m))
-        X.setflags(write=False)  # shown to every query
+        X.setflags(write=False)  # passed to every query
         return X
 
     def _mean(self, phi: Query) -> float:
@@ -173,7 +171,7 @@ class ParityAdversary(StatisticalQueries):
         return self._answer(decoy, walsh_hadamard((plus - minus) / 2))
 
     def _correlations(self, masks: Masks) -> NDArray[np.float64]:
-        """A character is the parity it is: coefficient 1 there, 0 elsewhere; as :meth:`_answer` of such a table."""
+        """As :meth:`_answer` of a table with coefficient 1 at the character itself and 0 elsewhere."""
         answers = np.zeros(len(masks))
         left = int(self.possible.sum())
         for k, number in enumerate(pulled_back(self.lift, masks)[:, 0].tolist()):
@@ -186,7 +184,7 @@ class ParityAdversary(StatisticalQueries):
         return answers
 
     def _answer(self, decoy: float, coefficients: NDArray[np.float64]) -> float:
-        """The decoy while it is legal for a parity that is possible; else the truth for the nearest one."""
+        """The decoy while it is legal for a possible parity; else the truth for the nearest one."""
         sizes = np.abs(coefficients)
         nearest = int(np.argmin(np.where(self.possible, sizes, np.inf)))
         shift = 0.0 if sizes[nearest] <= self.tolerance else float(coefficients[nearest])

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsact.hardness.answers import AdversarialAnswers, Answers, ExactAnswers, Query, SampledAnswers
 from sparsact.hardness.distribution import LabelledDistribution
 from sparsact.hypercube import Masks
-from sparsact.validation.arrays import checked_masks, checked_reals, checked_signs
+from sparsact.validation.arrays import checked_masks, checked_per_row, checked_signs
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_generator, checked_probability, checked_share, checked_size
 
@@ -29,16 +29,12 @@ class QueryRecord:
 
     Attributes
     ----------
-    description : str
-        What was asked.
-    count : int
-        How many queries.
+    description, count, n_samples : str, int, int
+        What was asked, number of queries, and of random examples that the oracle drew to answer.
     tolerance : float
-        How far from the truth an answer may lie; 0 for an oracle that tells values.
+        How far from the truth an answer may lie; 0 for an oracle that returns values.
     answers : ndarray of shape (count,)
         The answers given, read-only.
-    n_samples : int
-        Random examples that the oracle itself drew to answer.
     """
 
     description: str
@@ -55,7 +51,7 @@ class Ledger:
     Parameters
     ----------
     budget : int, optional
-        Most queries that may be answered; None sets no limit.
+        Maximum number of queries that are answered; None sets no limit.
 
     Examples
     --------
@@ -93,7 +89,7 @@ class Ledger:
         return None if self.budget is None else self.budget - self.n_queries
 
     def admit(self, count: int) -> None:
-        """Raise :class:`QueryBudgetError` if ``count`` more queries would pass the budget; none is answered then."""
+        """Raise :class:`QueryBudgetError` if ``count`` more queries would exceed the budget; none is answered then."""
         if self.left is not None and count > self.left:
             raise QueryBudgetError(
                 f"{count} queries were asked for, and {self.left} of the budget of {self.budget} are left: "
@@ -103,24 +99,23 @@ class Ledger:
     def record(
         self, description: str, answers: list[float] | NDArray[np.float64], *, tolerance: float, n_samples: int = 0
     ) -> None:
-        """Write down queries that were answered."""
+        """Add a record of queries that were answered."""
         kept = np.array(answers, dtype=np.float64)
         kept.setflags(write=False)
         self.records.append(QueryRecord(description, len(kept), tolerance, kept, n_samples))
 
 
 class StatisticalQueries(ABC):
-    """What every statistical-query oracle does: check the query, answer it, write it down.
+    """Base of statistical-query oracles: checks a query, answers it, records it.
 
     Parameters
     ----------
-    n : int
-        Number of coordinates of a point.
-    tolerance : float
-        How far an answer may lie from the truth, above 0 and at most 1.
-    budget : int, optional
-        Most queries that may be asked.
+    n, tolerance, budget : int, float, and int or None
+        Number of coordinates of a point, how far an answer may lie from the truth, above 0 and at most 1, and maximum
+        number of queries.
     """
+
+    _samples_per_answer = 0
 
     def __init__(self, n: int, tolerance: float, budget: int | None = None) -> None:
         self.n = n
@@ -128,21 +123,10 @@ class StatisticalQueries(ABC):
         self.ledger = Ledger(budget)
 
     def query(self, phi: Query, description: str = "a query") -> float:
-        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`, within the tolerance.
+        r"""Answer for :math:`\mathbb{E}[\phi(x, y)]`, within the tolerance; :class:`QueryBudgetError` if none is left.
 
-        Parameters
-        ----------
-        phi : callable
-            Takes points, signs (rows, n), and labels (rows,); returns a value in [-1, 1] for each row.
-        description : str
-            What the ledger says of it.
-
-        Raises
-        ------
-        QueryBudgetError
-            If the ledger is full.
-        ValueError
-            If a value of the query is not in [-1, 1].
+        ``phi`` takes points, signs (rows, n), and labels (rows,), and returns a value in [-1, 1] for each row; the
+        ledger keeps the description.
         """
         self.ledger.admit(1)
         answer = self._mean(phi)
@@ -158,12 +142,7 @@ class StatisticalQueries(ABC):
     ) -> NDArray[np.float64]:
         r"""Answers for :math:`\mathbb{E}[y\, \chi_T(x)]`, one query for each of N subsets, shape (N,).
 
-        Parameters
-        ----------
-        subsets : N tuples of coordinates, or masks of shape (N, words)
-            The characters.
-        description : str
-            What the ledger says of them, in one record.
+        ``subsets`` are N tuples of coordinates, or masks (N, words); the ledger keeps them as one record.
         """
         masks = checked_masks(subsets, self.n)
         self.ledger.admit(len(masks))
@@ -171,8 +150,6 @@ class StatisticalQueries(ABC):
         samples = self._samples_per_answer if len(masks) else 0
         self.ledger.record(description, answers, tolerance=self.tolerance, n_samples=samples)
         return answers
-
-    _samples_per_answer = 0
 
     @abstractmethod
     def _mean(self, phi: Query) -> float: ...
@@ -187,24 +164,21 @@ class StatisticalQueryOracle(StatisticalQueries):
 
     Parameters
     ----------
-    examples : LabelledDistribution
-        Points and the labels of the unknown function.
-    tolerance : float
-        :math:`\tau`, in (0, 1].
+    examples, tolerance : LabelledDistribution, and float
+        Points and the labels of the unknown function, and :math:`\tau`, in (0, 1].
     answers : {"sampling", "adversarial", "exact"}
         Which legal answer is given; see :mod:`sparsact.hardness.answers`.
     budget : int, optional
-        Most queries that may be asked.
-    failure_probability : float
-        Of sampled answers: the chance, for each of them, to be off by more than the tolerance.
-    rng : numpy.random.Generator, optional
-        Of sampled answers: their source of randomness, which they need.
+        Maximum number of queries.
+    failure_probability, rng : float, and numpy.random.Generator
+        Of sampled answers: the chance of each to be off by more than the tolerance, and the source of randomness.
 
     Notes
     -----
     Exact and adversarial answers to arbitrary queries enumerate the points, so there may be at most ``2**16``; to
     queries of characters they read the spectrum of the label, at any size. Sampled answers draw
-    ``ceil(2 ln(2 / failure_probability) / tolerance**2)`` examples for each query or each family of characters.
+    ``ceil(2 ln(2 / failure_probability) / tolerance**2)`` examples for each query or each family of characters, by
+    Hoeffding's inequality.
 
     Examples
     --------
@@ -230,7 +204,18 @@ class StatisticalQueryOracle(StatisticalQueries):
     ) -> None:
         super().__init__(examples.n, tolerance, budget)
         self.examples = examples
-        self.answers = _answers(answers, examples, self.tolerance, failure_probability, rng)
+        self.answers: Answers
+        if answers == "adversarial":
+            self.answers = AdversarialAnswers(examples, self.tolerance)
+        elif answers == "exact":
+            self.answers = ExactAnswers(examples, self.tolerance)
+        elif answers != "sampling":
+            raise ValueError(f'`answers` is "sampling", "adversarial" or "exact"; got {answers!r}.')
+        elif rng is None:
+            raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
+        else:
+            chance = checked_probability(failure_probability, "`failure_probability`")
+            self.answers = SampledAnswers(examples, self.tolerance, chance, checked_generator(rng))
         self._samples_per_answer = self.answers.n_samples
 
     def _mean(self, phi: Query) -> float:
@@ -240,36 +225,15 @@ class StatisticalQueryOracle(StatisticalQueries):
         return self.answers.correlations(masks)
 
 
-def _answers(
-    kind: str,
-    distribution: LabelledDistribution,
-    tolerance: float,
-    failure_probability: float,
-    rng: np.random.Generator | None,
-) -> Answers:
-    if kind == "adversarial":
-        return AdversarialAnswers(distribution, tolerance)
-    if kind == "exact":
-        return ExactAnswers(distribution, tolerance)
-    if kind != "sampling":
-        raise ValueError(f'`answers` is "sampling", "adversarial" or "exact"; got {kind!r}.')
-    if rng is None:
-        raise ValueError("sampled answers need a source of randomness: pass `rng`, a numpy.random.Generator.")
-    checked_probability(failure_probability, "`failure_probability`")
-    return SampledAnswers(distribution, tolerance, failure_probability=failure_probability, rng=checked_generator(rng))
-
-
 class MembershipOracle:
-    """Values of a function at chosen points of the cube, every point a query.
+    """Values of a function at chosen points of the cube, one query per point.
 
     Parameters
     ----------
     f : callable
         Takes signs (rows, n), returns a value for each row; a network, a spectrum, a fitted model.
-    n : int
-        Number of coordinates.
-    budget : int, optional
-        Most values that may be asked for.
+    n, budget : int, and int or None
+        Number of coordinates, and maximum number of values.
 
     Examples
     --------
@@ -287,21 +251,9 @@ class MembershipOracle:
         self.ledger = Ledger(budget)
 
     def __call__(self, X: ArrayLike, description: str = "values") -> NDArray[np.float64]:
-        """Values (rows,) at the rows of ``X``, signs (rows, n).
-
-        Raises
-        ------
-        QueryBudgetError
-            If the ledger is full.
-        ValueError
-            If a point is off the cube, or the function does not return one finite value a row.
-        """
+        """Values (rows,) at the rows of ``X``, signs (rows, n); :class:`QueryBudgetError` if the ledger is full."""
         points = checked_signs(X, self.n)
         self.ledger.admit(len(points))
-        values = checked_reals(self.f(points), "values of the function")
-        if values.shape != (len(points),):
-            raise ValueError(
-                f"the function must return one value a row, shape ({len(points)},); it returned {values.shape}."
-            )
+        values = checked_per_row(self.f(points), len(points), "the function")
         self.ledger.record(description, values, tolerance=0.0)
         return values

@@ -1,8 +1,8 @@
-"""Learning with rounding: the problem, its reduction to one-sparse networks on a lift, and searches for its secret."""
+"""Learning with rounding: the problem, its reduction to one-sparse networks on a lift, and exhaustive search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
@@ -16,9 +16,10 @@ from sparsact.constructions.rounding import checked_residues
 from sparsact.hardness.distribution import LARGEST_ENUMERATION, Examples, LabelledDistribution, Support, frozen
 from sparsact.hardness.elimination import ModularSolution, checked_prime, solve_modulo
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.validation.arrays import checked_reals
+from sparsact.validation.arrays import checked_per_row, checked_reals
 from sparsact.validation.parameters import checked_generator
 
+MAX_SECRETS = 2**22
 Predictor = Callable[[ArrayLike], NDArray[np.int64]]
 
 
@@ -31,14 +32,12 @@ class Residues(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundingReduction:
-    """The road from samples of learning with rounding to examples of a one-sparse network, and back.
+    """Conversion of samples of learning with rounding to examples of a one-sparse network, and back.
 
     Parameters
     ----------
-    m : int
-        Entries of a vector.
-    p, q : int
-        Moduli, 2 <= p <= q.
+    m, p, q : int
+        Entries of a vector, and the moduli, 2 <= p <= q.
     """
 
     m: int
@@ -58,9 +57,8 @@ class RoundingReduction:
 
     def examples(self, samples: Residues) -> Examples:
         """Lifted points x(y), with the labels as they are."""
-        X, labels = self.lift(samples.Y), checked_labels(samples.labels, self.p)
-        if labels.shape != (len(X),):
-            raise ValueError(f"samples must have one label a row, shape ({len(X)},); got {labels.shape}.")
+        X = self.lift(samples.Y)
+        labels = checked_labels(checked_per_row(samples.labels, len(X), "the rule of the labels"), self.p)
         return Examples(X, labels.astype(np.float64))
 
     def predictor(self, hypothesis: Callable[[NDArray[Any]], Any]) -> Predictor:
@@ -68,9 +66,7 @@ class RoundingReduction:
 
         def predict(Y: ArrayLike) -> NDArray[np.int64]:
             X = self.lift(Y)
-            values = checked_reals(hypothesis(X), "values of the hypothesis")
-            if values.shape != (len(X),):
-                raise ValueError(f"a hypothesis must return one value a row, shape ({len(X)},); got {values.shape}.")
+            values = checked_per_row(hypothesis(X), len(X), "the hypothesis")
             return np.clip(np.rint(values), 0, self.p - 1).astype(np.int64)
 
         return predict
@@ -88,18 +84,17 @@ class LearningWithRounding(LabelledDistribution):
     p, q : int
         Moduli, 2 <= p <= q.
     rule : {"round", "modulo"}
-        "modulo" is Definition 15 as [A]_ prints it, :math:`(\langle w, y \rangle \bmod q) \bmod p`: where p divides q
-        that is linear modulo p, and :func:`secret_modulo` finds w mod p. Claims of hardness rest on "round".
+        "modulo" is Definition 15 as paper A prints it, :math:`(\langle w, y \rangle \bmod q) \bmod p`: where p divides
+        q that is linear modulo p, and :func:`secret_modulo` finds w mod p. Claims of hardness rest on "round".
 
     Notes
     -----
     As a :class:`~sparsact.hardness.LabelledDistribution` it gives lifted points, signs on ((m L)^2) coordinates for
-    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries.
-
-    Hard instances need a q that p does not divide, such as a prime. For a prime p and :math:`q = p^2` the label is the
-    second digit to base p of :math:`\langle w, y \rangle`, and the carry into it is :math:`\binom{N}{p} \bmod p` for
-    the sum N of the first digits (Lucas): a polynomial of degree p over :math:`\mathbb{F}_p` in the digits of the
-    :math:`w_i y_i`, and so of the y_i, which :func:`solve_modulo` finds from its monomials.
+    L = ceil(log2 q), with the labels as numbers: divide by p - 1 in queries. Hard instances need a q that p does not
+    divide, such as a prime. For a prime p and :math:`q = p^2` the label is the second digit to base p of
+    :math:`\langle w, y \rangle`, and the carry into it is :math:`\binom{N}{p} \bmod p` for the sum N of the first
+    digits (Lucas): a polynomial of degree p over :math:`\mathbb{F}_p` in the digits of the :math:`w_i y_i`, and so of
+    the y_i, which :func:`solve_modulo` finds from its monomials.
 
     Examples
     --------
@@ -114,7 +109,7 @@ class LearningWithRounding(LabelledDistribution):
 
     def __init__(self, secret: ArrayLike, p: int, q: int, rule: Literal["round", "modulo"] = "round") -> None:
         given = np.asarray(secret)
-        rounded_products(given, np.zeros((0, given.size)), p, q, rule=rule)  # refuses what is strange
+        rounded_products(given, np.zeros((0, given.size)), p, q, rule=rule)  # validates the secret and the moduli
         self.secret = given.astype(np.int64)
         self.secret.setflags(write=False)
         self.p, self.q = int(p), int(q)
@@ -160,7 +155,7 @@ class LearningWithRounding(LabelledDistribution):
         return frozen(*self.reduction.examples(Residues(Y, self.labels(Y))))
 
     def network(self) -> SparselyActivatedNetwork:
-        """The network that has these labels on lifted points, with one active unit (at most) there."""
+        """The network that has these labels on lifted points, with at most one active unit there."""
         return rounding(self.secret, self.p, self.q, rule=self.rule)
 
 
@@ -184,19 +179,16 @@ def all_residues(m: int, q: int) -> NDArray[np.int64]:
     return np.indices((q,) * m).reshape(m, -1).T.astype(np.int64)
 
 
-MOST_SECRETS = 2**22
-
-
 @dataclass(frozen=True, eq=False)
 class SecretSearch:
-    """What an attack on learning with rounding found.
+    """Result of an attack on learning with rounding.
 
     Attributes
     ----------
     secret : ndarray of shape (m,), int64, or None
         Residues modulo q that give every sample its label; None if the attack failed.
     operations : int
-        Multiplications, additions or trials of entries that it took.
+        Multiplications, additions or trials of entries.
     """
 
     secret: NDArray[np.int64] | None
@@ -210,10 +202,8 @@ def consistent_secrets(
 
     Parameters
     ----------
-    Y : array-like of shape (rows, m)
-        Residues modulo q.
-    labels : array-like of shape (rows,)
-        Labels in 0..p - 1.
+    Y, labels : array-like of shape (rows, m) and (rows,)
+        Residues modulo q, and labels in 0..p - 1.
     p, q : int
         Moduli.
     rule : {"round", "modulo"}
@@ -227,7 +217,7 @@ def consistent_secrets(
     Notes
     -----
     ``q**m`` secrets at the first sample, about a p-th of them at each next: m log(q) / log(p) samples leave about one
-    (by the rule "modulo", where p divides q, the (q / p)**m that are equal modulo p, and no sample tells them apart).
+    (by the rule "modulo", where p divides q, the (q / p)**m that are equal modulo p, which no sample distinguishes).
     More than 2**22 secrets are refused.
 
     Examples
@@ -237,7 +227,7 @@ def consistent_secrets(
     """
     vectors, wanted = checked_samples(Y, labels, p, q)
     m = vectors.shape[1]
-    if q**m > MOST_SECRETS:
+    if q**m > MAX_SECRETS:
         raise ValueError(f"brute force tries q**m secrets, at most 2**22; {q}**{m} is more: take a smaller instance.")
     secrets = all_residues(m, q)
     for vector, label in zip(vectors, wanted, strict=True):
@@ -249,33 +239,21 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
     r"""The secret modulo p, from labels by the rule "modulo", where p is a prime that divides q.
 
     Then :math:`(\langle w, y \rangle \bmod q) \bmod p = \langle w \bmod p, y \rangle \bmod p`, a linear equation, and
-    :math:`w \bmod p` predicts all labels. This is why Definition 15 of [A]_, as printed, is no hard problem for such
-    moduli, and why its claim needs rounding.
+    :math:`w \bmod p` predicts all labels: Definition 15 of paper A, as printed, is no hard problem for such moduli, and
+    its claim needs rounding.
 
     Parameters
     ----------
-    Y : array-like of shape (rows, m)
-        Residues modulo q.
-    labels : array-like of shape (rows,)
-        Labels in 0..p - 1.
+    Y, labels : array-like of shape (rows, m) and (rows,)
+        Residues modulo q, and labels in 0..p - 1.
     p, q : int
         Moduli; p is prime and divides q.
 
     Returns
     -------
     solution : ModularSolution
-        ``residues`` is w mod p; m + O(1) uniform samples determine it.
-
-    Raises
-    ------
-    InconsistentLabelsError
-        If the labels are not linear modulo p, as rounded ones are not.
-    ValueError
-        If p is not prime, or does not divide q.
-
-    References
-    ----------
-    .. [A] "Learning Neural Networks with Sparse Activations", 2024, Definition 15.
+        ``residues`` is w mod p; m + O(1) uniform samples determine it. :class:`InconsistentLabelsError` if the labels
+        are not linear modulo p, as rounded ones are not.
 
     Examples
     --------
@@ -288,24 +266,6 @@ def secret_modulo(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> ModularSol
     return solve_modulo(*checked_samples(Y, labels, p, q), p)
 
 
-def products_of_labels(p: int, q: int) -> list[list[int]]:
-    """Products modulo q that have each label, by the rule "round": floor(q / p) or ceil(q / p) of them."""
-    return [[v for v in range(q) if p * v // q == label] for label in range(p)]
-
-
-def search_result(
-    candidates: Iterable[NDArray[np.int64]],
-    Y: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    p: int,
-    q: int,
-    operations: int,
-) -> SecretSearch:
-    """The first candidate that gives every sample its label, if there is one."""
-    right = (secret for secret in candidates if np.array_equal(rounded_products(secret, Y, p, q), labels))
-    return SecretSearch(next(right, None), operations)
-
-
 def checked_samples(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Vectors and labels as int64, refused unless they are residues modulo q and labels 0..p - 1, one a vector."""
     vectors = np.asarray(Y)
@@ -314,5 +274,5 @@ def checked_samples(Y: ArrayLike, labels: ArrayLike, p: int, q: int) -> tuple[ND
             f"`Y` (rows, m) and `labels` (rows,) must agree, with m at least 1; got {vectors.shape} and "
             f"{np.shape(labels)}."
         )
-    RoundingReduction(vectors.shape[1], p, q)  # refuses strange moduli
+    RoundingReduction(vectors.shape[1], p, q)  # validates the moduli
     return checked_residues(vectors, vectors.shape[1], q), checked_labels(labels, p)

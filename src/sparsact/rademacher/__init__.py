@@ -1,14 +1,7 @@
-"""Empirical Rademacher complexity of the sparse and of the dense class: exact, from below, and beside its bounds."""
+"""Empirical Rademacher complexity of the sparse and the dense class: exact, from below, compared with its bounds."""
 
 from sparsact.rademacher.comparison import Comparison, compare, orthogonal_network
 from sparsact.rademacher.exact import exact_complexity
 from sparsact.rademacher.lower import correlating_network, lower_complexity
 
-__all__ = [
-    "Comparison",
-    "compare",
-    "correlating_network",
-    "exact_complexity",
-    "lower_complexity",
-    "orthogonal_network",
-]
+__all__ = ["Comparison", "compare", "correlating_network", "exact_complexity", "lower_complexity", "orthogonal_network"]

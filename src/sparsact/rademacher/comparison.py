@@ -1,4 +1,4 @@
-"""A measured complexity compared with what is proved and what is conjectured about it."""
+"""A measured complexity compared with its proved and conjectured bounds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ class Comparison:
     Parameters
     ----------
     complexity : Estimate
-        What was measured.
+        The measured complexity.
     conjecture : float or ndarray
         Conjecture 20, :math:`(WR + B) \sqrt{sk/m}`, with constant 1 as printed; that is too small on some samples, see
         :func:`~sparsact.rademacher.orthogonal_network`.
-    sparse_bound : float or ndarray
-        Equation (15) with every constant, proved: :func:`sparsact.bounds.sparse_complexity_bound_explicit`.
-    dense_bound : float or ndarray
-        Of all networks of s units, proved: :func:`sparsact.bounds.dense_complexity_bound`.
+    sparse_bound, dense_bound : float or ndarray
+        Proved: equation (15) with every constant (:func:`sparsact.bounds.sparse_complexity_bound_explicit`), and the
+        bound on all networks of s units (:func:`sparsact.bounds.dense_complexity_bound`).
     """
 
     complexity: Estimate
@@ -56,23 +55,18 @@ class Comparison:
 def compare(
     complexity: Estimate, X: ArrayLike, s: int | Sequence[int], k: int | None = 1, *, W: float = 1.0, B: float = 1.0
 ) -> Comparison:
-    r"""A complexity beside Conjecture 20 and the bounds, all for the points ``X`` with :math:`R = \max \|x_i\|`.
+    r"""A complexity, Conjecture 20 and the bounds, all for the points ``X`` with :math:`R = \max \|x_i\|`.
 
     Parameters
     ----------
     complexity : Estimate
         Of :func:`~sparsact.rademacher.exact_complexity` or :func:`~sparsact.rademacher.lower_complexity`.
     X, s, k, W, B
-        What that was given. The dense class counts as k = s.
+        Its arguments. The dense class counts as k = s.
 
     Returns
     -------
     comparison : Comparison
-
-    Raises
-    ------
-    ValueError
-        If the estimate has not one value for each number of units, or a number is out of range.
 
     References
     ----------
@@ -91,7 +85,7 @@ def compare(
     if np.shape(complexity.value) != np.shape(s):
         raise ValueError(
             f"the complexity has shape {np.shape(complexity.value)}, but `s` has {np.shape(s)}: "
-            "pass the `s` it was made with."
+            "pass the `s` of that estimate."
         )
     m, n = rows.shape
     R = float(np.linalg.norm(rows, axis=1).max())
@@ -109,7 +103,7 @@ def compare(
 
 
 def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> SparselyActivatedNetwork:
-    r"""Two units, one of them active at each of m orthogonal points, that double the signs which a linear map can give.
+    r"""Two units, one of them active at each of m orthogonal points, with twice the values of a linear map.
 
     .. math:: h(x) = \sigma(\langle w, x \rangle + a) - \sigma(a - \langle w, x \rangle), \qquad
         w = \frac{W}{R \sqrt m} \sum_i \zeta_i x_i, \quad a = \frac{W R}{\sqrt m}
@@ -127,12 +121,7 @@ def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> Spa
     -------
     network : SparselyActivatedNetwork
         1-sparse on ``X``, of scale W and :math:`B = WR / \sqrt m`, with values :math:`h(x_i) = 2 a \zeta_i`; both units
-        are active where :math:`|\langle w, x \rangle| < a`, which no row of ``X`` is.
-
-    Raises
-    ------
-    ValueError
-        If the points are not orthogonal or of equal norm, or a sign is none.
+        are active where :math:`|\langle w, x \rangle| < a`, at no row of ``X``.
 
     Notes
     -----
@@ -142,10 +131,9 @@ def orthogonal_network(X: ArrayLike, signs: ArrayLike, *, W: float = 1.0) -> Spa
 
     .. math:: (WR + B) \sqrt{2 / m} = \frac{W R}{\sqrt m} \sqrt 2\, (1 + 1 / \sqrt m).
 
-    As printed, with constant 1, it is false for m >= 6 such points: at m = 8 by a factor 1.045, and in the limit of
-    many by :math:`\sqrt 2`. With another constant
-    and logarithms it is true for k = 1. The class is that of networks 1-sparse on X.
-    Thresholds are raised by a few rounding errors, so that a unit at a tie is off for the numbers stored, too.
+    As printed, with constant 1, it is false for m >= 6 such points: at m = 8 by a factor 1.045, in the limit by
+    :math:`\sqrt 2`. With another constant and logarithms it is true for k = 1. The class is that of networks 1-sparse
+    on X. Thresholds are raised by a few rounding errors, so that a unit at a tie is off in floating point, too.
 
     References
     ----------

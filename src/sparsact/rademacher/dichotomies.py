@@ -1,4 +1,4 @@
-"""The sets that halfspaces cut from a few points."""
+"""Sets that halfspaces cut from a few points, and bounds on their number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARGIN = 1e-9
 
 
 def dichotomies(points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    r"""Every set :math:`\{i : \langle w, x_i \rangle > b\}` of distinct points, one a row, shape (N, m).
+    r"""Every set :math:`\{i : \langle w, x_i \rangle > b\}` of distinct points, one per row, shape (N, m).
 
     A halfspace can be moved until its boundary is a hyperplane spanned by points, and each set is found from there:
     one side of such a hyperplane, and a dichotomy of the points on it. Points that are moved and scaled to lie within
@@ -60,7 +60,7 @@ def spanned(affine: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def boundaries(coordinates: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Sides, -1, 0 or 1, of all points to each hyperplane that as many of them span as can; both orientations."""
+    """Sides, -1, 0 or 1, of all points to each hyperplane that some of them span; both orientations."""
     m, rank = coordinates.shape
     if rank == 1:
         normals = np.ones((1, 1))
@@ -73,15 +73,12 @@ def boundaries(coordinates: NDArray[np.float64]) -> NDArray[np.int8]:
     return np.unique(np.concatenate([signs, -signs]), axis=0)
 
 
-def most_sets(m: int, n: int) -> int:
-    r"""Most dichotomies of m points in n dimensions, :math:`2 \sum_{i \le n} \binom{m-1}{i}` (Cover, 1965)."""
+def max_sets(m: int, n: int) -> int:
+    r"""Largest number of dichotomies of m points in n dimensions, :math:`2 \sum_{i \le n} \binom{m-1}{i}` (Cover)."""
     return 2 * sum(comb(m - 1, i) for i in range(min(n, m - 1) + 1)) if m else 1
 
 
-def most_faces(m: int, n: int) -> int:
-    """Most faces that the cones of the dichotomies of m points in n dimensions have together.
-
-    The faces on which i points lie on the boundary are cut by the other ``m - i`` points, in ``n - i`` dimensions, and
-    each is shared by ``2**i`` cones.
-    """
-    return sum(comb(m, i) * 2**i * most_sets(m - i, n - i) for i in range(min(n, m) + 1))
+def max_faces(m: int, n: int) -> int:
+    """Maximum number of faces of the cones of all dichotomies of m points in n dimensions."""
+    # Faces with i points on the boundary are cut by the other m - i, in n - i dimensions; each is shared by 2**i cones.
+    return sum(comb(m, i) * 2**i * max_sets(m - i, n - i) for i in range(min(n, m) + 1))

@@ -11,20 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import null_space
 
 from sparsact.fourier import Estimate
-from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies, most_faces, most_sets, spanned
+from sparsact.rademacher.dichotomies import boundaries, centred, dichotomies, max_faces, max_sets, spanned
 from sparsact.rademacher.sample import check_scale, checked_draws, checked_n_active, checked_sample, mean_of_draws
 
 ROUNDING = 1e-12
 CELLS_AT_ONCE = 2**22
 CONES_AT_ONCE = 2**10
+NUMBERS_AT_ONCE = 2**24
+MAX_SETS = 2**14
+MAX_FACES = 2**24
+MAX_ENTRIES = 2**28
 
 
 @dataclass(frozen=True)
 class Flat:
-    """Units ``b * slope + basis @ a`` of threshold b for which some points lie on the boundary.
-
-    ``slope`` is orthogonal to ``basis``; ``free`` is False where the threshold can only be 0.
-    """
+    """Units ``b * slope + basis @ a`` of threshold b, slope orthogonal to basis; b is 0 unless ``free``."""
 
     on: NDArray[np.bool_]
     slope: NDArray[np.float64]
@@ -34,11 +35,9 @@ class Flat:
     def best(
         self, gradients: NDArray[np.float64], W: float, B: float, noise: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        r"""The most of :math:`\langle g, (w, b) \rangle` with :math:`\|w\| \le W`, :math:`|b| \le B`, and where it is.
-
-        With :math:`\gamma` the gradient along b, p its length along ``basis`` and q the length of ``slope``, this is
-        the maximum of :math:`b \gamma + p \sqrt{W^2 - b^2 q^2}` over b. Where many units reach it, any serves.
-        """
+        r"""Maximum of :math:`\langle g, (w, b) \rangle` with :math:`\|w\| \le W`, :math:`|b| \le B`, and its place."""
+        # With gamma the gradient along b, p its length along the basis and q the length of the slope, this is the
+        # maximum of b gamma + p sqrt(W^2 - b^2 q^2) over b.
         along = gradients[..., :-1] @ self.basis
         p, q = np.linalg.norm(along, axis=-1), float(np.linalg.norm(self.slope))
         p = np.where(p > noise, p, 0.0)
@@ -62,17 +61,8 @@ class Units:
     face spans; there it has a closed form. So the maximum over the cone is the largest of the maxima over the flats of
     its faces that lie in the cone: exact up to rounding, with no iteration.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, n)
-        Distinct points.
-    W, B : float
-        Most :math:`\|w\|_2` and most :math:`|b|` of a unit, positive.
-
-    Attributes
-    ----------
-    sets : ndarray of shape (N, m), bool
-        Every set that a halfspace cuts from the points.
+    ``points`` (m, n) are distinct, W and B the largest :math:`\|w\|_2` and :math:`|b|`, and ``sets`` (N, m) every set
+    that a halfspace cuts from the points.
     """
 
     def __init__(self, points: NDArray[np.float64], W: float, B: float) -> None:
@@ -85,15 +75,13 @@ class Units:
         self._faces = [(self._flat(on), cones) for on, cones in faces(boundaries(spanned(self._affine)), self.sets)]
 
     def best(self, coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        r"""The most of :math:`\sum_{i \in I} c_i (\langle w, x_i \rangle - b)` for each row c and set I, and the units.
+        r"""Maxima of :math:`\sum_{i \in I} c_i (\langle w, x_i \rangle - b)` for each row c and set I, and the units.
 
         Values (draws, N), not negative, and units (w, b) that reach them, (draws, N, n + 1).
         """
         n = self._rows.shape[1] - 1
-        values, units = (
-            np.zeros((len(self.sets), len(coefficients))),
-            np.zeros((len(self.sets), len(coefficients), n + 1)),
-        )
+        values = np.zeros((len(self.sets), len(coefficients)))
+        units = np.zeros((*values.shape, n + 1))
         draws = max(1, CELLS_AT_ONCE // self.sets.size)
         for start in range(0, len(coefficients), draws):
             block = np.s_[:, start : start + draws]
@@ -129,10 +117,9 @@ class Units:
 
 
 def faces(rays: NDArray[np.int8], sets: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
-    """The points on the boundary of each face of the cones, and the cones (rows of ``sets``) that have it.
+    """The points on the boundary of each face of the cones but {0}, and the cones (rows of ``sets``) that have it.
 
-    The face {0} is left out. Points on the boundary of a face are those common to its extreme rays, which are among
-    the ``rays``: sides of the points to all hyperplanes that they span.
+    They are common to its extreme rays, which are among ``rays``: sides of the points to all hyperplanes they span.
     """
     m = sets.shape[1]
     masks = np.array([int.from_bytes(row.tobytes(), "big") for row in np.packbits(rays == 0, axis=1)], dtype=object)
@@ -155,14 +142,11 @@ def faces(rays: NDArray[np.int8], sets: NDArray[np.bool_]) -> list[tuple[NDArray
     ]
 
 
-NUMBERS_AT_ONCE = 2**24
-
-
 def packings(values: NDArray[np.float64], sets: NDArray[np.bool_], s: int, k: int) -> NDArray[np.float64]:
     """Largest total value of 0, 1, ..., s of the sets that cover no point more than k times, (draws, s + 1).
 
     ``values`` (draws, N), not negative, of ``sets`` (N, m); a set may be taken more than once. A table over how often
-    each point may still be covered, ``(k + 1)**m`` entries a draw, is filled set by set.
+    each point may still be covered, ``(k + 1)**m`` entries per draw, is filled set by set.
     """
     places = (k + 1) ** np.arange(sets.shape[1])
     digits = np.arange((k + 1) ** sets.shape[1])[:, None] // places % (k + 1)
@@ -179,11 +163,6 @@ def packings(values: NDArray[np.float64], sets: NDArray[np.bool_], s: int, k: in
                 best[:, room] = np.maximum(best[:, room], fewer[:, room - cost] + value[:, None])
             totals[block, size] = best[:, -1]
     return totals
-
-
-MOST_SETS = 2**14
-MOST_FACES = 2**24
-MOST_ENTRIES = 2**28
 
 
 def exact_complexity(
@@ -205,18 +184,17 @@ def exact_complexity(
     ----------
     X : array-like of shape (m, n)
         A few points, of the cube or real.
-    s : int or sequence of int
-        Number of units; of a sequence, the complexity for each, on the same signs.
-    k : int or None
-        Number of active units. None is the dense class, and so is every k >= s.
+    s, k : int or sequence of int, and int or None
+        Number of units; of a sequence, the complexity for each, on the same signs. Number of active units; None is the
+        dense class, and so is every k >= s.
     W, B : float
         Scale of the class (Definition 2), positive.
     signs : array-like of shape (N, m), optional
-        Sign vectors :math:`\zeta` to average over, N >= 2, to be drawn independently and uniformly. By default all
-        :math:`2^m` of them, with which nothing is left to chance (m <= 12).
+        Sign vectors :math:`\zeta` to average over, N >= 2, drawn independently and uniformly. By default all
+        :math:`2^m` of them, with no randomness (m <= 12).
     support : array-like of shape (l, n), optional
-        Points at which too at most k units may be active; ``points(n)`` for the class on the whole cube. By default the
-        class is that of networks which are k-sparse on ``X``.
+        Further points at which at most k units may be active; ``points(n)`` for the class on the whole cube. By default
+        the class is that of networks k-sparse on ``X``.
 
     Returns
     -------
@@ -226,22 +204,21 @@ def exact_complexity(
     Raises
     ------
     ValueError
-        If a shape disagrees, a number is out of range, or there are too many points to be exact (by the costs
-        below): for these see :func:`~sparsact.rademacher.lower_complexity`.
+        If there are too many points to be exact (see :func:`~sparsact.rademacher.lower_complexity`).
 
     Notes
     -----
-    The output weights of a best network are +-1, and its units matter to one another only through the sets of points on
+    The output weights of a best network are +-1, and its units constrain one another only through the sets of points on
     which they are active. The sets that halfspaces cut from the points are listed; the best unit on each lies on a face
     of a cone and has a closed form there, ties included, since a unit at a tie is off; and the best s sets that cover
-    no point more than k times come from a table of ``(k + 1)**points`` entries. Units of the dense class do not matter
-    to one another at all: its complexity is exactly s times that of one unit.
+    no point more than k times come from a table of ``(k + 1)**points`` entries. Units of the dense class do not
+    constrain one another: its complexity is exactly s times that of one unit.
 
-    Maxima are exact up to rounding: the tests hold each against a dual bound, with a relative gap below 1e-11. Of m
+    Maxima are exact up to rounding: in the tests a dual bound confirms each, with a relative gap below 1e-11. Of m
     distinct points of full dimension there are :math:`N \le 2 \sum_{i \le n} \binom{m-1}{i}` sets, at most
     :math:`2^{14}` here, whose cones may have :math:`2^{24}` faces together; each face takes about ``2 * m * n``
-    operations for each draw. The table costs ``N * (k + 1)**points``, at most :math:`2^{28}`, operations for each draw
-    and unit. All points of the 3-cube with all signs: 104 sets with 1848 faces, half a second.
+    operations per draw. The table costs ``N * (k + 1)**points``, at most :math:`2^{28}`, operations per draw and unit.
+    All points of the 3-cube with all signs: 104 sets with 1848 faces, half a second.
 
     References
     ----------
@@ -249,7 +226,7 @@ def exact_complexity(
 
     Examples
     --------
-    Two points of a line: one unit is worth 2 at most whatever the signs, and so is a second one, at the other point.
+    Two points of a line: one unit gains at most 2 whatever the signs, and so does a second one, at the other point.
 
     >>> exact_complexity([[1.0], [-1.0]], s=[1, 2]).value.round(6)
     array([1., 2.])
@@ -267,7 +244,7 @@ def exact_maxima(
     signs: ArrayLike | None = None,
     support: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    r"""What :func:`exact_complexity` averages: :math:`\max_h \frac1m \sum_i \zeta_i h(x_i)` of every sign vector.
+    r"""The maxima :math:`\max_h \frac1m \sum_i \zeta_i h(x_i)` over which :func:`exact_complexity` averages.
 
     Shape (N,), or (N, number of sizes) for a sequence of them; parameters and errors as there.
 
@@ -275,7 +252,8 @@ def exact_maxima(
     array([[1., 2.],
            [1., 2.]])
     """
-    rows, distinct, place = _distinct(X, support)
+    rows, everywhere = checked_sample(X, support)
+    distinct, place = np.unique(everywhere, axis=0, return_inverse=True)
     check_scale(W, B)
     sizes = np.asarray(s)
     if sizes.dtype.kind not in "iu" or not sizes.size or sizes.min() < 1:
@@ -283,10 +261,16 @@ def exact_maxima(
     largest = int(sizes.max())
     limit = checked_n_active(k, largest)
     useful = min(largest, limit * len(distinct))  # more units than these are off everywhere
-    _check_size(len(distinct), distinct.shape[1], (limit + 1) ** len(distinct) if limit < largest else 1)
+    n_states = (limit + 1) ** len(distinct) if limit < largest else 1
+    n_sets = max_sets(*distinct.shape)
+    if n_sets > MAX_SETS or n_sets * n_states > MAX_ENTRIES or max_faces(*distinct.shape) > MAX_FACES:
+        raise ValueError(
+            f"{len(distinct)} distinct points in {distinct.shape[1]} dimensions are too many to be exact (up to "
+            f"{n_sets} sets, a table of {n_states} states): use lower_complexity, or fewer points."
+        )
     zeta = checked_draws(signs, len(rows))
     totals = np.zeros((len(distinct), len(zeta)))
-    np.add.at(totals, place, zeta.T)
+    np.add.at(totals, place[: len(rows)], zeta.T)
     units = Units(distinct, W, B)
     cases, case = np.unique(np.concatenate([totals.T, -totals.T]), axis=0, return_inverse=True)
     values = units.best(cases)[0][case].reshape(2, len(zeta), -1).max(axis=0)
@@ -295,21 +279,3 @@ def exact_maxima(
     else:
         maxima = np.multiply.outer(values.max(axis=1), sizes)
     return np.asarray(maxima / len(rows))
-
-
-def _distinct(
-    X: ArrayLike, support: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
-    """The points, the distinct ones among them and the support, and which of these each point is."""
-    rows, everywhere = checked_sample(X, support)
-    distinct, place = np.unique(everywhere, axis=0, return_inverse=True)
-    return rows, distinct, place[: len(rows)]
-
-
-def _check_size(n_points: int, n: int, n_states: int) -> None:
-    n_sets = most_sets(n_points, n)
-    if n_sets > MOST_SETS or n_sets * n_states > MOST_ENTRIES or most_faces(n_points, n) > MOST_FACES:
-        raise ValueError(
-            f"{n_points} distinct points in {n} dimensions are too many to be exact (up to {n_sets} sets, "
-            f"a table of {n_states} states): use lower_complexity, or fewer points."
-        )

@@ -21,7 +21,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class SearchedUnit:
-    """A unit ``sign * scale * relu(<direction, x> - threshold)`` and what it does to the problem."""
+    """A unit ``sign * scale * relu(<direction, x> - threshold)``, its gain and the points where it is active."""
 
     direction: NDArray[np.float64]
     threshold: float
@@ -46,16 +46,14 @@ class Problem:
         return float(8 * (self.points.shape[1] + 2) * EPSILON * max(radius, self.B / self.W))
 
     def scale(self, threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The most that a unit of this threshold on a unit direction can be multiplied by."""
+        """Largest factor of a unit of this threshold on a unit direction."""
         return self.B / np.maximum(np.abs(threshold), self.B / self.W)
 
     def best_unit(
-        self, room: NDArray[np.bool_], most: int, n_starts: int, start: SearchedUnit | None, rng: np.random.Generator
+        self, room: NDArray[np.bool_], limit: int, n_starts: int, start: SearchedUnit | None, rng: np.random.Generator
     ) -> SearchedUnit:
-        """The best unit found that is active only where there is ``room``, and at ``most`` so many points.
-
-        Gradient ascent on the direction from several starts at once; for every direction the threshold is the best.
-        """
+        """The best unit found that is active only where there is ``room``, and at ``limit`` points at most."""
+        # Gradient ascent on the direction from several starts at once; for every direction the threshold is the best.
         m, n = self.points.shape
         starts = rng.normal(size=(n_starts, n))
         corners = self.points[rng.integers(m, size=n_starts // 2)] - self.points.mean(axis=0)
@@ -63,13 +61,13 @@ class Problem:
         if start is not None:
             starts = np.vstack([start.direction, starts])
         directions = _normalised(starts)
-        thresholds, signs, gains = self._thresholds(directions, room, most)
+        thresholds, signs, gains = self._thresholds(directions, room, limit)
         steps = np.full(len(directions), FIRST_STEP)
         for _ in range(N_STEPS):
             active = self.points @ directions.T > thresholds
             slopes = _normalised((signs * (active * self.coefficients[:, None])).T @ self.points)
             tried = _normalised(directions + steps[:, None] * slopes)
-            new_thresholds, new_signs, new_gains = self._thresholds(tried, room, most)
+            new_thresholds, new_signs, new_gains = self._thresholds(tried, room, limit)
             better = new_gains > gains
             directions[better], thresholds[better] = tried[better], new_thresholds[better]
             signs[better], gains[better] = new_signs[better], new_gains[better]
@@ -79,14 +77,12 @@ class Problem:
         return SearchedUnit(directions[best], float(thresholds[best]), float(signs[best]), float(gains[best]), active)
 
     def _thresholds(
-        self, directions: NDArray[np.float64], room: NDArray[np.bool_], most: int
+        self, directions: NDArray[np.float64], room: NDArray[np.bool_], limit: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Best threshold, sign and gain of every direction.
-
-        Between neighbouring projections the correlation is linear in the threshold and the scale is constant or its
-        inverse, so that the best threshold is a projection or one of +-B / W; or without end, where a unit is all
-        threshold and its direction nothing: then the opposite direction is worth as much or more at one of these.
-        """
+        """Best threshold, sign and gain of every direction."""
+        # Between neighbouring projections the correlation is linear in the threshold and the scale is constant or its
+        # inverse, so the best threshold is a projection or one of +-B / W; or infinite, where a unit is all threshold:
+        # then the opposite direction gains as much or more at one of these.
         heights = self.points @ directions.T
         descending = np.sort(heights, axis=0)[::-1]
         weights = self.coefficients[np.argsort(heights, axis=0)[::-1]]
@@ -96,13 +92,11 @@ class Problem:
             [np.broadcast_to(np.arange(len(heights))[:, None], heights.shape)]
             + [(heights > edge).sum(axis=0)[None] for edge in (edges, -edges)]
         )
-        ends = np.zeros((1, len(directions)))
-        sums = np.concatenate([ends, np.cumsum(weights, axis=0)])
-        moments = np.concatenate([ends, np.cumsum(weights * descending, axis=0)])
+        sums, moments = (np.pad(np.cumsum(part, axis=0), ((1, 0), (0, 0))) for part in (weights, weights * descending))
         values = np.take_along_axis(moments, counts, 0) - candidates * np.take_along_axis(sums, counts, 0)
         gains = np.abs(values) * self.scale(candidates)
         highest = np.where(room[:, None], -np.inf, heights).max(axis=0)  # of those where the unit must be off
-        gains[(candidates < highest) | (counts > most)] = -np.inf
+        gains[(candidates < highest) | (counts > limit)] = -np.inf
         best = np.argmax(gains, axis=0)[None]
         chosen, gain, value = (np.take_along_axis(table, best, 0)[0] for table in (candidates, gains, values))
         return chosen, np.where(value < 0, -1.0, 1.0), gain
@@ -118,39 +112,31 @@ class Problem:
 def correlating_units(
     problem: Problem, s: int, k: int, *, n_rounds: int, n_starts: int, rng: np.random.Generator
 ) -> list[SearchedUnit]:
-    """The best s units found of which no point switches on more than k.
-
-    They are first placed greedily. Every round then removes some and places as many again, which may take but a few
-    points each, so that some are left for the others; then it places each once more without that limit. A round that
-    does not help is undone.
-    """
+    """The best s units found of which no point switches on more than k."""
+    # They are first placed greedily. Every round then removes some and places as many again, each at a limited number
+    # of points, so that some are left for the others; then it places each once more without that limit. A round that
+    # does not help is undone.
     m = len(problem.points)
-    everywhere = np.ones(m, dtype=bool)
     units: list[SearchedUnit] = []
     best, total = units, -np.inf
     for _ in range(n_rounds):
-        most = round(m ** rng.uniform()) if units else m
+        limit = round(m ** rng.uniform()) if units else m
         for _ in range(s - len(units)):
-            units.append(problem.best_unit(_room(units, k, everywhere), most, n_starts, None, rng))
+            units.append(problem.best_unit(_room(units, k, m), limit, n_starts, None, rng))
         for j, old in enumerate(units):
-            room = _room(units[:j] + units[j + 1 :], k, everywhere)
+            room = _room(units[:j] + units[j + 1 :], k, m)
             units[j] = problem.best_unit(room, m, n_starts, old, rng)
-        if (reached := _total(problem, units)) > total:
+        reached = float(problem.coefficients @ problem.network(units)(problem.points))
+        if reached > total:
             best, total = units, reached
         kept = rng.permutation(s)[: rng.integers(s)]
         units = [best[j] for j in kept]
     return best
 
 
-def _room(units: list[SearchedUnit], k: int, everywhere: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    taken = np.zeros(len(everywhere), dtype=np.intp)
-    for unit in units:
-        taken += unit.active
-    return taken < k
-
-
-def _total(problem: Problem, units: list[SearchedUnit]) -> float:
-    return float(problem.coefficients @ problem.network(units)(problem.points))
+def _room(units: list[SearchedUnit], k: int, m: int) -> NDArray[np.bool_]:
+    """Which of the m points switch on fewer than k of the units."""
+    return np.asarray(sum((unit.active.astype(np.intp) for unit in units), start=np.zeros(m, dtype=np.intp)) < k)
 
 
 def _normalised(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -173,25 +159,23 @@ def lower_complexity(
 ) -> Estimate:
     r"""Estimate of a lower bound on the empirical Rademacher complexity of the class on the points ``X``.
 
-    For each sign vector a member of the class is sought that correlates well with it; the mean of what they reach is
-    the mean of lower bounds on the maxima. Parameters, class and errors as in
-    :func:`~sparsact.rademacher.exact_complexity`, but for ``s``, which is one number, and the following.
+    For each sign vector a member of the class is sought that correlates well with it; the mean of their correlations is
+    a mean of lower bounds on the maxima.
 
     Parameters
     ----------
     X, s, k, W, B, signs, support
-        As there. The dense class (k None, or k >= s) is s times the search for one unit.
-    n_rounds : int
-        Rounds of removing units and placing them anew.
-    n_starts : int
-        Directions from which each unit is sought.
+        As in :func:`~sparsact.rademacher.exact_complexity`, ``s`` one number. The dense class (k None, or k >= s) is s
+        times the search for one unit.
+    n_rounds, n_starts : int
+        Rounds of removing units and placing them again, and directions from which each unit is sought.
     rng : numpy.random.Generator
         Source of randomness of the search.
 
     Returns
     -------
     bound : Estimate
-        Its standard error is over the sign vectors; the search leaves a one-sided gap of unknown size besides.
+        Its standard error is over the sign vectors; the gap that the search leaves is one-sided and unknown.
 
     Notes
     -----
@@ -206,15 +190,8 @@ def lower_complexity(
     rows, _ = checked_sample(X, support)
     zeta, s = checked_draws(signs, len(rows)), checked_size(s, "the number `s` of units")
     n_units, repeated = (1, s) if checked_n_active(k, s) == s else (s, 1)
-    options: dict[str, Any] = {
-        "W": W,
-        "B": B,
-        "support": support,
-        "n_rounds": n_rounds,
-        "n_starts": n_starts,
-        "rng": rng,
-    }
-    reached = [z @ correlating_network(rows, z, n_units, k, **options)(rows) for z in zeta]
+    options: dict[str, Any] = {"support": support, "n_rounds": n_rounds, "n_starts": n_starts, "rng": rng}
+    reached = [z @ correlating_network(rows, z, n_units, k, W=W, B=B, **options)(rows) for z in zeta]
     return mean_of_draws(repeated * np.array(reached) / len(rows), exact=signs is None)
 
 
@@ -235,10 +212,8 @@ def correlating_network(
 
     Parameters
     ----------
-    X : array-like of shape (m, n)
-        Points.
-    coefficients : array-like of shape (m,)
-        The numbers c.
+    X, coefficients : array-like of shape (m, n) and (m,)
+        Points, and the numbers c.
     s, k, W, B, support, n_rounds, n_starts, rng
         As in :func:`lower_complexity`.
 
@@ -246,11 +221,6 @@ def correlating_network(
     -------
     network : SparselyActivatedNetwork
         Of s units and scale at most (W, B), with at most k active at each row of ``X`` and ``support``.
-
-    Raises
-    ------
-    ValueError
-        If a shape disagrees or a number is out of range.
     """
     rows, everywhere = checked_sample(X, support)
     c = checked_reals(coefficients, "`coefficients`")

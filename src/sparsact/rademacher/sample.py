@@ -1,4 +1,4 @@
-"""What the complexities share: points that are checked, signs to average over, and the mean over these."""
+"""Validated points, the signs to average over, and the mean over them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sparsact.hypercube import points
 from sparsact.validation.arrays import checked_reals, checked_signs
 from sparsact.validation.parameters import checked_positive, checked_size
 
-MOST_SIGNS = 12
+MAX_POINTS = 12  # of which all sign vectors are taken
 
 
 def checked_sample(X: ArrayLike, support: ArrayLike | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``X`` (m, n), and with the rows of ``support`` below it."""
     rows = checked_reals(X, "`X`")
     if rows.ndim != 2 or not rows.size:
-        raise ValueError(f"`X` must have one row a point, one at least, and columns; got shape {rows.shape}.")
+        raise ValueError(f"`X` must have one row per point, at least one, and columns; got shape {rows.shape}.")
     others = checked_reals(rows[:0] if support is None else support, "`support`")
     if others.ndim != 2 or others.shape[1] != rows.shape[1]:
         raise ValueError(f"`support` must have {rows.shape[1]} columns, as `X` has; got shape {others.shape}.")
@@ -43,7 +43,7 @@ def checked_n_active(k: int | None, s: int) -> int:
 def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
     """Sign vectors (N, m): all of them, if none are given."""
     if signs is None:
-        if m > MOST_SIGNS:
+        if m > MAX_POINTS:
             raise ValueError(
                 f"{m} points have 2**{m} sign vectors, too many to take all: draw some and pass them as `signs`, "
                 f"rng.choice([-1, 1], size=(120, {m}))."
@@ -51,12 +51,12 @@ def checked_draws(signs: ArrayLike | None, m: int) -> NDArray[np.float64]:
         return points(m).astype(np.float64)
     draws = checked_signs(signs, m).astype(np.float64)
     if len(draws) < 2:
-        raise ValueError(f"`signs` must have 2 rows at least, or there is no standard error; got {len(draws)}.")
+        raise ValueError(f"`signs` must have at least 2 rows, or there is no standard error; got {len(draws)}.")
     return draws
 
 
 def mean_of_draws(maxima: NDArray[np.float64], exact: bool) -> Estimate:
-    """Mean over the draws, the first axis; without error if they were all there are."""
+    """Mean over the draws, the first axis; without error if these are all sign vectors."""
     mean = maxima.mean(axis=0)
     error: Any = np.zeros_like(mean) if exact else maxima.std(axis=0, ddof=1) / np.sqrt(len(maxima))
     return Estimate(mean, error, len(maxima)) if np.ndim(mean) else Estimate(float(mean), float(error), len(maxima))

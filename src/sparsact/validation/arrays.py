@@ -43,6 +43,14 @@ def checked_reals(values: ArrayLike, what: str) -> NDArray[np.float64]:
     return array
 
 
+def checked_per_row(values: Any, n_rows: int, what: str) -> NDArray[np.float64]:
+    """``values`` as finite float64, shape (n_rows,); ``what`` names the function that returned them."""
+    array = checked_reals(values, f"values of {what}")
+    if array.shape != (n_rows,):
+        raise ValueError(f"{what} must return one value per row, shape ({n_rows},); it returned {array.shape}.")
+    return array
+
+
 def _array(values: Any, what: str) -> NDArray[Any]:
     """``values`` as the dense array they are; what NumPy would take apart or drop is refused."""
     if hasattr(values, "tocsr"):

@@ -127,4 +127,4 @@ def _former(old: str, new: str) -> Any:
         warn_of(old, new, type(self).__name__)
         setattr(self, new, value)
 
-    return property(get, put, doc=f"Former name of ``{new}``.")
+    return property(get, put)  # without a docstring, which would list it among the attributes

@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import binom
 
 from sparsact import bounds, plan_table
-from sparsact_papers.data import Circle, Sphere, SwissRoll, Torus, lower_envelope, random_subspace
+from sparsact_papers.data import Circle, LowerEnvelope, Sphere, SwissRoll, Torus, random_subspace
 
 
 def planned_error(plan, seed):
@@ -16,7 +16,7 @@ def planned_error(plan, seed):
     rng = np.random.default_rng([seed, plan.intrinsic])
     domain = random_subspace(plan.ambient, plan.intrinsic, rng=rng)
     centres = domain.coordinates(domain.sample(7, rng=rng))
-    f = lower_envelope(centres, rng.uniform(0, 0.5, 7))
+    f = LowerEnvelope(centres, rng.uniform(0, 0.5, 7))
     X, queries = domain.sample(int(plan.samples), rng=rng), domain.sample(20_000, rng=rng)
     learner = plan.estimator(random_state=seed).fit(X, plan.lipschitz * f(domain.coordinates(X)))
     truth = plan.lipschitz * f(domain.coordinates(queries))
@@ -51,7 +51,7 @@ def error_on_a_manifold(domain, plan, samples, seed):
     """Largest error at 5,000 new points for a random 1-Lipschitz function, a lower envelope of distances."""
     rng = np.random.default_rng([seed, domain.dimension])
     turned = domain.rotated(rng=rng)
-    f = lower_envelope(turned.sample(7, rng=rng), rng.uniform(0, 0.3, 7))
+    f = LowerEnvelope(turned.sample(7, rng=rng), rng.uniform(0, 0.3, 7))
     X, queries = turned.sample(int(samples), rng=rng), turned.sample(5000, rng=rng)
     learner = plan.estimator(random_state=seed).fit(X, f(X))
     return np.abs(learner.predict(queries) - f(queries)).max()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +71,22 @@ def spectrum_of(network: SparselyActivatedNetwork) -> Spectrum:
 
 
 SEARCHED = "searched"
+SPARSITIES = (1, 2, 4)
 SEARCH_STREAM = 6
 N_SEARCHES = {Scale.SMOKE: 1, Scale.QUICK: 3, Scale.FULL: 3}
 N_RANDOM, STEPS = 3, 1000  # random starts; steps from each start
 WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the steps, in turn
 Share = Callable[[SparselyActivatedNetwork], float]
+
+
+def tasks(scale: Scale, inputs: Sequence[int], s: int, n_seeds: int, searched: int) -> Iterator[dict[str, int | str]]:
+    """Sparse networks of every k, the copies that attain the average sensitivity, and the searched ones."""
+    for n, k in product(inputs, SPARSITIES):
+        for seed in range(n_seeds):
+            yield {"model": "sparse", "n": n, "s": s, "k": k, "seed": seed}
+        yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
+    for k, seed in product(SPARSITIES[:1] if scale is Scale.SMOKE else SPARSITIES, range(N_SEARCHES[scale])):
+        yield {"model": SEARCHED, "n": searched, "s": 2 * k, "k": k, "seed": seed}
 
 
 def worst_network(n: int, s: int, k: int, seed: int, share: Share) -> SparselyActivatedNetwork:

@@ -46,9 +46,6 @@ def error_of(hypothesis: Callable[..., Any], truth: LiftedFunction, rng: Generat
     return float(np.mean((1 - np.sign(hypothesis(X)) * y) / 2))
 
 
-# ---- of any parity, against the adversary of the lower bound ----
-
-
 def by_characters(m: int, rng: Generator) -> Cost:
     """All characters in a random order, until the answers leave one parity."""
     adversary = ParityAdversary(m, TOLERANCE)
@@ -72,8 +69,7 @@ def by_bent_functions(m: int, rng: Generator) -> Cost:
 def _bent(X: NDArray[Any]) -> NDArray[np.float64]:
     """The inner product of three bits with three others, as a sign: all its 64 coefficients are 1/8 in size."""
     both = (X[:, 0:BENT_BITS:2] < 0) & (X[:, 1:BENT_BITS:2] < 0)
-    signs: NDArray[np.float64] = 1.0 - 2.0 * (both.sum(axis=1) % 2)
-    return signs
+    return np.asarray(1.0 - 2.0 * (both.sum(axis=1) % 2))
 
 
 def _settled(adversary: ParityAdversary, candidates: NDArray[np.intp]) -> Cost:
@@ -82,9 +78,6 @@ def _settled(adversary: ParityAdversary, candidates: NDArray[np.intp]) -> Cost:
     left = np.flatnonzero(adversary.possible)
     found = len(left) == 1 and candidates[int(np.argmax(np.abs(answers)))] == left[0]
     return Cost(adversary.ledger.n_queries, 0, 0.0 if found else 0.5)
-
-
-# ---- of a parity of known size ----
 
 
 def by_low_degree(subset: list[int], m: int, degree: int, noise: float, rng: Generator) -> Cost:

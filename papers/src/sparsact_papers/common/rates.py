@@ -37,19 +37,7 @@ def window(rows: Rows, k: int) -> tuple[Array, Array]:
 def judge_rate(rows: Rows, k: int, what: str) -> Verdict:
     """Whether the largest error falls at least as fast as buckets^(-1/k), a curve for each seed.
 
-    Parameters
-    ----------
-    rows : Rows
-        With lists ``buckets`` and ``sup_errors``.
-    k : int
-        Dimension of the domain.
-    what : str
-        Name of the curves.
-
-    Returns
-    -------
-    verdict : Verdict
-        Holds, does not hold, or undecided.
+    Rows have lists ``buckets`` and ``sup_errors``; k is the dimension of the domain, ``what`` the name of the curves.
     """
     curves = [window(group, k) for group in rows.groups("seed").values()]
     curves = [(n, e) for n, e in curves if len(n) > 2]

@@ -11,16 +11,21 @@ A synthetic data set is a *target*, a function with a Lipschitz bound, on a *dom
 """
 
 from sparsact_papers.data.analytic import CosineSeries, random_analytic
-from sparsact_papers.data.cones import Cones, LowerEnvelope, cones, lower_envelope, random_cones
+from sparsact_papers.data.cones import Cones, LowerEnvelope, random_cones
 from sparsact_papers.data.curved_patch import CurvedPatch
-from sparsact_papers.data.description import Description, describe
 from sparsact_papers.data.domains import Cube, Domain
-from sparsact_papers.data.files import TabularData, WrittenText, load_tabular, load_tinyshakespeare
-from sparsact_papers.data.images import Images, load_cifar10
+from sparsact_papers.data.files import (
+    Images,
+    TabularData,
+    WrittenText,
+    load_cifar10,
+    load_tabular,
+    load_tinyshakespeare,
+)
 from sparsact_papers.data.manifolds import Circle, Manifold, Sphere, SwissRoll, Torus
 from sparsact_papers.data.polynomials import Multilinear, Polynomial, random_hypercube, random_polynomial
 from sparsact_papers.data.subspaces import Subspace, diagonal_subspace, random_subspace
-from sparsact_papers.data.targets import Composed, Target, composed, random_composed
+from sparsact_papers.data.targets import Composed, Description, Target, describe, random_composed
 
 __all__ = [
     "Circle",
@@ -43,14 +48,11 @@ __all__ = [
     "Target",
     "Torus",
     "WrittenText",
-    "composed",
-    "cones",
     "describe",
     "diagonal_subspace",
     "load_cifar10",
     "load_tabular",
     "load_tinyshakespeare",
-    "lower_envelope",
     "random_analytic",
     "random_composed",
     "random_cones",

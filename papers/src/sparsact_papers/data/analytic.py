@@ -47,10 +47,6 @@ class CosineSeries(Target):
 
     Two complex matrix products of N^k terms a point.
 
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem D.1, equation (3).
-
     Examples
     --------
     2 cos(pi x):
@@ -77,8 +73,7 @@ class CosineSeries(Target):
 
     def _waves(self, x: NDArray[np.float64]) -> NDArray[np.complex128]:
         frequencies = np.arange(1, len(self.amplitudes) + 1)
-        waves: NDArray[np.complex128] = np.exp(1j * pi * x[:, None] * frequencies)
-        return waves
+        return np.asarray(np.exp(1j * pi * x[:, None] * frequencies))
 
     def _steepness(self, radius: float) -> float:
         return self._bound
@@ -114,7 +109,6 @@ def random_analytic(
     Parameters
     ----------
     k : int
-        Number of columns.
     epsilon : float
         Two members that differ in half of their signs, as two random ones about do, differ by ``2 * epsilon`` or more
         somewhere.
@@ -123,17 +117,11 @@ def random_analytic(
     constant : float
         The paper's "large enough" C.
     rng : numpy.random.Generator
-        Source of the signs.
 
     Returns
     -------
     target : CosineSeries
         One of 2^(N^k). Its ``lipschitz`` is a bound for the function drawn: compare it with L.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is so large that no frequency is left, or so small that there are over four million terms.
 
     Notes
     -----
@@ -145,10 +133,6 @@ def random_analytic(
     cube that has been divided by the volume :math:`2^k` already; so N has none here. And its inequality (7) holds at
     a fixed x: that f is L-Lipschitz everywhere, for one C and all k and N, it does not show. A random member has
     :math:`\mathbb{E} \|\nabla f(x)\|^2 \le 2 L^2 / C^2`.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem D.1.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
@@ -24,19 +24,7 @@ class Cones(Target):
 
     .. math:: f(x) = \sum_v \operatorname{sgn}(h_v) \max(0, |h_v| - L \|x - v\|_2)
 
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        The v.
-    heights : array-like of shape (N,)
-        The h_v = f(v): signs, or numbers of any size.
-    slope : float
-        L.
-
-    Raises
-    ------
-    ValueError
-        If two cones overlap: ``norm(v - w) < (|h_v| + |h_w|) / L``.
+    The centres v are the rows of an array (N, n), the heights h_v = f(v) any numbers, and the slope is L.
 
     Notes
     -----
@@ -49,9 +37,11 @@ class Cones(Target):
 
     Only centres near a point are looked at (two k-d trees).
 
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem 4.2 and Section B.2.
+    Examples
+    --------
+    >>> f = Cones([[0, 0], [2, 0]], [1, -1])
+    >>> f([[0, 0], [0.25, 0], [2, 0], [2, 0.5]])
+    array([ 1.  ,  0.75, -1.  , -0.5 ])
     """
 
     centres: NDArray[np.float64]
@@ -102,12 +92,7 @@ class LowerEnvelope(Target):
 
     .. math:: f(x) = \min_j\, (\|x - c_j\|_2 + h_j)
 
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        The c_j.
-    heights : array-like of shape (N,)
-        The h_j.
+    The centres c_j are the rows of an array (N, n), the heights h_j any numbers.
 
     Notes
     -----
@@ -116,6 +101,11 @@ class LowerEnvelope(Target):
     function falls faster.
 
     N distances a point, in blocks.
+
+    Examples
+    --------
+    >>> LowerEnvelope([[0, 0], [3, 4]], [0, -1])([[0, 0], [3, 0], [3, 4]])
+    array([ 0.,  3., -1.])
     """
 
     centres: NDArray[np.float64]
@@ -144,55 +134,6 @@ class LowerEnvelope(Target):
         return f"LowerEnvelope(n={self.n}, centres={len(self.centres)})"
 
 
-def cones(centres: ArrayLike, heights: ArrayLike, lipschitz: float = 1.0) -> Cones:
-    """Disjoint cones at ``centres`` (N, n), of heights (N,) of both signs: see :class:`Cones`.
-
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        Tips.
-    heights : array-like of shape (N,)
-        Values there.
-    lipschitz : float
-        L, the slope of each.
-
-    Returns
-    -------
-    target : Cones
-        With its Lipschitz bound.
-
-    Examples
-    --------
-    >>> f = cones([[0, 0], [2, 0]], [1, -1])
-    >>> f([[0, 0], [0.25, 0], [2, 0], [2, 0.5]])
-    array([ 1.  ,  0.75, -1.  , -0.5 ])
-    """
-    return Cones(np.asarray(centres), np.asarray(heights), lipschitz)
-
-
-def lower_envelope(centres: ArrayLike, heights: ArrayLike) -> LowerEnvelope:
-    """The exactly 1-Lipschitz function min_j(norm(x - c_j) + h_j): see :class:`LowerEnvelope`.
-
-    Parameters
-    ----------
-    centres : array-like of shape (N, n)
-        The c.
-    heights : array-like of shape (N,)
-        The h.
-
-    Returns
-    -------
-    target : LowerEnvelope
-        With its Lipschitz bound.
-
-    Examples
-    --------
-    >>> lower_envelope([[0, 0], [3, 4]], [0, -1])([[0, 0], [3, 0], [3, 4]])
-    array([ 0.,  3., -1.])
-    """
-    return LowerEnvelope(np.asarray(centres), np.asarray(heights))
-
-
 def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rng: np.random.Generator) -> Composed:
     r"""A random member of Theorem 4.2's family on a subspace: a cone of height +-epsilon in each cube of a grid.
 
@@ -208,7 +149,6 @@ def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rn
     lipschitz : float
         Their slope.
     rng : numpy.random.Generator
-        Source of the signs.
 
     Returns
     -------
@@ -216,18 +156,9 @@ def random_cones(domain: Subspace, epsilon: float, lipschitz: float = 1.0, *, rn
         Of ``domain.ambient`` columns; ``target.target.centres`` (N, domain.dimension) are the centres in the basis. The
         family has 2^N members, any two of which differ by ``2 * epsilon`` at a centre.
 
-    Raises
-    ------
-    ValueError
-        If no cube fits, or more than ten million would have to be looked at.
-
     Notes
     -----
     Off the subspace it is the function of the projection, so it is ``lipschitz``-Lipschitz on all of R^ambient.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem 4.2 and Section B.2.
 
     Examples
     --------

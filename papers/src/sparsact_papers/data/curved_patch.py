@@ -22,18 +22,8 @@ class CurvedPatch(Manifold):
 
     where c scales it into the unit ball.
 
-    Parameters
-    ----------
-    dimension : int
-        k.
-    ambient : int
-        k + 1 or more; from 2 k on, all k coordinates are waved.
-    slope : float
-        a, the steepest slope.
-    frequency : float
-        omega: waves in a unit of z are omega / (2 pi).
-    frame : array-like of shape (ambient, k + q), optional
-        See :class:`Manifold`.
+    The ambient dimension is k + 1 or more; from 2 k on, all k coordinates are waved. The slope a is the steepest;
+    the frequency omega makes omega / (2 pi) waves in a unit of z.
 
     Notes
     -----
@@ -44,10 +34,6 @@ class CurvedPatch(Manifold):
     *Uniform with respect to volume*, whose element is :math:`c^k \prod_{j \le q} \sqrt{1 + a^2 \cos^2 \omega z_j}`.
     It is a product, so each coordinate is drawn by a rejection of its own, of which at least
     :math:`1 / \sqrt{1 + a^2}` are kept.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Theorem C.1.
 
     Examples
     --------
@@ -110,13 +96,11 @@ class CurvedPatch(Manifold):
 
     def _stretch(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Length of a unit step of one waved coordinate (m, 1), over c."""
-        stretch: NDArray[np.float64] = np.hypot(1, self.slope * np.cos(self.frequency * z[:, 0]))
-        return stretch
+        return np.asarray(np.hypot(1, self.slope * np.cos(self.frequency * z[:, 0])))
 
     def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
         Z = np.clip(shape[:, : self.dimension] / self._scale, -1, 1)
-        distance: NDArray[np.float64] = np.linalg.norm(shape - self._waved(Z), axis=1)
-        return distance
+        return np.asarray(np.linalg.norm(shape - self._waved(Z), axis=1))
 
     def __repr__(self) -> str:
         return (

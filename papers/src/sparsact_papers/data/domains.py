@@ -43,9 +43,7 @@ class Domain(ABC):
         Parameters
         ----------
         m : int
-            Number of points, 0 or more.
         rng : numpy.random.Generator
-            Source of randomness.
 
         Returns
         -------
@@ -70,8 +68,7 @@ class Domain(ABC):
 
 def in_cube(X: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
     """Whether each row lies within [-1, 1]^n, up to a tolerance."""
-    inside: NDArray[np.bool_] = np.abs(X).max(axis=1) <= 1 + tolerance
-    return inside
+    return np.asarray(np.abs(X).max(axis=1) <= 1 + tolerance)
 
 
 @dataclass(frozen=True)
@@ -125,9 +122,7 @@ def hit_and_run(Q: NDArray[np.float64], m: int, *, rng: np.random.Generator) -> 
     Q : ndarray of shape (d, k)
         Orthonormal columns.
     m : int
-        Number of points.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Notes
     -----
@@ -169,5 +164,4 @@ def _step(
     ahead, behind = ((1 - place) / slope).min(axis=1), ((1 + place) / slope).min(axis=1)
     # Not the ends themselves, where rounding would leave P.
     share = rng.uniform(1e-12, 1 - 1e-12, size=len(Z))
-    moved: NDArray[np.float64] = Z + ((ahead + behind) * share - behind)[:, None] * directions
-    return moved
+    return np.asarray(Z + ((ahead + behind) * share - behind)[:, None] * directions)

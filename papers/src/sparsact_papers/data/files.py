@@ -1,15 +1,19 @@
-"""Tables of numbers and texts that lie in the data folder."""
+"""Tables of numbers, texts and images that lie in the data folder."""
 
 from __future__ import annotations
 
+import zipfile
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from sparsact.datasets.landscapes import data_file
+from sparsact.datasets.landscapes import data_file, data_folder
 
 TABLES = ("kin40k", "elevators", "pol")
 
@@ -34,7 +38,6 @@ def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
     Parameters
     ----------
     name : str
-        Name of the table.
     folder : path, optional
         Folder with ``tabular/<name>.data.csv.gz`` and ``tabular/<name>.test_mask.csv.gz``; default
         :func:`~sparsact.datasets.data_folder`.
@@ -42,13 +45,6 @@ def load_tabular(name: str, folder: str | Path | None = None) -> TabularData:
     Returns
     -------
     data : TabularData
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the two files do not belong together.
-    FileNotFoundError
-        If the files are not there.
 
     Examples
     --------
@@ -96,13 +92,6 @@ def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
     -------
     text : WrittenText
         The characters, and where they come from.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is not there.
-    ValueError
-        If it holds nothing, or no UTF-8 text.
     """
     path = data_file(TINYSHAKESPEARE, folder)
     try:
@@ -112,3 +101,178 @@ def load_tinyshakespeare(folder: str | Path | None = None) -> WrittenText:
     if not text:
         raise ValueError(f"{path} is empty; fetch it again.")
     return WrittenText(text, "Karpathy, char-rnn (2015): tinyshakespeare", "public domain")
+
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SHAPE = (3, 32, 32)
+PIXELS = 3 * 32 * 32
+MOST_BYTES = 11_000 * (PIXELS + 8)  # of a compressed file: 10,000 images and labels, and some room
+AT_ONCE = 1000  # images decoded together: a row of them stays in the cache
+TRAIN = tuple(f"data_batch_{i}" for i in range(1, 6))
+TEST = "test_batch"
+
+# What readers raise at bytes that are not what they should be.
+DAMAGED = (
+    *(ValueError, TypeError, LookupError, AttributeError, OverflowError, EOFError),
+    *(MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+)
+
+Batch = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Labelled images for training and for testing, in the set's own order.
+
+    Attributes
+    ----------
+    train_images, test_images : ndarray of shape (m, 3, 32, 32), uint8
+        Red, green and blue; rows from the top, columns from the left.
+    train_labels, test_labels : ndarray of shape (m,), uint8
+        Places in ``classes``.
+    classes : tuple of str
+    source, licence : str
+    """
+
+    train_images: NDArray[np.uint8]
+    train_labels: NDArray[np.uint8]
+    test_images: NDArray[np.uint8]
+    test_labels: NDArray[np.uint8]
+    classes: tuple[str, ...]
+    source: str
+    licence: str
+
+
+def load_cifar10(folder: str | Path | None = None, *, n_train: int | None = None, n_test: int | None = None) -> Images:
+    """CIFAR-10, 50,000 images for training and 10,000 for testing.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Folder with the six files ``data_batch_1`` to ``data_batch_5`` and ``test_batch``, or with these in a folder
+        ``cifar10`` or ``cifar-10-batches-bin``; default :func:`~sparsact.datasets.data_folder`. The files are the
+        original binary version (``.bin``) or this project's compressed one (``.npz``).
+    n_train, n_test : int, optional
+        The first so many images only, from the files that they need; None for all.
+
+    Returns
+    -------
+    data : Images
+
+    Notes
+    -----
+    The set is also given out as pickles, for Python. These are not read: a pickle can hold a program.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        data = load_cifar10("~/data")
+        X = data.train_images.reshape(50_000, -1) / 255
+    """
+    home = data_folder() if folder is None else Path(folder).expanduser()
+    place, ending = _found(home)
+    return Images(
+        *_first(n_train, [place / (name + ending) for name in TRAIN]),
+        *_first(n_test, [place / (TEST + ending)]),
+        CLASSES,
+        "Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009)",
+        "none stated",
+    )
+
+
+def cifar10_missing(folder: str | Path | None = None) -> str | None:
+    """What keeps :func:`load_cifar10` from finding its files, with the remedy; None where they are all there."""
+    try:
+        _found(data_folder() if folder is None else Path(folder).expanduser())
+    except FileNotFoundError as error:
+        return str(error)
+    return None
+
+
+def _found(home: Path) -> tuple[Path, str]:
+    """Folder and ending of six files in one form."""
+    places = [home / name for name in ("cifar10", "cifar-10-batches-bin", ".")]
+    for place, ending in product(places, _READERS):
+        if all((place / (name + ending)).is_file() for name in (*TRAIN, TEST)):
+            return place, ending
+    raise FileNotFoundError(
+        f"no complete CIFAR-10 in {home}: need data_batch_1 to data_batch_5 and test_batch, as .bin or .npz (pickles "
+        "are not read), there or in cifar10/ or cifar-10-batches-bin/; set SPARSACT_DATA to the folder that "
+        "holds it, or unpack https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz there."
+    )
+
+
+def _first(wanted: int | None, paths: list[Path]) -> Batch:
+    """Images and labels of files, one after the other, until there are as many as are wanted."""
+    batches: list[Batch] = []
+    for path in paths:
+        batches.append(_batch(path))
+        if wanted is not None and sum(len(labels) for _, labels in batches) >= wanted:
+            break
+    images, labels = (np.concatenate(parts)[:wanted] for parts in zip(*batches, strict=True))
+    if wanted is not None and not 0 < wanted <= len(labels):
+        raise ValueError(f"{wanted} images are wanted; {paths[0].name} and so on hold 1 to {len(labels)}.")
+    return images, labels
+
+
+def _batch(path: Path) -> Batch:
+    """Images and labels of one file."""
+    try:
+        images, labels = _READERS[path.suffix](path)
+    except DAMAGED as error:
+        raise ValueError(f"{path} is not a batch of CIFAR-10 ({error}); fetch it again.") from error
+    if not len(labels) or images.shape != (len(labels), *SHAPE) or labels.max() >= len(CLASSES):
+        raise ValueError(
+            f"{path} holds images of shape {images.shape} and {len(labels)} labels; a batch of CIFAR-10 has as many "
+            f"images of shape {SHAPE} with labels 0 to {len(CLASSES) - 1}: fetch it again."
+        )
+    return images, labels
+
+
+def _read_bin(path: Path) -> Batch:
+    records = np.frombuffer(path.read_bytes(), np.uint8).reshape(-1, 1 + PIXELS)
+    return records[:, 1:].reshape(-1, *SHAPE).copy(), records[:, 0].copy()
+
+
+def _read_npz(path: Path) -> Batch:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        unpacked = sum(member.file_size for member in archive.zip.infolist())
+        if unpacked > MOST_BYTES:
+            raise ValueError(f"{unpacked} bytes unpacked, where a batch has {MOST_BYTES} at most")
+        return decoded(archive["residual"]), archive["labels"].astype(np.uint8)
+
+
+_READERS: dict[str, Callable[[Path], Batch]] = {".bin": _read_bin, ".npz": _read_npz}
+
+
+def decoded(residual: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images (m, 3, height, width) from differences to the median edge predictor, red's and blue's also to green's.
+
+    All modulo 256. A pixel is predicted by the one to its left in the first row, by the one above it in the first
+    column, and elsewhere by the median of left, above, and left + above - upper left, as in [1]_.
+
+    References
+    ----------
+    .. [1] M. Weinberger, G. Seroussi, G. Sapiro, "The LOCO-I Lossless Image Compression Algorithm", 2000, equation (1).
+    """
+    if residual.dtype != np.uint8 or residual.ndim != 4:
+        raise ValueError(f"need residuals (m, 3, height, width) uint8; got {residual.shape} {residual.dtype}")
+    images = np.empty_like(residual)
+    for start in range(0, len(residual), AT_ONCE):
+        images[start : start + AT_ONCE] = _undone(residual[start : start + AT_ONCE])
+    return images
+
+
+def _undone(residual: NDArray[np.uint8]) -> NDArray[np.int16]:
+    error = np.ascontiguousarray(residual.transpose(2, 3, 1, 0), dtype=np.int16)  # a step works on whole rows of images
+    error[:, :, (0, 2)] += error[:, :, 1:2]
+    pixels = np.empty_like(error)
+    pixels[0] = error[0].cumsum(axis=0) & 255
+    pixels[:, 0] = error[:, 0].cumsum(axis=0) & 255
+    height, width = error.shape[:2]
+    for i, j in product(range(1, height), range(1, width)):
+        left, above, corner = pixels[i, j - 1], pixels[i - 1, j], pixels[i - 1, j - 1]
+        median = np.clip(left + above - corner, np.minimum(left, above), np.maximum(left, above))
+        pixels[i, j] = (error[i, j] + median) & 255
+    return pixels.transpose(3, 2, 0, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,22 +92,12 @@ def uniform_parameters(
 
 
 def _off_unit_length(shape: NDArray[np.float64]) -> NDArray[np.float64]:
-    distance: NDArray[np.float64] = np.abs(np.linalg.norm(shape, axis=1) - 1)
-    return distance
+    return np.asarray(np.abs(np.linalg.norm(shape, axis=1) - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Sphere(Manifold):
     """The unit sphere of a dimension k: the points of R^(k + 1) of length 1, in R^ambient.
-
-    Parameters
-    ----------
-    dimension : int
-        k: 1 for the circle, 2 for the sphere of space.
-    ambient : int
-        k + 1 or more.
-    frame : array-like of shape (ambient, k + 1), optional
-        See :class:`Manifold`.
 
     Notes
     -----
@@ -148,13 +138,6 @@ class Sphere(Manifold):
 class Circle(Manifold):
     """The unit circle, in R^ambient.
 
-    Parameters
-    ----------
-    ambient : int
-        2 or more.
-    frame : array-like of shape (ambient, 2), optional
-        See :class:`Manifold`.
-
     Examples
     --------
     >>> Circle(2).coordinates([[0, 1], [-1, 0]]) / np.pi
@@ -162,20 +145,12 @@ class Circle(Manifold):
            [1. ]])
     """
 
+    dimension: ClassVar[int] = 1
+    span: ClassVar[int] = 2
     ambient: int = 2
 
     def __post_init__(self) -> None:
         self._check_frame()
-
-    @property
-    def dimension(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def span(self) -> int:
-        """2."""
-        return 2
 
     def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
         """The angle of points within (-pi, pi], shape (m, 1): their arc length."""
@@ -199,14 +174,7 @@ class Torus(Manifold):
 
     .. math:: ((R + r \cos\theta) \cos\varphi,\ (R + r \cos\theta) \sin\varphi,\ r \sin\theta)
 
-    Parameters
-    ----------
-    ambient : int
-        3 or more.
-    radius : float
-        r, with 0 < r < 1/2: the tube does not meet itself.
-    frame : array-like of shape (ambient, 3), optional
-        See :class:`Manifold`.
+    The radius r lies below 1/2, so that the tube does not meet itself.
 
     Notes
     -----
@@ -220,6 +188,8 @@ class Torus(Manifold):
            [0.5, 0.5]])
     """
 
+    dimension: ClassVar[int] = 2
+    span: ClassVar[int] = 3
     ambient: int = 3
     radius: float = 0.25
 
@@ -230,16 +200,6 @@ class Torus(Manifold):
         object.__setattr__(self, "radius", radius)
         self._check_frame()
 
-    @property
-    def dimension(self) -> int:
-        """2."""
-        return 2
-
-    @property
-    def span(self) -> int:
-        """3."""
-        return 3
-
     def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
         """The angles phi and theta of points within (-pi, pi], shape (m, 2)."""
         x, y, z = (checked_columns(X, self.ambient) @ self._frame).T
@@ -247,8 +207,7 @@ class Torus(Manifold):
 
     def _from_axis(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
         """R + r cos(theta)."""
-        distance: NDArray[np.float64] = 1 - self.radius + self.radius * np.cos(angles[:, 1])
-        return distance
+        return np.asarray(1 - self.radius + self.radius * np.cos(angles[:, 1]))
 
     def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         angles = uniform_parameters(np.full(2, -np.pi), np.full(2, np.pi), self._from_axis, 1.0, m, rng)
@@ -257,8 +216,7 @@ class Torus(Manifold):
 
     def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
         x, y, z = shape.T
-        distance: NDArray[np.float64] = np.abs(np.hypot(np.hypot(x, y) - (1 - self.radius), z) - self.radius)
-        return distance
+        return np.asarray(np.abs(np.hypot(np.hypot(x, y) - (1 - self.radius), z) - self.radius))
 
     def __repr__(self) -> str:
         return f"Torus(ambient={self.ambient}, radius={self.radius:g})"
@@ -277,13 +235,6 @@ class SwissRoll(Manifold):
 
     where c scales it into the unit ball.
 
-    Parameters
-    ----------
-    ambient : int
-        3 or more.
-    frame : array-like of shape (ambient, 3), optional
-        See :class:`Manifold`.
-
     Notes
     -----
     Its area element is :math:`c^2 \sqrt{1 + t^2}`, so t is drawn by rejection with that density. scikit-learn's
@@ -297,20 +248,12 @@ class SwissRoll(Manifold):
     True
     """
 
+    dimension: ClassVar[int] = 2
+    span: ClassVar[int] = 3
     ambient: int = 3
 
     def __post_init__(self) -> None:
         self._check_frame()
-
-    @property
-    def dimension(self) -> int:
-        """2."""
-        return 2
-
-    @property
-    def span(self) -> int:
-        """3."""
-        return 3
 
     def coordinates(self, X: ArrayLike) -> NDArray[np.float64]:
         """Arc length from the inner end, and height: the flat rectangle that is rolled up, shape (m, 2).
@@ -319,8 +262,7 @@ class SwissRoll(Manifold):
         """
         shape = checked_columns(X, self.ambient) @ self._frame / SCALE
         length = _arc_length(np.hypot(shape[:, 0], shape[:, 2])) - _arc_length(np.array(FIRST))
-        flat: NDArray[np.float64] = SCALE * np.stack([length, shape[:, 1]], axis=1)
-        return flat
+        return np.asarray(SCALE * np.stack([length, shape[:, 1]], axis=1))
 
     def _shape(self, m: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return _rolled(uniform_parameters(LOW, HIGH, lambda U: np.hypot(1, U[:, 0]), float(np.hypot(1, LAST)), m, rng))
@@ -328,8 +270,7 @@ class SwissRoll(Manifold):
     def _distance(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
         radii = np.hypot(shape[:, 0], shape[:, 2]) / SCALE
         nearest = np.clip(np.stack([radii, shape[:, 1] / SCALE], axis=1), LOW, HIGH)
-        distance: NDArray[np.float64] = np.linalg.norm(shape - _rolled(nearest), axis=1)
-        return distance
+        return np.asarray(np.linalg.norm(shape - _rolled(nearest), axis=1))
 
     def __repr__(self) -> str:
         return f"SwissRoll(ambient={self.ambient})"
@@ -337,11 +278,9 @@ class SwissRoll(Manifold):
 
 def _rolled(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
     t, h = parameters.T
-    rolled: NDArray[np.float64] = SCALE * np.stack([t * np.cos(t), h, t * np.sin(t)], axis=1)
-    return rolled
+    return np.asarray(SCALE * np.stack([t * np.cos(t), h, t * np.sin(t)], axis=1))
 
 
 def _arc_length(t: NDArray[np.float64]) -> NDArray[np.float64]:
     """Length of the spiral (t cos t, t sin t) from 0."""
-    length: NDArray[np.float64] = (t * np.hypot(1, t) + np.arcsinh(t)) / 2
-    return length
+    return np.asarray((t * np.hypot(1, t) + np.arcsinh(t)) / 2)

@@ -87,16 +87,10 @@ def random_hypercube(n: int, *, rng: np.random.Generator) -> Multilinear:
     n : int
         Number of columns, 1 to 26.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     target : Multilinear
-        With its Lipschitz bound.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section A.1.
 
     Examples
     --------
@@ -231,30 +225,17 @@ def random_polynomial(n: int, degree: int, *, rng: np.random.Generator) -> Polyn
     Parameters
     ----------
     n : int
-        Number of columns.
     degree : int
-        Largest degree.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     target : Polynomial
-        With its Lipschitz bound.
-
-    Raises
-    ------
-    ValueError
-        If n or the degree is below 1, or there would be more than ten million monomials.
 
     Notes
     -----
     Such a polynomial is nearly constant: for n = 8 and degree 4 its variance on the cube is about 1e-4. A small error
     says little, then; put :func:`~sparsact_papers.data.describe` beside it.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section A.1.
 
     Examples
     --------

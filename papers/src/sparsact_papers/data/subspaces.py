@@ -20,11 +20,6 @@ def random_frame(ambient: int, dimension: int, *, rng: np.random.Generator) -> N
 
     Q of the QR decomposition of a normal matrix, with the signs that make R's diagonal positive.
 
-    Raises
-    ------
-    ValueError
-        Unless ``1 <= dimension <= ambient``.
-
     Examples
     --------
     >>> frame = random_frame(5, 2, rng=np.random.default_rng(0))
@@ -161,12 +156,10 @@ def random_subspace(ambient: int, dimension: int, *, rng: np.random.Generator) -
     ambient, dimension : int
         ``1 <= dimension <= ambient``.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     domain : Subspace
-        Draws uniform points.
 
     Examples
     --------
@@ -187,16 +180,10 @@ def diagonal_subspace(ambient: int, dimension: int, *, rng: np.random.Generator)
     ambient, dimension : int
         ``1 <= dimension <= ambient``.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
     domain : Subspace
-        Draws uniform points.
-
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section B.2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions to learn, each a callable with a proved Lipschitz bound: the base class, sums and compositions."""
+"""Functions to learn, each with a proved Lipschitz bound: base class, sums, compositions; and how hard they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact.validation.arrays import checked_columns, checked_frame
-from sparsact.validation.parameters import checked_positive
+from sparsact.validation.parameters import checked_generator, checked_positive, checked_size
+from sparsact_papers.data.domains import Domain
 from sparsact_papers.data.subspaces import random_frame
 
 BLOCK = 1 << 19  # float64 numbers of a temporary array: 4 MB, about a level-2 cache
@@ -45,11 +46,6 @@ class Target(ABC):
         Returns
         -------
         y : ndarray of shape (m,), float64
-
-        Raises
-        ------
-        ValueError
-            If ``X`` has another shape or holds what is no finite number.
         """
         return self._values(checked_columns(X, self.n))
 
@@ -59,7 +55,7 @@ class Target(ABC):
         return self._steepness(1.0)
 
     def lipschitz_within(self, radius: float) -> float:
-        """The same bound for x, x' in [-radius, radius]^n, which :func:`composed` needs: rotations leave the cube."""
+        """The same bound for x, x' in [-radius, radius]^n, which :class:`Composed` needs: rotations leave the cube."""
         return self._steepness(checked_positive(radius, "`radius`"))
 
 
@@ -108,18 +104,19 @@ def _products(X: NDArray[np.float64], factors: Factors) -> NDArray[Any]:
 class Composed(Target):
     r"""The function :math:`x \mapsto p(A x)` of a target p and a matrix A with orthonormal rows.
 
-    Parameters
-    ----------
-    target : Target
-        p, of k columns.
-    A : array-like of shape (k, ambient)
-        Orthonormal rows.
-
     Notes
     -----
     *Lipschitz bound.* A is 1-Lipschitz, and the j-th coordinate of Ax is at most :math:`r \|a_j\|_1` for x within
     [-r, r]^ambient. So p's bound within :math:`r \max_j \|a_j\|_1` holds: Ax leaves [-1, 1]^k, where p's own bound
     stands, also if x does not leave its cube.
+
+    Examples
+    --------
+    The product of the first and the third coordinate:
+
+    >>> from sparsact_papers.data import Multilinear
+    >>> Composed(Multilinear([1, -1, -1, 1]), [[1, 0, 0], [0, 0, 1]])([[2.0, 9.0, 3.0]])
+    array([6.])
     """
 
     target: Target
@@ -148,33 +145,6 @@ class Composed(Target):
         return f"Composed({self.target!r}, ambient={self.n})"
 
 
-def composed(target: Target, A: ArrayLike) -> Composed:
-    """The function x -> target(Ax), for A of shape (target.n, ambient) with orthonormal rows: see :class:`Composed`.
-
-    Parameters
-    ----------
-    target : Target
-        On ``target.n`` columns.
-    A : array-like of shape (target.n, ambient)
-        Orthonormal rows.
-
-    Returns
-    -------
-    target : Composed
-        On ``ambient`` columns, with its Lipschitz bound.
-
-    Examples
-    --------
-    The product of the first and the third coordinate:
-
-    >>> from sparsact_papers.data import Multilinear
-    >>> f = composed(Multilinear([1, -1, -1, 1]), [[1, 0, 0], [0, 0, 1]])
-    >>> f([[2.0, 9.0, 3.0]])
-    array([6.])
-    """
-    return Composed(target, np.asarray(A))
-
-
 def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -> Composed:
     """The function x -> target(Ax) for uniformly random orthonormal rows A, as in Section A.2 of paper B.
 
@@ -184,7 +154,6 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
     ambient : int
         Number of columns of x, at least ``target.n``.
     rng : numpy.random.Generator
-        Source of randomness.
 
     Returns
     -------
@@ -196,10 +165,6 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
     For x uniform on [-1, 1]^ambient a coordinate of Ax has variance 1/3, so about one in twelve leaves [-1, 1], where
     paper B's polynomials are small. The paper does not say how it draws x.
 
-    References
-    ----------
-    .. [B] "A Theoretical View on Sparsely Activated Networks", 2022, Section A.2.
-
     Examples
     --------
     >>> from sparsact_papers.data import random_polynomial
@@ -208,3 +173,74 @@ def random_composed(target: Target, ambient: int, *, rng: np.random.Generator) -
     Composed(Polynomial(n=3, degree=2), ambient=7)
     """
     return Composed(target, random_frame(ambient, target.n, rng=rng).T)
+
+
+@dataclass(frozen=True)
+class Description:
+    """Mean squared errors of two predictors that learn next to nothing, each with its standard error.
+
+    ``variance`` is that of the best constant, ``linear_mse`` that of least squares with an intercept. A result without
+    them beside it says little: some targets of paper B have a variance below the errors that it reports.
+    """
+
+    variance: float
+    variance_error: float
+    linear_mse: float
+    linear_mse_error: float
+    m: int
+
+    def __str__(self) -> str:
+        return (
+            f"variance {self.variance:.3g} +- {self.variance_error:.1g}, "
+            f"best linear MSE {self.linear_mse:.3g} +- {self.linear_mse_error:.1g} ({self.m} points)"
+        )
+
+
+def describe(target: Target, domain: Domain, *, m: int = 1 << 14, rng: np.random.Generator) -> Description:
+    """Variance of a target on a domain, and the error of the best linear predictor on points it has not seen.
+
+    Parameters
+    ----------
+    target : Target
+    domain : Domain
+        Of ``target.n`` columns.
+    m : int
+        Points to fit with, and fresh points to measure on: 10 for each column, at least.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    description : Description
+
+    Notes
+    -----
+    The fitted predictor is worse than the best by a share of about ``domain.dimension / m``, on top of the standard
+    errors, which are those of a mean of m independent values.
+
+    Examples
+    --------
+    The product of two coordinates has variance 1/9, and no linear part:
+
+    >>> from sparsact_papers.data import Cube, Multilinear
+    >>> found = describe(Multilinear([1, -1, -1, 1]), Cube(2), rng=np.random.default_rng(0))
+    >>> abs(found.variance - 1 / 9) < 5 * found.variance_error
+    True
+    >>> abs(found.linear_mse - 1 / 9) < 5 * found.linear_mse_error
+    True
+    """
+    if target.n != domain.ambient:
+        raise ValueError(f"{target} has {target.n} columns, points of {domain} have {domain.ambient}: compose them.")
+    m, rng = checked_size(m, "the number `m` of points", 10 * (target.n + 1)), checked_generator(rng)
+    X_fit, X = domain.sample(m, rng=rng), domain.sample(m, rng=rng)
+    y_fit, y = target(X_fit), target(X)
+    # y less its mean, so that errors of rounding stay small beside what varies.
+    centre = X_fit.mean(axis=0)
+    slopes = np.linalg.lstsq(X_fit - centre, y_fit - y_fit.mean(), rcond=None)[0]
+    variance, variance_error = _mean((y - y.mean()) ** 2 * (m / (m - 1)))
+    linear_mse, linear_mse_error = _mean((y - y_fit.mean() - (X - centre) @ slopes) ** 2)
+    return Description(variance, variance_error, linear_mse, linear_mse_error, m)
+
+
+def _mean(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))

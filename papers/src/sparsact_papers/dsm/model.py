@@ -65,30 +65,25 @@ class DSM:
         selection = self.route(rows)
         units = np.where(selection.indices == EMPTY, 0, selection.indices)
         phi = self.features(rows, units) * selection.weights
-        values: Array = np.einsum("mk,mko->mo", np.where(selection.indices == EMPTY, 0.0, phi), self.A[units])
-        return values
+        return np.asarray(np.einsum("mk,mko->mo", np.where(selection.indices == EMPTY, 0.0, phi), self.A[units]))
 
     def mask(self, X: ArrayLike) -> Array:
         """The mask (m, t): the weight of each unit, 0 where it is off."""
-        weights: Array = self.route(self._rows(X)).dense()
-        return weights
+        return np.asarray(self.route(self._rows(X)).dense())
 
     def n_active(self, X: ArrayLike) -> NDArray[np.int64]:
         """Active units (m,) at each row; the most of them is the paper's s."""
-        active: NDArray[np.int64] = (self.route(self._rows(X)).indices != EMPTY).sum(axis=1)
-        return active
+        return np.asarray((self.route(self._rows(X)).indices != EMPTY).sum(axis=1))
 
     def hidden(self, X: ArrayLike) -> Array:
         r"""The masked features :math:`\mathrm{mask}(x) \circ \phi(x)`, (m, t): what a next layer sees."""
         rows = self._rows(X)
         every = np.broadcast_to(np.arange(self.width), (len(rows), self.width))
-        hidden: Array = self.mask(rows) * self.features(rows, every)
-        return hidden
+        return np.asarray(self.mask(rows) * self.features(rows, every))
 
     def dense(self, X: ArrayLike) -> Array:
         """Values by the definition, with all t features of every row: the check on :meth:`__call__`."""
-        values: Array = self.hidden(X) @ self.A
-        return values
+        return np.asarray(self.hidden(X) @ self.A)
 
     def _rows(self, X: ArrayLike) -> Array:
         rows = checked_reals(X, "`X`")
@@ -111,12 +106,6 @@ def stack(first: DSM, second: DSM) -> DSM:
     Returns
     -------
     g : DSM
-        On the inputs of the first, with the mask of the second.
-
-    Raises
-    ------
-    ValueError
-        If the second layer does not have as many columns as the first has units.
 
     Examples
     --------

@@ -24,12 +24,10 @@ def from_interpolation(points: ArrayLike, values: ArrayLike) -> DSM:
     points : array-like of shape (t, d)
         Different points, none of them zero.
     values : array-like of shape (t,) or (t, outputs)
-        Values there.
 
     Returns
     -------
     g : DSM
-        With one unit a point.
 
     Examples
     --------
@@ -58,11 +56,8 @@ def from_nearest(points: ArrayLike, values: ArrayLike, k: int) -> DSM:
     Parameters
     ----------
     points : array-like of shape (t, d)
-        Training points.
     values : array-like of shape (t,) or (t, outputs)
-        Their values.
     k : int
-        Neighbours.
 
     Returns
     -------
@@ -91,13 +86,9 @@ def from_switch(router: Switch, gate: ArrayLike, W: ArrayLike, b: ArrayLike, A: 
     Parameters
     ----------
     router : Switch
-        The routing rule.
     gate : array-like of shape (L, d)
-        Its gate.
     W, b : array-likes of shape (L, s, d) and (L, s)
-        Weights and biases below.
     A : array-like of shape (L, s, outputs)
-        Weights above.
 
     Returns
     -------
@@ -136,13 +127,9 @@ def from_scaling(router: BlockTop1, down: ArrayLike, up: ArrayLike, W: ArrayLike
     Parameters
     ----------
     router : BlockTop1
-        The routing rule.
     down, up : array-likes of shape (rank, d) and (t, rank)
-        Its controller.
     W, b : array-likes of shape (t, d) and (t,)
-        Weights and biases below.
     A : array-like of shape (t, outputs)
-        Weights above.
 
     Returns
     -------
@@ -183,7 +170,6 @@ def from_lsh(model: Any) -> DSM:
     Parameters
     ----------
     model : LSHRegressor
-        A fitted one.
 
     Returns
     -------
@@ -240,8 +226,7 @@ def _one(X: Array, units: Units) -> Array:
 
 def _products(X: Array, B: Array, units: Units) -> Array:
     """<x_i, b_u> for the units asked for."""
-    products: Array = np.take_along_axis(X @ B.T, units, axis=1)
-    return products
+    return np.asarray(np.take_along_axis(X @ B.T, units, axis=1))
 
 
 def _outputs(values: ArrayLike, t: int) -> Array:

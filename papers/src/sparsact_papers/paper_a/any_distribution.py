@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
 from sparsact_papers.paper_a.uniform_and_general import BIAS, BIASED, CORRELATED, ENOUGH, STAY, UNIFORM
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 CENTRES = "near eight centres"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, CENTRES)
@@ -37,12 +36,11 @@ SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """A task for each number of inputs, distribution, number of samples and seed."""
-    for seed in range(SEEDS[scale]):
-        for n in INPUTS[scale]:
-            for distribution in DISTRIBUTIONS[: 2 if scale is Scale.SMOKE else None]:
-                for m in SAMPLES[scale]:
-                    size: dict[str, int | str] = {"n": n, "s": N_UNITS[scale], "m": m, "fresh": FRESH[scale]}
-                    yield {**size, "distribution": distribution, "restarts": RESTARTS[scale], "seed": seed}
+    for seed, n, distribution, m in product(
+        range(SEEDS[scale]), INPUTS[scale], DISTRIBUTIONS[: 2 if scale is Scale.SMOKE else None], SAMPLES[scale]
+    ):
+        size: dict[str, int | str] = {"n": n, "s": N_UNITS[scale], "m": m, "fresh": FRESH[scale]}
+        yield {**size, "distribution": distribution, "restarts": RESTARTS[scale], "seed": seed}
 
 
 def draw(distribution: str, n: int, m: int, seed: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -80,18 +78,6 @@ def measure(*, n: int, s: int, m: int, fresh: int, distribution: str, restarts: 
     }
 
 
-# ---- claims ----
-
-
-def judge_learned(rows: Rows) -> Verdict:
-    """Error / variance from the most samples, for every distribution and number of inputs, a mean over seeds."""
-    found = needed(rows, "errors on points not seen")
-    cells = found.where(m=max(found.column("m"))).groups("distribution", "n").items()
-    return every(
-        *(within(mean_of(cell.array("share")), most=ENOUGH, what=f"{name}, n = {n}:") for (name, n), cell in cells)
-    )
-
-
 def power(rows: Rows, size: str, most: float) -> Verdict:
     """Power of a size with which the mean gap of each seed changes, for every distribution."""
     found = needed(rows, "errors on points not seen")
@@ -107,44 +93,9 @@ def power(rows: Rows, size: str, most: float) -> Verdict:
     return every(*verdicts)
 
 
-def judge_samples(rows: Rows) -> Verdict:
-    """Power of m, against that of the bound."""
-    return power(rows, "m", -0.5)
-
-
-def judge_inputs(rows: Rows) -> Verdict:
-    """Power of n, against that of (W R + B) sqrt(n) where R = sqrt(n)."""
-    return power(rows, "n", 1.0)
-
-
-def frame(rows: Rows, distribution: str) -> Frame:
-    """Median over seeds of error / variance, a row for each n and number of samples."""
+def _frame(rows: Rows, distribution: str) -> Frame:
     found = rows.where(distribution=distribution)
-    return curves(found, series=_name, x="m", y="share", y_name="error / variance")
-
-
-def _name(row: Row) -> str:
-    return f"n = {row['n']}"
-
-
-CHARTS = tuple(
-    Chart(
-        name.replace(" ", "-"),
-        f"Error on points not seen: {name}",
-        "Median over seeds and its interval; labels have noise of a quarter of the variance, errors are against the "
-        "function.",
-        partial(frame, distribution=name),
-        partial(
-            plot_curves,
-            x_label="samples m",
-            y_label="squared error / variance",
-            log_x=2,
-            log_y=10,
-            levels={"a tenth of the variance": ENOUGH},
-        ),
-    )
-    for name in DISTRIBUTIONS
-)
+    return curves(found, "n = {n}", "m", "share", "error / variance")
 
 
 EXPERIMENT = Experiment(
@@ -152,14 +103,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Theorem 17",
     title="Points not seen, under any distribution",
-    summary=(
-        "Random one-sparse networks of 4 units on 20, 40 and 60 signs, with noise of a quarter of the variance, are "
-        "learned by a search for the least training error in the class (told s and k; 3 restarts). Points are uniform; "
-        "or signs biased (+1 with probability 0.8); or each sign equal to the one before with probability 0.8; or one "
-        "of eight centres with each sign flipped with probability 0.1. Errors are means over 20,000 new points, "
-        "without those among the training rows."
-    ),
-    version=1,
+    summary="Random one-sparse networks of 4 units on 20, 40 and 60 signs, with noise of a quarter of the variance, "
+    "are learned by a search for the least training error in the class (told s and k; 3 restarts). Points are "
+    "uniform; or signs biased (+1 with probability 0.8); or each sign equal to the one before with probability 0.8; "
+    "or one of eight centres with each sign flipped with probability 0.1. Errors are means over 20,000 new points, "
+    "without those among the training rows.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -168,38 +116,49 @@ EXPERIMENT = Experiment(
             place="Theorem 17",
             statement="Empirical risk minimisation in the class learns under any distribution of the inputs.",
             printed="O((W R + B)^2 k s n / epsilon^2) samples",
-            rule=(
-                f"holds if from the most samples the 95 % interval of error / variance on points not seen lies below "
-                f"{ENOUGH}, for every distribution and n"
-            ),
+            rule="holds if from the most samples the 95 % interval of error / variance on points not seen lies below "
+            f"{ENOUGH}, for every distribution and n",
             refuted_if="error / variance on points not seen is significantly above the limit in some case",
-            judge=judge_learned,
+            judge=lambda rows: every(
+                *(
+                    within(mean_of(cell.array("share")), most=ENOUGH, what=f"{name}, n = {n}:")
+                    for (name, n), cell in rows.where(m=max(rows.column("m"))).groups("distribution", "n").items()
+                )
+            ),
         ),
         Claim(
             name="gap-in-samples",
             place="Theorem 17",
             statement="The gap between error on new points and on the rows seen falls at least as fast as 1 / sqrt(m).",
             printed="epsilon of order (W R + B) sqrt(k s n / m)",
-            rule=(
-                "slope of log gap (a mean over n) in log m of each seed; holds if the 95 % interval of its mean lies "
-                "below -1/2 for every distribution"
-            ),
+            rule="slope of log gap (a mean over n) in log m of each seed; holds if the 95 % interval of its mean lies "
+            "below -1/2 for every distribution",
             refuted_if="the mean slope is significantly above -1/2 under some distribution",
-            judge=judge_samples,
+            judge=lambda rows: power(rows, "m", -0.5),
         ),
         Claim(
             name="gap-in-inputs",
             place="Theorem 17",
             statement="The gap grows no faster with the inputs than the bound, (W R + B) sqrt(n) with R = sqrt(n).",
             printed="epsilon of order (W R + B) sqrt(k s n / m)",
-            rule=(
-                "slope of log gap (a mean over m) in log n of each seed; holds if the 95 % interval of its mean lies "
-                "below 1 for every distribution"
-            ),
+            rule="slope of log gap (a mean over m) in log n of each seed; holds if the 95 % interval of its mean lies "
+            "below 1 for every distribution",
             refuted_if="the mean slope is significantly above 1 under some distribution",
-            judge=judge_inputs,
+            judge=lambda rows: power(rows, "n", 1.0),
         ),
     ),
-    charts=CHARTS,
+    charts=tuple(
+        Chart(
+            name.replace(" ", "-"),
+            f"Error on points not seen: {name}",
+            "Median over seeds and its interval; labels have noise of a quarter of the variance, errors are against "
+            "the function.",
+            partial(_frame, distribution=name),
+            curve_plot(
+                "samples m", "squared error / variance", log_x=2, log_y=10, levels={"a tenth of the variance": ENOUGH}
+            ),
+        )
+        for name in DISTRIBUTIONS
+    ),
     order=245,
 )

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from itertools import product
 
 from sparsact.bounds import average_sensitivity_bound, average_sensitivity_bound_paper
 from sparsact.fourier import average_sensitivity
 from sparsact.fourier.networks import values_on_the_cube
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
 from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, worst_network
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, range_of, slope_of
-from sparsact_papers.results import Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CENTRE = {"n": 14, "s": 128, "k": 2}
 SWEEPS: dict[Scale, dict[str, tuple[int, ...]]] = {
@@ -38,16 +32,14 @@ OUR_GROWTH = {"n": 0.0, "s": 0.0, "k": 2.0}
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """One size varied at a time, for sparse networks; k for the copies that attain the bound, and for the search."""
     centre = CENTRE if scale is not Scale.SMOKE else {"n": 8, "s": 16, "k": 2}
-    for seed in range(SEEDS[scale]):
-        for name, sizes in SWEEPS[scale].items():
-            for size in sizes:
-                yield {"model": "sparse", **centre, name: size, "varied": name, "seed": seed}
+    for seed, (name, sizes) in product(range(SEEDS[scale]), SWEEPS[scale].items()):
+        for size in sizes:
+            yield {"model": "sparse", **centre, name: size, "varied": name, "seed": seed}
     for k in SWEEPS[scale]["k"]:
         yield {"model": "copies", **centre, "k": k, "s": 2 * k, "varied": "k", "seed": 0}
     n, sparsities = SEARCHES[scale]
-    for seed in range(N_SEARCHES[scale]):
-        for k in sparsities:
-            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "varied": "all", "seed": seed}
+    for seed, k in product(range(N_SEARCHES[scale]), sparsities):
+        yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "varied": "all", "seed": seed}
 
 
 def measure(*, model: str, n: int, s: int, k: int, varied: str, seed: int) -> Mapping[str, float]:
@@ -72,21 +64,7 @@ def measure(*, model: str, n: int, s: int, k: int, varied: str, seed: int) -> Ma
     return found(network_of(model, n, s, k, seed))
 
 
-def judge_lemma(rows: Rows) -> Verdict:
-    """Sensitivity as a share of Lemma 9's bound, on every row."""
-    found = needed(rows, "sensitivities")
-    return judge_bound(found, (found.array("sensitivity") / found.array("lemma_9")).tolist(), "AS / Lemma 9")
-
-
-def judge_sharper(rows: Rows) -> Verdict:
-    """Sensitivity as a share of the sharper bound, on every row."""
-    found = needed(rows, "sensitivities")
-    shares = found.array("sensitivity") / found.array("sharper")
-    return bounded(range_of(shares), "AS / 4k²W²")
-
-
-def judge_attained(rows: Rows) -> Verdict:
-    """Sensitivity of the copies as a share of the sharper bound, and of the single pair."""
+def _judge_attained(rows: Rows) -> Verdict:
     copies = needed(rows.where(model="copies"), "copies of the pair")
     shares = copies.array("sensitivity") / copies.array("sharper")
     pair = needed(copies.where(k=1), "the single pair").array("sensitivity")
@@ -104,16 +82,6 @@ def growth(rows: Rows, name: str) -> Interval:
     return slope_of((group.column(name), group.column("sensitivity")) for group in groups)
 
 
-def judge_growth(rows: Rows) -> Verdict:
-    """Slopes in n and k against the powers of Lemma 9."""
-    return every(*(within(growth(rows, name), most=GROWTH[name], what=f"power of {name}") for name in "nk"))
-
-
-def judge_our_growth(rows: Rows) -> Verdict:
-    """Slopes in n, s and k against the powers of the sharper bound."""
-    return every(*(within(growth(rows, name), most=OUR_GROWTH[name], what=f"power of {name}") for name in "nsk"))
-
-
 LEMMA, OURS = "Lemma 9, constant 1", "4k²W²"
 LABELS = {"n": "inputs n", "s": "units s", "k": "active units k"}
 
@@ -128,35 +96,7 @@ def frame(rows: Rows, varied: str) -> Frame:
 
 
 def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
-    return curves(rows, series=lambda _: name, x=varied, y=itemgetter(column), y_name="average sensitivity")
-
-
-def plot(frame: Frame, varied: str) -> Figure:
-    """Sensitivity against a size on logarithmic axes."""
-    drawing = plot_curves(
-        frame,
-        x_label=LABELS[varied],
-        y_label="average sensitivity, W = 1",
-        log_x=0 if varied == "n" else 2,
-        log_y=10,
-        lines=(OURS, LEMMA),
-    )
-    sizes = sorted(set(frame[varied]))
-    drawing.axes[0].set_xticks(sizes, [str(size) for size in sizes])
-    return drawing
-
-
-CHARTS = tuple(
-    Chart(
-        f"against-{varied}",
-        f"Average sensitivity against {LABELS[varied]}",
-        "Points: median over seeds; bars: its interval. Lines: the two bounds, at the median B. Copies of 2x₁ lie on "
-        "the lower one.",
-        partial(frame, varied=varied),
-        partial(plot, varied=varied),
-    )
-    for varied in LABELS
-)
+    return curves(rows, name, varied, column, "average sensitivity")
 
 
 EXPERIMENT = Experiment(
@@ -164,14 +104,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 3, Lemma 9",
     title="Average sensitivity against n, s and k",
-    summary=(
-        "Exact average sensitivity of random k-sparse networks with W = 1, over all points of the cube and all flips, "
-        "with one of n, s and k varied at a time; and of k copies of relu(x1 + 1) - relu(1 - x1) = 2 x1; and the "
-        "network that a hill climb finds for the largest share of Lemma 9's bound. The lemma leaves its constant open: "
-        "here it is 1. Most of W is gate, the more the larger n and s are, so that random "
-        "networks with W = 1 lie far below the bounds; the copies lie on ours."
-    ),
-    version=1,
+    summary="Exact average sensitivity of random k-sparse networks with W = 1, over all points of the cube and all "
+    "flips, with one of n, s and k varied at a time; and of k copies of relu(x1 + 1) - relu(1 - x1) = 2 x1; and the "
+    "network that a hill climb finds for the largest share of Lemma 9's bound. The lemma leaves its constant open: "
+    "here it is 1. Most of W is gate, the more the larger n and s are, so that random networks with W = 1 lie far "
+    "below the bounds; the copies lie on ours.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -180,28 +117,26 @@ EXPERIMENT = Experiment(
             place="Lemma 9",
             statement="AS(h) is at most of the order k^4 W^2 sqrt(n) log(ns) + k^3 B^2 sqrt(log s).",
             printed="an order without its constant",
-            rule="with the constant 1 and six inputs or more no network exceeds the bound; consistent if none "
-            "attains it (on one input 2 x1 needs the constant 2.6)",
+            rule="with the constant 1 and six inputs or more no network exceeds the bound; consistent if none attains "
+            "it (on one input 2 x1 needs the constant 2.6)",
             refuted_if="some network, random or found by search, is more sensitive than the bound allows",
-            judge=judge_lemma,
+            judge=lambda rows: judge_bound(
+                rows, (rows.array("sensitivity") / rows.array("lemma_9")).tolist(), "AS / Lemma 9"
+            ),
         ),
         Claim(
             name="sharper",
-            place="beyond the paper",
             statement="AS(h) is at most 4 k^2 W^2, whatever n, s and B are.",
-            printed="",
             rule=f"holds if the bound is not passed on any row (by more than {ROUNDING} of it, for rounding)",
             refuted_if="some row exceeds the bound by more than rounding",
-            judge=judge_sharper,
+            judge=lambda rows: bounded(range_of(rows.array("sensitivity") / rows.array("sharper")), "AS / 4k²W²"),
         ),
         Claim(
             name="attained",
-            place="beyond the paper",
             statement="4 k^2 W^2 is attained for every k; relu(x1 + 1) - relu(1 - x1) has average sensitivity 4.",
-            printed="",
             rule=f"holds if the ratio is 1, and the pair's sensitivity 4, within {ROUNDING} on every row of copies",
             refuted_if="some copies stay below the bound, or the pair's sensitivity is not 4",
-            judge=judge_attained,
+            judge=_judge_attained,
         ),
         Claim(
             name="growth",
@@ -210,18 +145,37 @@ EXPERIMENT = Experiment(
             printed="powers 1/2 and 4",
             rule="holds if the 95 % intervals of the fitted powers over seeds lie below these",
             refuted_if="the fitted power of n significantly exceeds 1/2, or that of k significantly exceeds 4",
-            judge=judge_growth,
+            judge=lambda rows: every(
+                *(within(growth(rows, name), most=GROWTH[name], what=f"power of {name}") for name in "nk")
+            ),
         ),
         Claim(
             name="our-growth",
-            place="beyond the paper",
             statement="Average sensitivity does not grow with n or s, and no faster than k^2, at fixed W.",
-            printed="",
             rule="holds if the 95 % intervals of the fitted powers of n and s lie below 0 and that of k below 2",
             refuted_if="the fitted power of n or s significantly exceeds 0, or that of k significantly exceeds 2",
-            judge=judge_our_growth,
+            judge=lambda rows: every(
+                *(within(growth(rows, name), most=OUR_GROWTH[name], what=f"power of {name}") for name in "nsk")
+            ),
         ),
     ),
-    charts=CHARTS,
+    charts=tuple(
+        Chart(
+            f"against-{varied}",
+            f"Average sensitivity against {LABELS[varied]}",
+            "Points: median over seeds; bars: its interval. Lines: the two bounds, at the median B. Copies of 2x₁ lie "
+            "on the lower one.",
+            partial(frame, varied=varied),
+            curve_plot(
+                LABELS[varied],
+                "average sensitivity, W = 1",
+                log_x=0 if varied == "n" else 2,
+                log_y=10,
+                lines=(OURS, LEMMA),
+                ticks=True,
+            ),
+        )
+        for varied in LABELS
+    ),
     order=110,
 )

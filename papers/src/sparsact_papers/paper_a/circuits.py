@@ -9,6 +9,7 @@ function of Theorem 3: all of its weight is at degree n, so no lower degree does
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from sparsact.reports.figure import BLUE, COLOURS, GREY, INK, Chart, Frame, figu
 from sparsact_papers.charts import MARKERS, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.real_data import absent, near_one, ratios
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,12 +55,10 @@ REGRET = 1.05  # times the least error of any degree
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
     """A task for each function, size and seed; all training rows can be drawn in one way only."""
-    for example in (20, PARITY) if scale is Scale.SMOKE else EXAMPLES:
-        for n_train in SIZES[scale]:
-            for seed in range(SEEDS[scale] if n_train < ALL else 1):
-                for degree in range(MOST_DEGREE + 1):
-                    if n_train >= LEAST_ROWS_EACH * n_subsets(EXAMPLES[example][1], degree):
-                        yield {"example": example, "degree": degree, "n_train": n_train, "seed": seed}
+    for example, n_train in product((20, PARITY) if scale is Scale.SMOKE else EXAMPLES, SIZES[scale]):
+        for seed, degree in product(range(SEEDS[scale] if n_train < ALL else 1), range(MOST_DEGREE + 1)):
+            if n_train >= LEAST_ROWS_EACH * n_subsets(EXAMPLES[example][1], degree):
+                yield {"example": example, "degree": degree, "n_train": n_train, "seed": seed}
 
 
 def measure(*, example: int, degree: int, n_train: int, seed: int) -> dict[str, float | str | list[float] | None]:
@@ -102,8 +100,7 @@ def most_rows(rows: Rows) -> dict[str, Rows]:
     return {function: group for (function,), group in rows.where(n_train=largest).groups("function").items()}
 
 
-def judge_low_degree(rows: Rows) -> Verdict:
-    """The estimated weight at degree 1 and 2 beside one half, of each function."""
+def _judge_low_degree(rows: Rows) -> Verdict:
     judged = {}
     for function, group in most_rows(rows).items():
         share, error = group[0]["up_to_2"], group[0]["up_to_2_error"]
@@ -113,21 +110,14 @@ def judge_low_degree(rows: Rows) -> Verdict:
     return Verdict(every(*(verdict for _, verdict in judged.values())).outcome, f"weight at degree 1 and 2: {told}")
 
 
-def judge_parity(rows: Rows) -> Verdict:
-    """The least error of any degree above 0 on parity, a mean over the draws of the training rows."""
+def _judge_parity(rows: Rows) -> Verdict:
     draws = rows.where(example=PARITY).groups("n_train", "seed")
     best = [min(row["mse"] for row in draw if row["degree"] > 0) for draw in draws.values()]
     noise = max(row["mse_error"] for row in rows.where(example=PARITY))
     return within(mean_of(best), least=1 - ERRORS * noise, what="least error / variance")
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """Achieved over predicted error, where several draws of the training rows tell how sure the ratio is."""
-    return near_one(ratios(Rows(row for row in rows if row["n_train"] < ALL), "function"), "all")
-
-
-def judge_choice(rows: Rows) -> Verdict:
-    """The error at the degree of least predicted error over the least error of any degree measured."""
+def _judge_choice(rows: Rows) -> Verdict:
     regrets: dict[str, list[float]] = {}
     for (function, _, _), draw in rows.groups("function", "n_train", "seed").items():
         chosen = min(draw, key=lambda row: row["predicted"])
@@ -144,8 +134,7 @@ COLUMNS = 4  # panels side by side
 WIDEST = 0.25  # standard error of a weight that is not worth drawing
 
 
-def weight_frame(rows: Rows) -> Frame:
-    """Estimated weight of each function at each degree, with its standard error."""
+def _weight_frame(rows: Rows) -> Frame:
     frame: dict[str, list[Any]] = {"function": [], "coordinates": [], "degree": [], "weight": [], "standard_error": []}
     for function, group in (most_rows(rows) if len(rows) else {}).items():
         first = group[0]
@@ -184,15 +173,14 @@ def plot_weights(frame: Frame) -> Figure:
     return drawing
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Achieved and predicted error of each function and degree: means over seeds, at the size drawn most often."""
+def _error_frame(rows: Rows) -> Frame:
     frames = [
         {"function": [function] * len(found["error"])} | found
         for (function,), group in rows.groups("function").items()
         for size in [_size(group)]
         for found in (
-            curves(size, series=lambda _: "achieved", x="degree", y="mse", y_name="error", interval=mean_of),
-            curves(size, series=lambda _: "predicted", x="degree", y="predicted", y_name="error", interval=mean_of),
+            curves(size, "achieved", "degree", "mse", "error", interval=mean_of),
+            curves(size, "predicted", "degree", "predicted", "error", interval=mean_of),
         )
     ]
     names = ("function", "series", "degree", "error", "low", "high", "repetitions")
@@ -233,83 +221,70 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
-    Chart(
-        "weights",
-        "Weight by degree of circuits' functions",
-        f"Estimated without bias from training rows; bars: {ERRORS} standard errors. Wider than ±0.5: left out.",
-        weight_frame,
-        plot_weights,
-    ),
-    Chart(
-        "errors",
-        "Error by degree, predicted and achieved",
-        "Marks: mean over training sets on the validation rows; bars: its 95 % interval. Errors above 2 are cut off.",
-        error_frame,
-        plot_errors,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="circuits",
     paper="A",
     place="Theorems 3 and 8",
     title="Low degree on functions of circuits",
-    summary=(
-        "Twelve Boolean functions of the IWLS 2020 contest: the first of each kind, parity, a symmetric function, the "
-        "widest adder and comparator. Least squares of degree d learns values +-1 from m of the 6,400 training rows "
-        "and is tested on the 6,400 validation rows; its error is predicted from the same training rows before the fit."
-    ),
-    version=1,
+    summary="Twelve Boolean functions of the IWLS 2020 contest: the first of each kind, parity, a symmetric function, "
+    "the widest adder and comparator. Least squares of degree d learns values +-1 from m of the 6,400 training rows "
+    "and is tested on the 6,400 validation rows; its error is predicted from the same training rows before the fit.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="low-degree",
-            place="beyond the paper",
             statement="Functions of real circuits have more than half of their variance at degree 1 and 2.",
-            printed="",
             rule=f"holds if for every function the estimated share less {ERRORS} standard errors exceeds one half",
             refuted_if="the share of some function is significantly below one half",
-            judge=judge_low_degree,
+            judge=_judge_low_degree,
         ),
         Claim(
             name="parity",
             place="Theorem 3, Section 4",
             statement="No polynomial of low degree predicts parity better than a constant.",
             printed="hard for statistical queries, learnt by no low degree",
-            rule=(
-                f"holds if the 95 % interval of the least error of degree 1 to {MOST_DEGREE}, a mean over training "
-                f"sets, lies above the variance less {ERRORS} standard errors of an error on the validation rows"
-            ),
+            rule=f"holds if the 95 % interval of the least error of degree 1 to {MOST_DEGREE}, a mean over training "
+            f"sets, lies above the variance less {ERRORS} standard errors of an error on the validation rows",
             refuted_if="the least error is significantly below that",
-            judge=judge_parity,
+            judge=_judge_parity,
         ),
         Claim(
             name="prediction",
             place="Lemma 7",
             statement="The error of each degree is known before the fit, from the same rows.",
             printed="tail plus epsilon from O(n^d / epsilon) rows, with an unspecified constant",
-            rule=(
-                "holds if the 95 % interval of achieved / predicted, a mean over training sets, lies within [0.9, 1.1] "
-                "for every function, degree and m >= 2 N"
-            ),
+            rule="holds if the 95 % interval of achieved / predicted, a mean over training sets, lies within [0.9, "
+            "1.1] for every function, degree and m >= 2 N",
             refuted_if="achieved / predicted is significantly outside the limits for some function, degree and m",
-            judge=judge_prediction,
+            judge=lambda rows: near_one(ratios(Rows(row for row in rows if row["n_train"] < ALL), "function"), "all"),
         ),
         Claim(
             name="choice",
-            place="beyond the paper",
             statement="The degree of least predicted error is as good as the best degree.",
-            printed="",
             rule=f"holds if for every function the mean of its error over the best degree's is below {REGRET}",
             refuted_if="for some function the chosen degree significantly errs by more than the limit over the best "
             "degree",
-            judge=judge_choice,
+            judge=_judge_choice,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "weights",
+            "Weight by degree of circuits' functions",
+            f"Estimated without bias from training rows; bars: {ERRORS} standard errors. Wider than ±0.5: left out.",
+            _weight_frame,
+            plot_weights,
+        ),
+        Chart(
+            "errors",
+            "Error by degree, predicted and achieved",
+            "Marks: mean over training sets on the validation rows; bars: its 95 % interval. Errors above 2 are cut "
+            "off.",
+            _error_frame,
+            plot_errors,
+        ),
+    ),
     order=410,
     unmet=lambda: absent(FILE),
 )

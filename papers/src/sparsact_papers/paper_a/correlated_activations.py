@@ -8,10 +8,9 @@ AS <= 4 k^2 W^2 does not see rho; its form by activity, AS <= 4 W^2 E[active^2],
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,17 +19,12 @@ from sparsact.constructions import gated, random_network
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.learners import drawn, squared_error
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
 from sparsact_papers.paper_a.support_recovery import RECOVERED, overlaps
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SAME, OPPOSED, INDEPENDENT = "pairs of the same sign", "pairs of opposed signs", "independent trees"
 SIZES = {  # n, address signs, samples and restarts of ERM
@@ -46,10 +40,9 @@ DEGREE, RATIO = 3, 4  # of least squares: degree, samples a monomial
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     """Pairs of both signs at every correlation, and independent trees (as if of correlation 0)."""
     n, b, m, restarts = SIZES[scale]
-    for seed in range(SEEDS[scale]):
-        for rho in CORRELATIONS[scale]:
-            for kind in (SAME, OPPOSED, *((INDEPENDENT,) if rho == 0 else ())):
-                yield {"kind": kind, "rho": rho, "n": n, "b": b, "m": m, "restarts": restarts, "seed": seed}
+    for seed, rho in product(range(SEEDS[scale]), CORRELATIONS[scale]):
+        for kind in (SAME, OPPOSED, *((INDEPENDENT,) if rho == 0 else ())):
+            yield {"kind": kind, "rho": rho, "n": n, "b": b, "m": m, "restarts": restarts, "seed": seed}
 
 
 def planted(kind: str, rho: float, n: int, b: int, seed: int) -> SparselyActivatedNetwork:
@@ -98,19 +91,6 @@ def _together(active: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> float:
     return float(np.mean((one & two).sum(axis=0) / (one | two).sum(axis=0)))
 
 
-# ---- claims ----
-
-
-def judge_bounds(rows: Rows) -> Verdict:
-    """Sensitivity over both bounds, on every row."""
-    found = needed(rows, "rows")
-    return every(
-        within(range_of(found.array("k")), most=2, what="active units"),
-        bounded(range_of(found.array("sensitivity") / found.array("bound")), "AS / 4 k^2 W^2"),
-        bounded(range_of(found.array("sensitivity") / found.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"),
-    )
-
-
 def _growth(rows: Rows, kind: str, of: str, over: str) -> list[float]:
     """For each seed log2 of how a quotient grows from no correlation to the largest."""
     found, growth = needed(rows.where(kind=kind), kind, 2), []
@@ -120,8 +100,7 @@ def _growth(rows: Rows, kind: str, of: str, over: str) -> list[float]:
     return growth
 
 
-def judge_sensitivity(rows: Rows) -> Verdict:
-    """Growth of AS / 4 k^2 W^2 with the correlation."""
+def _judge_sensitivity(rows: Rows) -> Verdict:
     under, otherwise = (
         within(mean_of(_growth(rows, kind, "sensitivity", "bound")), least=0, what=f"log2 of its growth, {kind}:")
         for kind in (SAME, OPPOSED)
@@ -129,8 +108,7 @@ def judge_sensitivity(rows: Rows) -> Verdict:
     return only_if("the outputs of units that fire together have the same sign", under, otherwise)
 
 
-def judge_low_degree(rows: Rows) -> Verdict:
-    """Growth of error / variance of degree 3 with the correlation: at most twofold."""
+def _judge_low_degree(rows: Rows) -> Verdict:
     under, otherwise = (
         within(mean_of(_growth(rows, kind, "error", "variance")), most=1, what=f"log2 of its growth, {kind}:")
         for kind in (SAME, OPPOSED)
@@ -138,8 +116,7 @@ def judge_low_degree(rows: Rows) -> Verdict:
     return only_if("the outputs of units that fire together have the same sign", under, otherwise)
 
 
-def judge_apart(rows: Rows) -> Verdict:
-    """Overlap at the largest correlation less that at none, a mean over seeds of pairs of the same sign."""
+def _judge_apart(rows: Rows) -> Verdict:
     found, change = needed(rows.where(kind=SAME), SAME, 2), []
     for group in found.groups("seed").values():
         first, last = (group.where(rho=end(group.column("rho")))[0] for end in (min, max))
@@ -147,8 +124,7 @@ def judge_apart(rows: Rows) -> Verdict:
     return within(mean_of(change), most=0, what="change of the overlap")
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """At the largest correlation: a small error of ERM, though the units are not the planted ones."""
+def _judge_prediction(rows: Rows) -> Verdict:
     pairs = needed(rows.where(kind=SAME), SAME, 2)
     last = pairs.where(rho=max(pairs.column("rho")))
     return every(
@@ -163,118 +139,29 @@ LEARNERS = {f"degree {DEGREE}": "error", "ERM": "erm_error"}
 LEAST = 1e-6  # smaller errors are drawn here
 
 
-def _level(rows: Rows, of: str, over: str | None, name: str, y_name: str) -> Frame:
+def _level(rows: Rows, of: str, name: str, y_name: str) -> Frame:
     """What independent trees give, as a horizontal line over all correlations."""
-    one = curves(
-        rows.where(kind=INDEPENDENT),
-        series=lambda _: name,
-        x="rho",
-        y=lambda row: row[of] / row[over] if over else row[of],
-        y_name=y_name,
-    )
+    one = curves(rows.where(kind=INDEPENDENT), name, "rho", of, y_name)
     wide = rows.distinct("rho")
-    return (
-        one if not one["rho"] else {column: list(values) * len(wide) for column, values in one.items()} | {"rho": wide}
+    return {column: list(values) * len(wide) for column, values in one.items()} | {"rho": wide} if one["rho"] else one
+
+
+def _error_frame(rows: Rows) -> Frame:
+    shown = Rows(
+        row.with_values(**{column: max(row[f"{column} / variance"], LEAST) for column in LEARNERS.values()})
+        for row in rows
     )
-
-
-def bound_frame(rows: Rows) -> Frame:
-    """Median over seeds of AS and of the bound by activity, in units of 4 k^2 W^2."""
-    parts = [
-        curves(
-            rows.where(kind=kind),
-            series=lambda row: f"AS, {row['kind']}",
-            x="rho",
-            y=lambda row: row["sensitivity"] / row["bound"],
-            y_name="share",
-        )
-        for kind in KINDS
-    ]
-    activity = curves(
-        rows.where(kind=SAME),
-        series=lambda _: "4 W^2 E[active^2]",
-        x="rho",
-        y=lambda row: row["bound_by_activity"] / row["bound"],
-        y_name="share",
-    )
-    return joined(*parts, _level(rows, "sensitivity", "bound", f"AS, {INDEPENDENT}", "share"), activity)
-
-
-def error_frame(rows: Rows) -> Frame:
-    """Median over seeds of error / variance of least squares and of ERM."""
-    parts, levels = [], []
-    for learner, column in LEARNERS.items():
-        for kind in KINDS:
-            name, own = f"{learner}, {kind}", rows.where(kind=kind)
-            parts.append(curves(own, series=_called(name), x="rho", y=_share(column), y_name="error / variance"))
-        levels.append(_level(rows, column, "variance", f"{learner}, {INDEPENDENT}", "error / variance"))
-    return joined(*parts, *levels)
-
-
-def _called(name: str) -> Callable[[Row], str]:
-    return lambda _: name
-
-
-def _share(column: str) -> Callable[[Row], float]:
-    return lambda row: float(max(row[column] / row["variance"], LEAST))
-
-
-def plot_error(frame: Frame) -> Figure:
-    """Errors against the correlation."""
-    lines = tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS)
-    return plot_curves(frame, x_label=CORRELATION, y_label="squared error / variance", log_y=10, lines=lines)
-
-
-def overlap_frame(rows: Rows) -> Frame:
-    """Median over seeds of the overlap of learned and planted units, and of the units of a pair."""
-    parts = [
-        curves(rows.where(kind=kind), series=lambda row: f"learned, {row['kind']}", x="rho", y="overlap")
-        for kind in KINDS
-    ]
-    pair = curves(
-        rows.where(kind=SAME), series=lambda _: "the two units of a pair", x="rho", y="together", y_name="overlap"
-    )
-    return joined(*parts, _level(rows, "overlap", None, f"learned, {INDEPENDENT}", "overlap"), pair)
-
-
-CHARTS = (
-    Chart(
-        "sensitivity",
-        "Average sensitivity and its bounds against correlation",
-        "Median over seeds and its interval, exact over the cube, in units of 4 k^2 W^2; dashed: independent trees, "
-        "and the bound by activity of pairs of the same sign.",
-        bound_frame,
-        partial(
-            plot_curves,
-            x_label=CORRELATION,
-            y_label="share of the bound 4 k^2 W^2",
-            log_y=10,
-            lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
-            levels={"4 k^2 W^2": 1.0},
+    return joined(
+        *(
+            curves(shown.where(kind=kind), f"{learner}, {kind}", "rho", column, "error / variance")
+            for learner, column in LEARNERS.items()
+            for kind in KINDS
         ),
-    ),
-    Chart(
-        "errors",
-        "Errors against correlation",
-        "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are drawn "
-        "there.",
-        error_frame,
-        plot_error,
-    ),
-    Chart(
-        "overlap",
-        "Recovery of the units against correlation",
-        "Median over seeds and its interval: learned units matched one to one with planted ones. Dashed: independent "
-        "trees; and how far the active sets of the two units of a pair agree.",
-        overlap_frame,
-        partial(
-            plot_curves,
-            x_label=CORRELATION,
-            y_label="mean overlap of active sets (Jaccard)",
-            lines=(f"learned, {INDEPENDENT}", "the two units of a pair"),
+        *(
+            _level(rows, f"{column} / variance", f"{learner}, {INDEPENDENT}", "error / variance")
+            for learner, column in LEARNERS.items()
         ),
-    ),
-)
+    )
 
 
 EXPERIMENT = Experiment(
@@ -282,13 +169,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="beyond the paper (Lemma 9, Theorem 8)",
     title="Units that fire together",
-    summary=(
-        "Pairs of gated units share their gate, and their linear functions have correlation rho; beside them two "
-        "independent decision trees of as many units. k is 2 throughout. Measured: average sensitivity against its "
-        "bounds, least squares of degree 3 from 4 samples a monomial, ERM in the class (a heuristic search), and the "
-        "overlap of its units with the planted ones."
-    ),
-    version=1,
+    summary="Pairs of gated units share their gate, and their linear functions have correlation rho; beside them two "
+    "independent decision trees of as many units. k is 2 throughout. Measured: average sensitivity against its "
+    "bounds, least squares of degree 3 from 4 samples a monomial, ERM in the class (a heuristic search), and the "
+    "overlap of its units with the planted ones.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -299,49 +183,93 @@ EXPERIMENT = Experiment(
             printed="O(k^4 W^2 sqrt(n) log(n s) + k^3 B^2 sqrt(log s))",
             rule="holds if no row exceeds either",
             refuted_if="some row exceeds one of the two bounds",
-            judge=judge_bounds,
+            judge=lambda rows: every(
+                within(range_of(rows.array("k")), most=2, what="active units"),
+                bounded(range_of(rows.array("sensitivity") / rows.array("bound")), "AS / 4 k^2 W^2"),
+                bounded(
+                    range_of(rows.array("sensitivity") / rows.array("bound_by_activity")), "AS / 4 W^2 E[active^2]"
+                ),
+            ),
         ),
         Claim(
             name="sensitivity",
-            place="beyond the paper",
             statement="Networks whose units fire together come nearer to the bound 4 k^2 W^2.",
-            printed="",
-            rule=(
-                "AS / bound at the largest correlation over that at none, paired by seed: holds if the 95 % interval "
-                "of the mean log2 lies above 0; judged apart for pairs of the same sign and of opposed signs"
-            ),
+            rule="AS / bound at the largest correlation over that at none, paired by seed: holds if the 95 % interval "
+            "of the mean log2 lies above 0; judged apart for pairs of the same sign and of opposed signs",
             refuted_if="AS / bound significantly falls with the correlation of units of the same sign, too",
-            judge=judge_sensitivity,
+            judge=_judge_sensitivity,
         ),
         Claim(
             name="low-degree",
-            place="beyond the paper",
             statement="Correlation does not hurt the low-degree algorithm: error / variance at most doubles.",
-            printed="",
             rule="holds if the 95 % interval of the mean log2 of its growth lies below 1; judged apart as above",
             refuted_if="error / variance significantly more than doubles for either kind of pairs",
-            judge=judge_low_degree,
+            judge=_judge_low_degree,
         ),
         Claim(
             name="apart",
-            place="beyond the paper",
             statement="Units that fire together are harder to tell apart: the overlap with learned units falls.",
-            printed="",
             rule="holds if the 95 % interval of the change of the overlap lies below 0 (pairs of the same sign)",
             refuted_if="the overlap significantly rises with the correlation",
-            judge=judge_apart,
+            judge=_judge_apart,
         ),
         Claim(
             name="prediction",
-            place="beyond the paper",
             statement="They need not be told apart to predict: the error is small although units differ.",
-            printed="",
             rule="holds if at the largest correlation error / variance is below 0.01 and the overlap below 0.9",
             refuted_if="at the largest correlation the error is significantly above 0.01 of the variance or the "
             "overlap above 0.9",
-            judge=judge_prediction,
+            judge=_judge_prediction,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "sensitivity",
+            "Average sensitivity and its bounds against correlation",
+            "Median over seeds and its interval, exact over the cube, in units of 4 k^2 W^2; dashed: independent "
+            "trees, and the bound by activity of pairs of the same sign.",
+            lambda rows: joined(
+                *[curves(rows.where(kind=kind), "AS, {kind}", "rho", "sensitivity / bound", "share") for kind in KINDS],
+                _level(rows, "sensitivity / bound", f"AS, {INDEPENDENT}", "share"),
+                curves(rows.where(kind=SAME), "4 W^2 E[active^2]", "rho", "bound_by_activity / bound", "share"),
+            ),
+            curve_plot(
+                CORRELATION,
+                "share of the bound 4 k^2 W^2",
+                log_y=10,
+                lines=(f"AS, {INDEPENDENT}", "4 W^2 E[active^2]"),
+                levels={"4 k^2 W^2": 1.0},
+            ),
+        ),
+        Chart(
+            "errors",
+            "Errors against correlation",
+            "Median over seeds and its interval, exact over the cube; errors below a millionth of the variance are "
+            "drawn there.",
+            _error_frame,
+            curve_plot(
+                CORRELATION,
+                "squared error / variance",
+                log_y=10,
+                lines=tuple(f"{learner}, {INDEPENDENT}" for learner in LEARNERS),
+            ),
+        ),
+        Chart(
+            "overlap",
+            "Recovery of the units against correlation",
+            "Median over seeds and its interval: learned units matched one to one with planted ones. Dashed: "
+            "independent trees; and how far the active sets of the two units of a pair agree.",
+            lambda rows: joined(
+                *[curves(rows.where(kind=kind), "learned, {kind}", "rho", "overlap") for kind in KINDS],
+                _level(rows, "overlap", f"learned, {INDEPENDENT}", "overlap"),
+                curves(rows.where(kind=SAME), "the two units of a pair", "rho", "together", "overlap"),
+            ),
+            curve_plot(
+                CORRELATION,
+                "mean overlap of active sets (Jaccard)",
+                lines=(f"learned, {INDEPENDENT}", "the two units of a pair"),
+            ),
+        ),
+    ),
     order=260,
 )

@@ -41,14 +41,12 @@ def _below(rows: Rows, column: str, other: str, k: int) -> Verdict:
     return within(mean_of(ratios), most=0, what=f"k = {k}: log2 of the {column} over that of {other!r}")
 
 
-def judge_less(rows: Rows, *, other: str, column: str = "share", **cell: Any) -> Verdict:
-    """The sparse learner's error (or gap) below another's: for k = 1 and for k = 2."""
+def _judge_less(rows: Rows, *, other: str, column: str = "share", **cell: Any) -> Verdict:
     asked = needed(rows.where(**cell), str(cell))
     return only_if("k = 1", _below(asked, column, other, 1), _below(asked, column, other, 2))
 
 
-def judge_minimum(rows: Rows, *, learner: str) -> Verdict:
-    """Share of a learner's runs without noise that fit the labels, as the planted network does."""
+def _judge_minimum(rows: Rows, *, learner: str) -> Verdict:
 
     def share(k: int) -> Verdict:
         runs = needed(rows.where(learner=learner, k=k, **CLEAN), f"k = {k}")
@@ -76,8 +74,7 @@ def growth(rows: Rows, learner: str) -> tuple[list[tuple[list[float], list[float
     return [(units, curve.tolist()) for curve in table.T], int(np.sum(table > max(found.column("m"))))
 
 
-def judge_growth(rows: Rows) -> Verdict:
-    """Power of s with which the sparse learner's samples grow, k = 1."""
+def _judge_growth(rows: Rows) -> Verdict:
     curves, n_unknown = growth(rows, SPARSE)
     verdict = within(slope_of(curves), most=2 - 1e-9, what="power of s:")
     if not n_unknown:
@@ -87,8 +84,7 @@ def judge_growth(rows: Rows) -> Verdict:
     return replace(verdict, outcome=outcome, measured=told)
 
 
-def judge_rate(rows: Rows) -> Verdict:
-    """Power of m with which the gap falls, from noisy labels, k = 1: a mean over targets of each seed."""
+def _judge_rate(rows: Rows) -> Verdict:
     noisy = needed(rows.where(learner=SPARSE, noise=NOISE, k=1), "noisy labels")
     by_seed = [
         (group.distinct("m"), [float(np.mean(one.array("gap"))) for one in group.groups("m").values()])
@@ -108,11 +104,11 @@ BELOW_RULE = (
 def _against(name: str, place: str, statement: str, *, what: str = "errors", printed: str = "", **asked: Any) -> Claim:
     return Claim(
         name,
-        place,
-        statement,
-        printed,
-        BELOW_RULE.format(what=what),
-        partial(judge_less, **asked),
+        place=place,
+        statement=statement,
+        printed=printed,
+        rule=BELOW_RULE.format(what=what),
+        judge=partial(_judge_less, **asked),
         refuted_if="the sparse class significantly errs more (or has the larger gap)",
     )
 
@@ -125,11 +121,9 @@ def _minimum(name: str, statement: str, learner: str) -> Claim:
     )
     return Claim(
         name,
-        "beyond the paper",
-        statement,
-        "",
-        rule,
-        partial(judge_minimum, learner=learner),
+        statement=statement,
+        rule=rule,
+        judge=partial(_judge_minimum, learner=learner),
         refuted_if="the share of such runs is significantly below 0.9",
     )
 
@@ -170,23 +164,17 @@ CLAIMS = (
         "The search is a risk minimiser: without noise it fits every label, as the planted network does.",
         SPARSE,
     ),
-    _minimum(
-        "dense-minimum",
-        "So is the dense network of s units, whose class holds the planted network too.",
-        DENSE,
-    ),
+    _minimum("dense-minimum", "So is the dense network of s units, whose class holds the planted network too.", DENSE),
     Claim(
         name="growth",
         place="Theorem 5",
         statement="Samples needed grow more slowly with s than the dense bound, s^2.",
         printed="of order s against s^2",
-        rule=(
-            "random networks, k = 1: slope of log samples (from which on the error is at most 0.1 variance) in "
-            "log s of each seed; holds if the 95 % interval of its mean lies below 2; a network not learned from "
-            "the most samples counts as twice these, and then the claim may fail but not hold"
-        ),
+        rule="random networks, k = 1: slope of log samples (from which on the error is at most 0.1 variance) in log s "
+        "of each seed; holds if the 95 % interval of its mean lies below 2; a network not learned from the most "
+        "samples counts as twice these, and then the claim may fail but not hold",
         refuted_if="the mean slope is significantly 2 or more",
-        judge=judge_growth,
+        judge=_judge_growth,
     ),
     _against(
         "gap",
@@ -203,11 +191,9 @@ CLAIMS = (
         place="Theorem 19",
         statement="The gap falls at least as fast as the bound on it, 1 / sqrt(m).",
         printed="sqrt(s n k log(k m (R + B)) / m)",
-        rule=(
-            "noisy labels, k = 1: slope of log gap (a mean over targets) in log m of each seed; holds if the 95 % "
-            "interval of its mean lies below -0.5"
-        ),
+        rule="noisy labels, k = 1: slope of log gap (a mean over targets) in log m of each seed; holds if the 95 % "
+        "interval of its mean lies below -0.5",
         refuted_if="the mean slope of log gap in log m is significantly above -0.5",
-        judge=judge_rate,
+        judge=_judge_rate,
     ),
 )

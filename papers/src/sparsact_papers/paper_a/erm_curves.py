@@ -1,32 +1,27 @@
 """Learning curves of risk minimisation in H_{n,s,k} against dense networks and polynomials: Theorems 5, 16 and 17.
 
-By the theorems the sparse class needs of order k s n samples where the dense class of s units needs of order s^2: but
+By the theorems the sparse class _needs of order k s n samples where the dense class of s units _needs of order s^2: but
 these are bounds, and of the best network in the class, which no algorithm is known to find. Here learners that run are
 compared, on networks of the sparse class, with the same points and the same labels for each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import product
 
 import numpy as np
 
 from sparsact.bounds import sparse_complexity_bound
 from sparsact.constructions import random_network
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import curves, draw_curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_frame, curve_plot, curves, joined, panel_plot, panelled
 from sparsact_papers.common.learners import DENSE, GATED, LEARNERS, SPARSE, fitted, planted
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of
 from sparsact_papers.paper_a.erm_claims import CLAIMS, FLOOR, NOISE, RANDOM
 from sparsact_papers.paper_a.uniform_and_general import CORRELATED, ENOUGH, UNIFORM, probabilities, samples_needed
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Cell = tuple[str, int, int, float, str]  # target, units, active units, noise, distribution
 CELLS: tuple[Cell, ...] = (
@@ -45,19 +40,13 @@ SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 2, Scale.FULL: 5}
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     """A task for each target, learner, number of samples and seed."""
     cells = (CELLS[0], *CELLS[6:8]) if scale is Scale.SMOKE else CELLS
-    for seed in range(SEEDS[scale]):
-        for target, s, k, noise, distribution in cells:
-            network: dict[str, int | float | str] = {"target": target, "n": SIZES[scale], "s": s, "k": k}
-            labels: dict[str, int | float | str] = {"noise": noise, "distribution": distribution}
-            plain = not noise and distribution == UNIFORM
-            for m in (*SAMPLES[scale], *(FURTHER[scale] if plain and k == 1 else ())):
-                for learner in _compared(plain, m in FURTHER[scale]):
-                    yield {**network, **labels, "learner": learner, "m": m, "seed": seed}
-
-
-def _compared(plain: bool, further: bool) -> tuple[str, ...]:
-    """The wide network's choice of its weight decay takes longest: it is not made where no claim asks for it."""
-    return LEARNERS[:2] if further else LEARNERS if plain else LEARNERS[:3]
+    for seed, (target, s, k, noise, distribution) in product(range(SEEDS[scale]), cells):
+        network: dict[str, int | float | str] = {"target": target, "n": SIZES[scale], "s": s, "k": k}
+        labels: dict[str, int | float | str] = {"noise": noise, "distribution": distribution}
+        plain = not noise and distribution == UNIFORM
+        for m in (*SAMPLES[scale], *(FURTHER[scale] if plain and k == 1 else ())):
+            for learner in LEARNERS[:2] if m in FURTHER[scale] else LEARNERS if plain else LEARNERS[:3]:
+                yield {**network, **labels, "learner": learner, "m": m, "seed": seed}
 
 
 def measure(
@@ -107,77 +96,38 @@ def _of(rows: Rows, cell: Cell) -> Rows:
     return Rows(row for name in LEARNERS for row in found.where(learner=name))
 
 
-def errors(rows: Rows) -> Frame:
-    """Median over seeds of error / variance, a row a network, learner and number of samples."""
-    found: list[Frame] = []
-    for name, cell in PANELS.items():
-        y = partial(_share, "share")
-        one = curves(_of(rows, cell), series="learner", x="m", y=y, y_name="error / variance")
-        found.append({"network": [name] * len(one["m"])} | one)
-    return joined(*found)
-
-
 def _share(column: str, row: Row) -> float:
     return float(min(max(row[column], FLOOR), MOST))
 
 
-@styled
-def plot_errors(frame: Frame) -> Figure:
-    """A panel a network."""
-    drawing = figure(9.6, 8.4)
-    panels = drawing.subplots(3, 3, sharex=True, sharey=True)
-    for axes, name in zip(panels.flat, PANELS, strict=True):
-        own = [i for i, each in enumerate(frame["network"]) if each == name]
-        part: Frame = {column: [values[i] for i in own] for column, values in frame.items() if column != "network"}
-        draw_curves(axes, part, levels={"a tenth of the variance": ENOUGH})
-        scale(axes, log_x=2, log_y=10)
-        axes.set_title(name, fontsize=10)
-    for axes in panels[-1]:
-        axes.set_xlabel("samples m")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("squared error / variance")
-    drawing.legend(*panels.flat[0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
-
-
-def ratios(rows: Rows) -> Frame:
-    """Sparse over dense error from the same points, a geometric mean over seeds: a row a network and m."""
+def _ratios(rows: Rows) -> Frame:
     found: list[Frame] = []
     for name in PLAIN:
         own = _of(rows, PANELS[name])
         dense = {(row["m"], row["seed"]): row["share"] for row in own.where(learner=DENSE)}
-        paired = Rows(row for row in own.where(learner=SPARSE) if (row["m"], row["seed"]) in dense)
-        y = partial(_log_ratio, dense)
-        one = curves(paired, series=partial(_named, name), x="m", y=y, y_name="ratio", interval=mean_of)
+        paired = Rows(
+            row.with_values(log_ratio=np.log2(row["share"] / dense[row["m"], row["seed"]]))
+            for row in own.where(learner=SPARSE)
+            if (row["m"], row["seed"]) in dense
+        )
+        one = curves(paired, name, "m", "log_ratio", "ratio", interval=mean_of)
         found.append(one | {part: np.exp2(one[part]).tolist() for part in ("ratio", "low", "high")})
     return joined(*found)
 
 
-def _named(name: str, _: Row) -> str:
-    return name
+def _needs(rows: Rows) -> Frame:
+    found = [
+        (learner, s, median_of(samples_needed(own)))
+        for learner in (SPARSE, DENSE)
+        for s in (4, 8, 16)
+        if (own := _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner))
+    ]
+    return curve_frame(found, "s", "samples")
 
 
-def _log_ratio(dense: Mapping[tuple[int, int], float], row: Row) -> float:
-    return float(np.log2(row["share"] / dense[row["m"], row["seed"]]))
-
-
-def needs(rows: Rows) -> Frame:
-    """Samples from which on the error is at most a tenth of the variance, against s, k = 1; from the same samples."""
-    found: list[tuple[str, int, float, float, float, int]] = []
-    for learner in (SPARSE, DENSE):
-        for s in (4, 8, 16):
-            own = _of(rows, (RANDOM, s, 1, 0.0, UNIFORM)).where(learner=learner)
-            if own:
-                need = median_of(samples_needed(own))
-                found.append((learner, s, need.estimate, need.low, need.high, need.n))
-    names = ("series", "s", "samples", "low", "high", "repetitions")
-    return {name: [row[i] for row in found] for i, name in enumerate(names)}
-
-
-def gaps(rows: Rows) -> Frame:
-    """The gap from noisy labels, 8 units, k = 1; beside it the shape of its bound, through the first sparse mean."""
+def _gaps(rows: Rows) -> Frame:
     noisy = _of(rows, PANELS["8 units, k = 1, noise"])
-    frame = curves(noisy, series="learner", x="m", y=partial(_share, "gap"), y_name="gap / variance")
+    frame = curves(noisy, "{learner}", "m", partial(_share, "gap"), "gap / variance")
     if not noisy:
         return frame
     n, first = noisy[0]["n"], float(frame["gap / variance"][0])
@@ -189,50 +139,6 @@ def gaps(rows: Rows) -> Frame:
 
 
 MEDIANS = "Medians over seeds and their intervals."
-CHARTS = (
-    Chart(
-        "errors",
-        "Error against samples: the sparse class, dense networks, polynomials",
-        f"{MEDIANS} Exact, under the distribution of the points. Errors below a thousandth of the variance, or above "
-        "ten times, are drawn at these limits.",
-        errors,
-        plot_errors,
-    ),
-    Chart(
-        "ratios",
-        "Error of the sparse learner over that of the dense one of as many units",
-        "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a thousandth "
-        "of the variance count as this.",
-        ratios,
-        partial(
-            plot_curves,
-            x_label="samples m",
-            y_label="sparse / dense squared error",
-            log_x=2,
-            log_y=10,
-            levels={"equal errors": 1.0},
-        ),
-    ),
-    Chart(
-        "needs",
-        "Samples needed against the number of units, one of them active",
-        f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned from the "
-        "most samples counts as twice these.",
-        needs,
-        partial(plot_curves, x_label="units s", y_label="samples needed", log_x=2, log_y=2),
-    ),
-    Chart(
-        "gaps",
-        "Error on new labels less that on the labels seen, with noise",
-        f"{MEDIANS} Random networks of 8 units, k = 1, noise of a quarter of the variance. The line has the shape "
-        "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
-        "variance are drawn at this limit.",
-        gaps,
-        partial(
-            plot_curves, x_label="samples m", y_label="gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -240,18 +146,62 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Theorems 5 and 19",
     title="Samples: the sparse class against the dense one",
-    summary=(
-        "Random networks on 12 signs (4, 8 and 16 units, one active; 4 and 8, two active) and a gated one of 8 are "
-        "learned by a search for the least training error in the class (told s and k; 3 restarts), by a dense ReLU "
-        "network of s units (the least training error of 4 starts of L-BFGS), by one of 64 units (weight decay by "
-        "3-fold cross-validation), and by a polynomial (degree 1 to 4 and penalty by 5-fold cross-validation). All see "
-        "the same points. Errors are exact over the cube. Also with noise of a quarter of the variance, without the "
-        "wide network."
-    ),
-    version=1,
+    summary="Random networks on 12 signs (4, 8 and 16 units, one active; 4 and 8, two active) and a gated one of 8 "
+    "are learned by a search for the least training error in the class (told s and k; 3 restarts), by a dense ReLU "
+    "network of s units (the least training error of 4 starts of L-BFGS), by one of 64 units (weight decay by 3-fold "
+    "cross-validation), and by a polynomial (degree 1 to 4 and penalty by 5-fold cross-validation). All see the same "
+    "points. Errors are exact over the cube. Also with noise of a quarter of the variance, without the wide network.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "errors",
+            "Error against samples: the sparse class, dense networks, polynomials",
+            f"{MEDIANS} Exact, under the distribution of the points. Errors below a thousandth of the variance, or "
+            "above ten times, are drawn at these limits.",
+            lambda rows: panelled(
+                {
+                    name: curves(_of(rows, cell), "{learner}", "m", partial(_share, "share"), "error / variance")
+                    for name, cell in PANELS.items()
+                },
+                "network",
+            ),
+            panel_plot(
+                "samples m",
+                "squared error / variance",
+                log_x=2,
+                log_y=10,
+                levels={"a tenth of the variance": ENOUGH},
+                columns=3,
+                panel=(3.2, 2.5),
+            ),
+        ),
+        Chart(
+            "ratios",
+            "Error of the sparse learner over that of the dense one of as many units",
+            "Geometric means over seeds with 95 % intervals; the same points for both, no noise. Errors below a "
+            "thousandth of the variance count as this.",
+            _ratios,
+            curve_plot("samples m", "sparse / dense squared error", log_x=2, log_y=10, levels={"equal errors": 1.0}),
+        ),
+        Chart(
+            "needs",
+            "Samples needed against the number of units, one of them active",
+            f"{MEDIANS} Samples from which on the error is at most a tenth of the variance; a network not learned "
+            "from the most samples counts as twice these.",
+            _needs,
+            curve_plot("units s", "samples needed", log_x=2, log_y=2),
+        ),
+        Chart(
+            "gaps",
+            "Error on new labels less that on the labels seen, with noise",
+            f"{MEDIANS} Random networks of 8 units, k = 1, noise of a quarter of the variance. The line has the shape "
+            "sqrt(log(m (R + B)) / m), drawn through the first value of the sparse learner. Gaps above ten times the "
+            "variance are drawn at this limit.",
+            _gaps,
+            curve_plot("samples m", "gap / variance of the target", log_x=2, log_y=10, lines=(SHAPE,)),
+        ),
+    ),
     order=330,
 )

@@ -9,6 +9,7 @@ that step recovers the function exactly, by rounding. By Hoeffding's inequality 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from math import ceil, log
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,8 @@ from sparsact.reports.figure import Chart, Frame, figure, scale, styled
 from sparsact_papers.charts import curves, draw_curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.learners import drawn
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, range_of, share_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,11 +48,8 @@ SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 8, Scale.FULL: 20}
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     """A task for each target, share of samples, learner and seed."""
-    for seed in range(SEEDS[scale]):
-        for kind, size, n in TARGETS[scale]:
-            for share in SHARES[scale]:
-                for learner in SOLVERS:
-                    yield {"kind": kind, "size": size, "n": n, "share": share, "learner": learner, "seed": seed}
+    for seed, (kind, size, n), share, learner in product(range(SEEDS[scale]), TARGETS[scale], SHARES[scale], SOLVERS):
+        yield {"kind": kind, "size": size, "n": n, "share": share, "learner": learner, "seed": seed}
 
 
 def built(kind: str, size: int, n: int, seed: int) -> tuple[SparselyActivatedNetwork, np.ndarray, int, float]:
@@ -96,11 +93,7 @@ def measure(*, kind: str, size: int, n: int, share: float, learner: str, seed: i
     }
 
 
-# ---- claims ----
-
-
-def judge_represented(rows: Rows) -> Verdict:
-    """Difference from the function, certified activity and scale against sqrt(log2 s) and log2 s."""
+def _judge_represented(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=JUNTA), "juntas")
     logarithm = np.log2(found.array("n_units"))
     return every(
@@ -111,8 +104,7 @@ def judge_represented(rows: Rows) -> Verdict:
     )
 
 
-def judge_index(rows: Rows) -> Verdict:
-    """Difference from the function, certified activity, number of units."""
+def _judge_index(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=INDEX), "Index_b")
     return every(
         within(range_of(found.array("difference")), most=0, what="largest difference"),
@@ -121,25 +113,12 @@ def judge_index(rows: Rows) -> Verdict:
     )
 
 
-def judge_activated(rows: Rows) -> Verdict:
-    """Share of the points at which no unit is active."""
-    found = needed(rows.where(kind=INDEX), "Index_b")
-    return within(range_of(found.array("none_active")), most=0, what="share of points without an active unit")
-
-
 def share_true(exact: Sequence[bool]) -> Interval:
     """Share of successes among repetitions, with its exact interval."""
     return share_of(int(np.sum(exact)), len(exact))
 
 
-def judge_averages(rows: Rows) -> Verdict:
-    """Share of exact recoveries by averages from the full number of samples."""
-    found = needed(rows.where(learner=AVERAGES, share=1.0), "averages from the full number of samples")
-    return within(share_true(found.column("exact")), least=1 - FAILURE, what="recovered")
-
-
-def judge_least_squares(rows: Rows) -> Verdict:
-    """Share of exact recoveries by least squares from twice as many samples as monomials."""
+def _judge_least_squares(rows: Rows) -> Verdict:
     found = [row for row in rows.where(learner=LEAST_SQUARES) if row["m"] >= 2 * row["n_monomials"]]
     exact = [row["exact"] for row in needed(Rows(found), "least squares with m >= 2 N")]
     return within(share_true(exact), least=1 - FAILURE, what="recovered")
@@ -152,7 +131,7 @@ def frame(rows: Rows) -> Frame:
 
 
 def _of(rows: Rows, name: str, N: int) -> Frame:
-    one = curves(rows, series="learner", x="m", y="exact", y_name="recovered", interval=share_true)
+    one = curves(rows, "{learner}", "m", "exact", "recovered", interval=share_true)
     named: Frame = {"target": [name] * len(one["m"]), "N": [N] * len(one["m"])}
     return named | one
 
@@ -189,29 +168,15 @@ def plot(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
-    Chart(
-        "recovery",
-        "Exact recovery against samples",
-        "Share of seeds on which all coefficients, rounded, are the function's; bars: 95 % interval of a share.",
-        frame,
-        plot,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="juntas-and-index",
     paper="A",
     place="Theorem 13 and Introduction",
     title="Juntas and Index_b: represented and recovered",
-    summary=(
-        "Random +-1 functions of 2 to 4 of 12 signs and Index_b are built as one-sparse networks, compared with the "
-        "function at every point, and certified. The low-degree algorithm, by least squares and by averages, then "
-        "estimates their coefficients from uniform samples; rounded to the step of which all are multiples, they must "
-        "be the function's."
-    ),
-    version=1,
+    summary="Random +-1 functions of 2 to 4 of 12 signs and Index_b are built as one-sparse networks, compared with "
+    "the function at every point, and certified. The low-degree algorithm, by least squares and by averages, then "
+    "estimates their coefficients from uniform samples; rounded to the step of which all are multiples, they must be "
+    "the function's.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -222,7 +187,7 @@ EXPERIMENT = Experiment(
             printed="W = sqrt(log2 s), B = log2 s",
             rule="holds if on every row values are equal, one unit at most is active by proof, and W, B are not larger",
             refuted_if="some row computes another function, has two active units, or needs a larger W or B",
-            judge=judge_represented,
+            judge=_judge_represented,
         ),
         Claim(
             name="index",
@@ -231,7 +196,7 @@ EXPERIMENT = Experiment(
             printed="2^b units, k = 1",
             rule="holds if on every row values are equal, one unit at most is active by proof, and 2^b units are used",
             refuted_if="some row computes another function, has two active units, or other than 2^b units",
-            judge=judge_index,
+            judge=_judge_index,
         ),
         Claim(
             name="index-activated",
@@ -240,7 +205,11 @@ EXPERIMENT = Experiment(
             printed="on input z only the neuron alpha = x is activated",
             rule="holds if no point leaves all units off (a chosen sign of -1 gives a pre-activation of exactly 0)",
             refuted_if="some point leaves all units off",
-            judge=judge_activated,
+            judge=lambda rows: within(
+                range_of(needed(rows.where(kind=INDEX), "Index_b").array("none_active")),
+                most=0,
+                what="share of points without an active unit",
+            ),
         ),
         Claim(
             name="averages",
@@ -249,7 +218,15 @@ EXPERIMENT = Experiment(
             printed="O(n^d C^2 log(1 / delta) / epsilon) samples",
             rule="holds if the 95 % interval of the share of recoveries lies above 0.95",
             refuted_if="the share of exact recoveries is significantly below 0.95",
-            judge=judge_averages,
+            judge=lambda rows: within(
+                share_true(
+                    needed(rows.where(learner=AVERAGES, share=1.0), "averages from the full number of samples").column(
+                        "exact"
+                    )
+                ),
+                least=1 - FAILURE,
+                what="recovered",
+            ),
         ),
         Claim(
             name="least-squares",
@@ -258,9 +235,17 @@ EXPERIMENT = Experiment(
             printed="O(n^d C^2 log(1 / delta) / epsilon) samples",
             rule="holds if the 95 % interval of the share of recoveries with m >= 2 N lies above 0.95",
             refuted_if="the share of exact recoveries with m >= 2 N is significantly below 0.95",
-            judge=judge_least_squares,
+            judge=_judge_least_squares,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "recovery",
+            "Exact recovery against samples",
+            "Share of seeds on which all coefficients, rounded, are the function's; bars: 95 % interval of a share.",
+            frame,
+            plot,
+        ),
+    ),
     order=220,
 )

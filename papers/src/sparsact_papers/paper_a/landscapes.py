@@ -10,7 +10,7 @@ negatively correlated with the tail, which to first order adds N / M. Both predi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.real_data import AMPLE, absent, near_one, ratios
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Row, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,13 +46,12 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """A task for each table, degree, size of the training set and seed."""
     tables = ["LLVM"] if scale is Scale.SMOKE else list(FILES)
     degrees = (1, 3) if scale is Scale.SMOKE else DEGREES
-    for table in tables:
-        for degree in degrees:
-            m = 2 ** (BITS[table] - 1)
-            while m >= max(LEAST_SIZE, LEAST_ROWS_EACH * n_subsets(BITS[table], degree)):
-                for seed in range(SEEDS[scale]):
-                    yield {"table": table, "degree": degree, "n_train": m, "seed": seed}
-                m //= STEP[scale]
+    for table, degree in product(tables, degrees):
+        m = 2 ** (BITS[table] - 1)
+        while m >= max(LEAST_SIZE, LEAST_ROWS_EACH * n_subsets(BITS[table], degree)):
+            for seed in range(SEEDS[scale]):
+                yield {"table": table, "degree": degree, "n_train": m, "seed": seed}
+            m //= STEP[scale]
 
 
 def complete_table(table: str) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
@@ -109,18 +107,12 @@ def few_coefficients(table: str, degree: int) -> bool:
     return bool(n_subsets(BITS[table], degree) <= FEW * 2 ** BITS[table])
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """The prediction for rows drawn from an infinite population, where few rows of the table count and elsewhere."""
+def _judge_prediction(rows: Rows) -> Verdict:
     found = ratios(rows, "table")
     few = {key: ratio for key, ratio in found.items() if few_coefficients(key[0], key[1])}
     many = {key: ratio for key, ratio in found.items() if key not in few}
     condition = f"coefficients are at most {FEW:.0%} of the table's points"
     return only_if(condition, near_one(few, "few coefficients"), near_one(many, "many coefficients"))
-
-
-def judge_finite(rows: Rows) -> Verdict:
-    """The prediction for rows drawn without replacement from a finite table."""
-    return near_one(ratios(rows, "table", "predicted_finite"), "all")
 
 
 def one_row_each(rows: Rows) -> dict[str, Row]:
@@ -129,8 +121,7 @@ def one_row_each(rows: Rows) -> dict[str, Row]:
     return {table: group[0] for (table,), group in rows.groups("table").items()}
 
 
-def judge_low_degree(rows: Rows) -> Verdict:
-    """The share of the variance up to degree 3; exact, so that only the tables vary."""
+def _judge_low_degree(rows: Rows) -> Verdict:
     share = {table: sum(row["weights"][1 : LOW + 1]) for table, row in one_row_each(rows).items()}
     told = ", ".join(f"{table} {value:.3f}" for table, value in share.items())
     return within(
@@ -138,8 +129,7 @@ def judge_low_degree(rows: Rows) -> Verdict:
     )
 
 
-def judge_sensitivity(rows: Rows) -> Verdict:
-    """The tail beside AS / (d + 1), for every degree of the exact spectrum, and the k W that allows such an AS."""
+def _judge_sensitivity(rows: Rows) -> Verdict:
     looseness, scale = [], {}
     for table, row in one_row_each(rows).items():
         weights, sensitivity = np.asarray(row["weights"]), row["average_sensitivity"]
@@ -154,8 +144,7 @@ LEAST_WEIGHT = 1e-6  # below, rounding and noise of the measurement
 PRINTED, MENDED = "tail (1 + N / (m − N))", "the same times M / (M − N)"
 
 
-def weight_frame(rows: Rows) -> Frame:
-    """Share of the variance at each degree, of each table."""
+def _weight_frame(rows: Rows) -> Frame:
     if not len(rows):
         return {"series": [], "degree": [], "share": [], "low": [], "high": [], "repetitions": []}
     found = [
@@ -175,14 +164,11 @@ def weight_frame(rows: Rows) -> Frame:
     }
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error of each table, degree and size: the mean over seeds with its interval, next to the prediction."""
+def _error_frame(rows: Rows) -> Frame:
     frames = []
     for (table,), group in rows.groups("table").items():
-        achieved = curves(group, series=lambda row: f"degree {row['degree']}", x="n_train", y="mse", interval=mean_of)
-        predicted = curves(
-            group, series=lambda row: f"degree {row['degree']}", x="n_train", y="predicted_finite", interval=mean_of
-        )
+        achieved = curves(group, "degree {degree}", "n_train", "mse", interval=mean_of)
+        predicted = curves(group, "degree {degree}", "n_train", "predicted_finite", interval=mean_of)
         frames.append(
             {"table": [table] * len(achieved["mse"])} | achieved | {"predicted": predicted["predicted_finite"]}
         )
@@ -222,52 +208,13 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-def ratio_frame(rows: Rows) -> Frame:
-    """Achieved over predicted error, by either prediction, against the coefficients' share of the table."""
+def _ratio_frame(rows: Rows) -> Frame:
     ample = Rows(row for row in rows if row["n_train"] >= AMPLE * row["n_coefficients"])
 
     def ratios(prediction: str, says: str) -> Frame:
-        return curves(
-            ample,
-            series=lambda _: says,
-            x="share_of_table",
-            y=lambda row: float(row["mse"] / row[prediction]),
-            y_name="ratio",
-            interval=mean_of,
-        )
+        return curves(ample, says, "share_of_table", f"mse / {prediction}", "ratio", interval=mean_of)
 
     return joined(ratios("predicted", PRINTED), ratios("predicted_finite", MENDED))
-
-
-CHARTS = (
-    Chart(
-        "weights",
-        "Weight by degree of complete tables",
-        "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
-        weight_frame,
-        partial(plot_curves, x_label="degree", y_label="share of the variance", log_y=10),
-    ),
-    Chart(
-        "errors",
-        "Error of least squares on rows left out",
-        "Marks: mean over seeds; bars: its 95 % interval; dashed: tail (1 + N / (m - N)) M / (M - N).",
-        error_frame,
-        plot_errors,
-    ),
-    Chart(
-        "ratios",
-        "Achieved beside predicted error",
-        f"Sizes of {AMPLE} rows or more a coefficient; a mark is a table and a degree. Bars: 95 % interval.",
-        ratio_frame,
-        partial(
-            plot_curves,
-            x_label="coefficients / points of the table, N / M",
-            y_label="achieved / predicted error",
-            log_x=10,
-            levels={"as predicted": 1.0},
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -275,60 +222,76 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Lemma 7, Theorem 8",
     title="Low degree on complete measured tables",
-    summary=(
-        "Two protein landscapes (2^13 brightnesses, 2^15 affinities) and the cost of LLVM under 2^10 settings, each "
-        "measured at every point of the cube, hence with exact Fourier weights. Least squares of degree d learns from "
-        "m rows drawn without replacement and is tested on all others; errors are shares of the variance."
-    ),
-    version=1,
+    summary="Two protein landscapes (2^13 brightnesses, 2^15 affinities) and the cost of LLVM under 2^10 settings, "
+    "each measured at every point of the cube, hence with exact Fourier weights. Least squares of degree d learns "
+    "from m rows drawn without replacement and is tested on all others; errors are shares of the variance.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="low-degree",
-            place="beyond the paper",
             statement="Measured functions of bits have nearly all of their variance at low degree.",
-            printed="",
             rule=f"holds if degree 1 to {LOW} holds at least {MOST:.0%} of the variance of every table",
             refuted_if="degree 1 to 3 holds less than the limit in some table",
-            judge=judge_low_degree,
+            judge=_judge_low_degree,
         ),
         Claim(
             name="sensitivity",
             place="Theorem 8 by the sharper Lemma 9",
-            statement=(
-                "The weight above degree d is at most AS / (d + 1), so a function as sensitive as a k-sparse network "
-                "of scale W may be, AS = 4 k^2 W^2, is of low degree."
-            ),
+            statement="The weight above degree d is at most AS / (d + 1), so a function as sensitive as a k-sparse "
+            "network of scale W may be, AS = 4 k^2 W^2, is of low degree.",
             printed="AS = O(k^4 W^2 ...) up to logarithms",
             rule="holds if tail (d + 1) / AS is at most 1 at every degree of every table",
             refuted_if="tail (d + 1) / AS exceeds 1 at some degree of some table",
-            judge=judge_sensitivity,
+            judge=_judge_sensitivity,
         ),
         Claim(
             name="prediction",
             place="Lemma 7",
             statement="Least squares of degree d on m rows errs by tail(d) (1 + N / (m - N)), N its coefficients.",
             printed="tail plus epsilon from O(n^d / epsilon) rows, with an unspecified constant",
-            rule=(
-                "holds if the 95 % interval of achieved / predicted, a mean over seeds, lies within [0.9, 1.1] for "
-                "every table, degree and m >= 2 N; judged apart where N is at most 5 % of the table and elsewhere"
-            ),
+            rule="holds if the 95 % interval of achieved / predicted, a mean over seeds, lies within [0.9, 1.1] for "
+            "every table, degree and m >= 2 N; judged apart where N is at most 5 % of the table and elsewhere",
             refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m, for "
             "few coefficients too",
-            judge=judge_prediction,
+            judge=_judge_prediction,
         ),
         Claim(
             name="finite-table",
-            place="beyond the paper",
             statement="For rows drawn without replacement from M points the error is M / (M - N) times that.",
-            printed="",
             rule="as for the prediction, for every table, degree and m >= 2 N",
             refuted_if="achieved / predicted is significantly outside the limits for some table, degree and m",
-            judge=judge_finite,
+            judge=lambda rows: near_one(ratios(rows, "table", "predicted_finite"), "all"),
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "weights",
+            "Weight by degree of complete tables",
+            "Exact, from every point of the table. Noise of the measurement alone would follow the binomial shares.",
+            _weight_frame,
+            curve_plot("degree", "share of the variance", log_y=10),
+        ),
+        Chart(
+            "errors",
+            "Error of least squares on rows left out",
+            "Marks: mean over seeds; bars: its 95 % interval; dashed: tail (1 + N / (m - N)) M / (M - N).",
+            _error_frame,
+            plot_errors,
+        ),
+        Chart(
+            "ratios",
+            "Achieved beside predicted error",
+            f"Sizes of {AMPLE} rows or more a coefficient; a mark is a table and a degree. Bars: 95 % interval.",
+            _ratio_frame,
+            curve_plot(
+                "coefficients / points of the table, N / M",
+                "achieved / predicted error",
+                log_x=10,
+                levels={"as predicted": 1.0},
+            ),
+        ),
+    ),
     order=400,
     unmet=lambda: absent(*FILES.values()),
 )

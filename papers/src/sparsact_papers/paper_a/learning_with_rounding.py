@@ -9,8 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
-from itertools import count
+from itertools import count, product
 from math import isqrt
 from typing import Any
 
@@ -30,12 +29,10 @@ from sparsact.hardness import (
     secret_modulo,
     solve_modulo,
 )
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Outcome, Verdict, every, needed, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, median_of, range_of
-from sparsact_papers.results import Rows, Scale
 
 P = 2
 SQUARE = (3, 9)  # moduli p, q with q = p^2
@@ -60,16 +57,15 @@ def modulus(m: int) -> int:
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | int]]:
     """Every learner and attack on rounded labels modulo a prime; elimination by both rules modulo p^2."""
-    for seed in range(SEEDS[scale]):
-        for m in SIZES[scale]:
-            cases = [("round", P, modulus(m), learner) for learner in (PLANTED, *ATTACKS, *LEARNERS)]
-            cases += [("modulo", *SQUARE, PLANTED), ("modulo", *SQUARE, ELIMINATION), ("round", *SQUARE, CARRIES)]
-            for rule, p, q, learner in cases:
-                shared: dict[str, str | int] = {"n_train": N_TRAIN[scale], "n_test": N_TEST[scale], "seed": seed}
-                if learner == OF_THE_CLASS:
-                    shared["n_train"] = min(N_TRAIN[scale], MOST_OF_THE_CLASS["n_train"])
-                if learner != OF_THE_CLASS or m <= MOST_OF_THE_CLASS["m"]:
-                    yield {"rule": rule, "learner": learner, "m": m, "p": p, "q": q, **shared}
+    for seed, m in product(range(SEEDS[scale]), SIZES[scale]):
+        cases = [("round", P, modulus(m), learner) for learner in (PLANTED, *ATTACKS, *LEARNERS)]
+        cases += [("modulo", *SQUARE, PLANTED), ("modulo", *SQUARE, ELIMINATION), ("round", *SQUARE, CARRIES)]
+        for rule, p, q, learner in cases:
+            shared: dict[str, str | int] = {"n_train": N_TRAIN[scale], "n_test": N_TEST[scale], "seed": seed}
+            if learner == OF_THE_CLASS:
+                shared["n_train"] = min(N_TRAIN[scale], MOST_OF_THE_CLASS["n_train"])
+            if learner != OF_THE_CLASS or m <= MOST_OF_THE_CLASS["m"]:
+                yield {"rule": rule, "learner": learner, "m": m, "p": p, "q": q, **shared}
 
 
 def measure(*, rule: Any, learner: str, m: int, p: int, q: int, n_train: int, n_test: int, seed: int) -> dict[str, Any]:
@@ -149,8 +145,7 @@ def estimators(seed: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def judge_planted(rows: Rows) -> Verdict:
-    """Error and activity of the planted network in every row."""
+def _judge_planted(rows: Rows) -> Verdict:
     planted = needed(rows.where(learner=PLANTED), "the planted network")
     return every(
         within(range_of(planted.column("mse")), most=1e-9, what="error"),
@@ -158,8 +153,7 @@ def judge_planted(rows: Rows) -> Verdict:
     )
 
 
-def judge_learners(rows: Rows) -> Verdict:
-    """Skill of each learner and attack on its longest vectors; which attack solved which lengths, at what cost."""
+def _judge_learners(rows: Rows) -> Verdict:
     prime = rows.where(rule="round", p=P)
     verdict = every(*(_skill(prime.where(learner=name), name) for name in LEARNERS + ATTACKS))
     outcome = Outcome.CONSISTENT if verdict.outcome is Outcome.HOLDS else verdict.outcome
@@ -186,57 +180,13 @@ def _reach(rows: Rows) -> str:
     return f"{rows[0]['learner']} solved {', '.join(tried)}{over}"
 
 
-def judge_printed(rows: Rows) -> Verdict:
-    """Elimination on labels by the printed rule, which it should not predict if they were hard."""
-    skill = needed(rows.where(learner=ELIMINATION, rule="modulo"), "elimination").column("skill")
-    return within(mean_of(skill), most=MOST_SKILL, what="skill of elimination, (mod q) mod p,")
-
-
-def judge_square(rows: Rows) -> Verdict:
-    """Elimination on monomials of the digits, on rounded labels with q = p^2."""
-    skill = needed(rows.where(learner=CARRIES, rule="round"), "elimination on carries").column("skill")
-    return within(mean_of(skill), most=MOST_SKILL, what="skill of elimination on carries, rounded,")
-
-
 _RULE = "95 % interval over seeds of 1 - error / error of the mean lies at or below 0.02"
-
-
-def skills(rows: Rows) -> Frame:
-    """Mean skill of every learner and attack modulo a prime, for each length of the vectors."""
-    return curves(rows.where(p=2), series="learner", x="m", y="skill", interval=mean_of)
 
 
 def operations(rows: Rows) -> Frame:
     """Median operations of every attack, for each length of the vectors."""
     attacks = Rows(row for row in rows if "operations" in row.values)
-    return curves(attacks, series="learner", x="m", y="operations", interval=median_of)
-
-
-CHARTS = (
-    Chart(
-        "skill",
-        "Who predicts fresh labels of learning with rounding",
-        "Points: mean over seeds; bars: its 95 % interval. 1 is perfect, 0 no better than the mean of the labels. An "
-        "attack beyond its budget predicts the mean.",
-        skills,
-        partial(
-            plot_curves,
-            x_label="entries of a vector, m",
-            y_label="1 - squared error / that of the trivial predictor",
-            log_x=2,
-            levels={"the mean of the labels (trivial)": 0.0},
-            size=(6.4, 5.2),
-        ),
-    ),
-    Chart(
-        "operations",
-        "Operations of each attack",
-        "Points: median over seeds, modulo the smallest prime q of at least 2 m + 1. Beyond their budget all secrets "
-        "would take m q^m, and linearisation N^3 for N unknowns. Lattice reduction: also where it failed.",
-        operations,
-        partial(plot_curves, x_label="entries of a vector, m", y_label="operations", log_y=10),
-    ),
-)
+    return curves(attacks, "{learner}", "m", "operations", interval=median_of)
 
 
 EXPERIMENT = Experiment(
@@ -244,57 +194,82 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 4, Definition 15, Conjecture 16",
     title="Learning with rounding as one-sparse networks",
-    summary=(
-        "Labels of a secret of m residues modulo a prime q of at least 2 m + 1, rounded to 2 values. Learners see the "
-        "quadratic lift of the vectors' binary digits, where a one-sparse network has these labels; three attacks see "
-        "the vectors: all secrets (at most 2^20), linearisation (at most 1,000 unknowns) and lattice reduction (LLL, "
-        "400 samples). All are judged on fresh samples. Block reduction (BKZ) and combinatorial attacks (BKW) were not "
-        "tried. For fixed p and q linearisation takes polynomial time in m, so q grows with m."
-    ),
+    summary="Labels of a secret of m residues modulo a prime q of at least 2 m + 1, rounded to 2 values. Learners see "
+    "the quadratic lift of the vectors' binary digits, where a one-sparse network has these labels; three attacks see "
+    "the vectors: all secrets (at most 2^20), linearisation (at most 1,000 unknowns) and lattice reduction (LLL, 400 "
+    "samples). All are judged on fresh samples. Block reduction (BKZ) and combinatorial attacks (BKW) were not tried. "
+    "For fixed p and q linearisation takes polynomial time in m, so q grows with m.",
     version=3,
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             "planted",
-            "Section 4",
-            "The labels are those of a network with one active unit on the support.",
-            "one-sparse",
-            "holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
-            judge_planted,
+            place="Section 4",
+            statement="The labels are those of a network with one active unit on the support.",
+            printed="one-sparse",
+            rule="holds if its error is at most 1e-9 and at most one unit is active at every fresh point of every row",
+            judge=_judge_planted,
             refuted_if="some row has an error above 1e-9, or two active units at a fresh point",
         ),
         Claim(
             "learners",
-            "Conjecture 16",
-            "No learner or attack that was tried beats the trivial predictor on its longest vectors within its budget. "
-            "Short vectors are solved; the conjecture is about all lengths and cannot be confirmed by any.",
-            "",
-            f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 samples "
-            "for the learner of sparsely activated networks, m = 10 and 2,000 for the others); an attack beyond its "
-            "budget predicts the mean",
-            judge_learners,
+            place="Conjecture 16",
+            statement="No learner or attack that was tried beats the trivial predictor on its longest vectors within "
+            "its budget. Short vectors are solved; the conjecture is about all lengths and cannot be confirmed by any.",
+            rule=f"consistent if the {_RULE} for every learner and attack, on the longest vectors (m = 6 and 500 "
+            "samples for the learner of sparsely activated networks, m = 10 and 2,000 for the others); an attack "
+            "beyond its budget predicts the mean",
+            judge=_judge_learners,
             refuted_if="some learner or attack significantly beats the trivial predictor on its longest vectors",
         ),
         Claim(
             "printed-rule",
-            "Definition 15",
-            "Labels (<w, y> mod q) mod p, as printed, are hard to predict; here p = 3 divides q = 9.",
-            "",
-            f"holds if the {_RULE} for elimination modulo p",
-            judge_printed,
+            place="Definition 15",
+            statement="Labels (<w, y> mod q) mod p, as printed, are hard to predict; here p = 3 divides q = 9.",
+            rule=f"holds if the {_RULE} for elimination modulo p",
+            judge=lambda rows: within(
+                mean_of(needed(rows.where(learner=ELIMINATION, rule="modulo"), "elimination").column("skill")),
+                most=MOST_SKILL,
+                what="skill of elimination, (mod q) mod p,",
+            ),
             refuted_if="elimination modulo p significantly beats the trivial predictor",
         ),
         Claim(
             "square-modulus",
-            "beyond the paper",
-            "Rounded labels are hard to predict for any moduli; here p = 3 and q = 9.",
-            "",
-            f"holds if the {_RULE} for elimination modulo p on monomials of the digits, of degree p",
-            judge_square,
+            statement="Rounded labels are hard to predict for any moduli; here p = 3 and q = 9.",
+            rule=f"holds if the {_RULE} for elimination modulo p on monomials of the digits, of degree p",
+            judge=lambda rows: within(
+                mean_of(needed(rows.where(learner=CARRIES, rule="round"), "elimination on carries").column("skill")),
+                most=MOST_SKILL,
+                what="skill of elimination on carries, rounded,",
+            ),
             refuted_if="that elimination significantly beats the trivial predictor",
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "skill",
+            "Who predicts fresh labels of learning with rounding",
+            "Points: mean over seeds; bars: its 95 % interval. 1 is perfect, 0 no better than the mean of the labels. "
+            "An attack beyond its budget predicts the mean.",
+            lambda rows: curves(rows.where(p=2), "{learner}", "m", "skill", interval=mean_of),
+            curve_plot(
+                "entries of a vector, m",
+                "1 - squared error / that of the trivial predictor",
+                log_x=2,
+                levels={"the mean of the labels (trivial)": 0.0},
+                size=(6.4, 5.2),
+            ),
+        ),
+        Chart(
+            "operations",
+            "Operations of each attack",
+            "Points: median over seeds, modulo the smallest prime q of at least 2 m + 1. Beyond their budget all "
+            "secrets would take m q^m, and linearisation N^3 for N unknowns. Lattice reduction: also where it failed.",
+            operations,
+            curve_plot("entries of a vector, m", "operations", log_y=10),
+        ),
+    ),
     order=320,
 )

@@ -9,7 +9,7 @@ against noisy labels it is larger by v, that is ``(tail + v) (1 + N / (m - N))``
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,15 +19,122 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import n_subsets, points
 from sparsact.reports.figure import COLOURS, GREY, Chart, Frame, figure, scale, styled
 from sparsact.reports.figure import rows as rows_of
-from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
+from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.learners import GATED, TARGETS, drawn, planted, squared_error
-from sparsact_papers.experiment import Experiment
-from sparsact_papers.intervals import median_of
-from sparsact_papers.paper_a.low_degree_claims import ALIGNED, CLAIMS, CLEAN, GAUSSIAN, OBLIVIOUS
-from sparsact_papers.results import Rows, Scale
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
+from sparsact_papers.intervals import mean_of, median_of, range_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+CLEAN, GAUSSIAN, OBLIVIOUS, ALIGNED = "clean", "Gaussian noise", "corrupted at random", "corrupted against the degree"
+FEW = 8  # a sample is small compared with the cube if it is at most this part of its points
+
+
+def _is_small(row: Row) -> bool:
+    return bool(FEW * row["m"] <= 2 ** row["n"])
+
+
+def _farthest(rows: Rows, what: str) -> Verdict:
+    """The point of the curves whose mean ratio of measured to predicted is farthest from 1, with its interval."""
+    groups = needed(rows, what).groups("target", "n", "degree", "ratio")
+    means = [mean_of(group.array("error") / group.array("predicted")) for group in groups.values()]
+    worst = max(means, key=lambda mean: abs(np.log(mean.estimate)))
+    return within(worst, least=0.9, most=1.1, what=f"measured / predicted farthest from 1 of {len(means)}, {what},")
+
+
+def _judge_formula(rows: Rows) -> Verdict:
+    asked = [row for row in rows.where(target=GATED, labels=CLEAN) if row["degree"] >= 3 and row["ratio"] >= 2]
+    small = Rows(row for row in asked if _is_small(row))
+    large = Rows(row for row in asked if not _is_small(row))
+    condition = "the sample is at most an eighth of the cube's points"
+    return only_if(condition, _farthest(small, "m <= 2^n / 8"), _farthest(large, "larger m"))
+
+
+def _excess(rows: Rows, labels: str) -> Verdict:
+    """The largest excess over the noise of any degree, for each seed."""
+    found = needed(rows.where(labels=labels), labels)
+    largest = [
+        float(np.max((one.array("least_risk") - one.array("noise")) / one.array("tail")))
+        for one in found.groups("seed").values()
+    ]
+    return within(mean_of(largest), most=1.0, what=f"largest (least risk - noise) / tail, {labels},")
+
+
+def _judge_triangle(rows: Rows) -> Verdict:
+    found = needed(Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED)), "corrupted labels")
+    limit = (np.sqrt(found.array("noise")) + np.sqrt(found.array("tail"))) ** 2
+    return bounded(range_of(found.array("least_risk") / limit), "least risk / bound")
+
+
+def _judge_constant(rows: Rows) -> Verdict:
+    found = [row for row in needed(rows.where(labels=CLEAN), "clean labels") if row["ratio"] >= 4]
+    return within(range_of([row["error"] / row["tail"] for row in found]), most=2.0, what="error / tail")
+
+
+CLAIMS = (
+    Claim(
+        name="constant",
+        place="Lemma 7",
+        statement="With order of N samples, the squared error is O(tail), the weight above the degree.",
+        printed="O(n^d C^2 log(1/delta) / epsilon) samples for an error of O(epsilon)",
+        rule="holds if on every row without noise and with m >= 4 N the error is at most 2 tail: the tail itself, "
+        "which no polynomial avoids, and as much again for the estimate",
+        refuted_if="some row without noise and with m >= 4 N errs by more than twice the tail",
+        judge=_judge_constant,
+    ),
+    Claim(
+        name="formula",
+        statement="Without noise the error is tail (1 + N / (m - N)), gated network, degree >= 3, m >= 2 N.",
+        rule="over all n, degree >= 3 and m >= 2 N, the mean over seeds of measured / predicted that is farthest from "
+        "1: holds if its 95 % interval lies within [0.9, 1.1]; judged apart for samples of at most an eighth of the "
+        "cube's points, and for larger ones",
+        refuted_if="measured / predicted is significantly outside the limits for small samples, too",
+        judge=_judge_formula,
+    ),
+    Claim(
+        name="noise",
+        statement="With noise of variance v the error against the function is tail + (tail + v) N / (m - N).",
+        rule="holds if the 95 % interval of measured / predicted, m >= 2 N, lies within [0.9, 1.1]",
+        refuted_if="measured / predicted is significantly outside the limits",
+        judge=lambda rows: within(
+            mean_of(
+                [
+                    float(np.mean(one.array("error") / one.array("predicted")))
+                    for one in Rows(
+                        [row for row in needed(rows.where(labels=GAUSSIAN), "noisy labels", 2) if row["ratio"] >= 2]
+                    )
+                    .groups("seed")
+                    .values()
+                ]
+            ),
+            least=0.9,
+            most=1.1,
+            what="measured / predicted",
+        ),
+    ),
+    Claim(
+        name="agnostic",
+        statement="Where labels are corrupted the best polynomial's risk is at most the noise plus the tail.",
+        rule="the largest (least risk of a degree - mean squared corruption) / tail over the degrees: holds if the 95 "
+        "% interval of its mean over seeds lies below 1, where corruption adds up with the tail as independent noise "
+        "does; judged apart for random corruption and for one that is aligned with the target's high degrees",
+        refuted_if="the mean is significantly above 1 with corruption at random, too",
+        judge=lambda rows: only_if(
+            "the corruption does not depend on the target", _excess(rows, OBLIVIOUS), _excess(rows, ALIGNED)
+        ),
+    ),
+    Claim(
+        name="agnostic-bound",
+        statement="By the triangle inequality that risk is at most (sqrt(noise) + sqrt(tail))^2, always.",
+        rule="holds if no corrupted row exceeds it by more than rounding",
+        refuted_if="some corrupted row exceeds the bound by more than rounding",
+        judge=_judge_triangle,
+    ),
+)
+
 
 NOISE = 0.25  # variance of the Gaussian noise, in variances of the target
 CORRUPTED, SHIFT = 0.1, 1.0  # share of labels that are moved, and by how many standard deviations of the target
@@ -43,16 +150,15 @@ def parameters(scale: Scale) -> Iterator[dict[str, int | float | str]]:
     for seed in range(SEEDS[scale]):
         for n in SIZES[scale]:
             largest = n == SIZES[scale][-1]
-            for target in TARGETS if largest and seed < 5 else (GATED,):
-                for degree in DEGREES[scale]:
-                    for ratio in RATIOS[scale]:
-                        yield _task(target, n, degree, ratio, CLEAN, seed)
+            for target, degree, ratio in product(
+                TARGETS if largest and seed < 5 else (GATED,), DEGREES[scale], RATIOS[scale]
+            ):
+                yield _task(target, n, degree, ratio, CLEAN, seed)
         for ratio in RATIOS[scale]:
             yield _task(GATED, n, 3, ratio, GAUSSIAN, seed)
-        for labels in (OBLIVIOUS, ALIGNED):
-            for degree in (1, 2, 3, 4, 5):
-                if 4 * n_subsets(CORRUPTED_N[scale], degree) <= 2 ** CORRUPTED_N[scale]:  # else it fits the corruption
-                    yield _task(GATED, CORRUPTED_N[scale], degree, 4.0, labels, seed)
+        for labels, degree in product((OBLIVIOUS, ALIGNED), (1, 2, 3, 4, 5)):
+            if 4 * n_subsets(CORRUPTED_N[scale], degree) <= 2 ** CORRUPTED_N[scale]:  # else it fits the corruption
+                yield _task(GATED, CORRUPTED_N[scale], degree, 4.0, labels, seed)
 
 
 def _task(target: str, n: int, degree: int, ratio: float, labels: str, seed: int) -> dict[str, int | float | str]:
@@ -116,8 +222,7 @@ def of_the_largest(rows: Rows) -> Rows:
     return kept.where(n=max(kept.distinct("n"))) if len(kept) else kept
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Median over seeds of error / variance and mean of the formula, a row a target, degree, labels and m / N."""
+def _error_frame(rows: Rows) -> Frame:
     found = of_the_largest(rows)
     table: dict[str, list[Any]] = {
         name: [] for name in ("target", "degree", "labels", "m / N", "error", "low", "high", "formula")
@@ -160,84 +265,17 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-def ratio_frame(rows: Rows) -> Frame:
-    """Mean over seeds of measured / predicted of the gated network, a row a curve and m / N."""
-    kept = Rows(row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and row["degree"] >= 3)
-    return curves(
-        kept,
-        series=lambda row: f"n = {row['n']}, degree {row['degree']}",
-        x="ratio",
-        y=lambda row: row["error"] / row["predicted"],
-        y_name="measured / predicted",
-    )
-
-
-def corrupted_frame(rows: Rows) -> Frame:
-    """Median over seeds of the risk beyond the noise, in units of the tail, a row a corruption and degree."""
+def _corrupted_frame(rows: Rows) -> Frame:
     kept = Rows(row for row in rows if row["labels"] in (OBLIVIOUS, ALIGNED))
-    least = curves(
-        kept,
-        series="labels",
-        x="degree",
-        y=lambda row: (row["least_risk"] - row["noise"]) / row["tail"],
-        y_name="excess",
-    )
+    least = curves(kept, "{labels}", "degree", lambda row: (row["least_risk"] - row["noise"]) / row["tail"], "excess")
     bound = curves(
         kept.where(labels=ALIGNED),
-        series=lambda _: "triangle inequality",
-        x="degree",
-        y=lambda row: ((row["noise"] ** 0.5 + row["tail"] ** 0.5) ** 2 - row["noise"]) / row["tail"],
-        y_name="excess",
+        "triangle inequality",
+        "degree",
+        lambda row: ((row["noise"] ** 0.5 + row["tail"] ** 0.5) ** 2 - row["noise"]) / row["tail"],
+        "excess",
     )
     return joined(least, bound)
-
-
-def plot_corrupted(frame: Frame) -> Figure:
-    """Excess risk against degree."""
-    drawing = plot_curves(
-        frame,
-        x_label="degree of the polynomial",
-        y_label="(least risk - noise) / tail",
-        lines=("triangle inequality",),
-        levels={"noise plus one tail": 1.0},
-    )
-    drawing.axes[0].set_xticks(sorted(set(frame["degree"])))
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "error",
-        "Error against samples",
-        "Largest n. Points: median over seeds and its interval, exact over the cube; hollow where labels are noisy. "
-        "Lines: tail + (tail + v) N / (m - N), v the noise.",
-        error_frame,
-        plot_error,
-    ),
-    Chart(
-        "formula",
-        "Where the formula is right",
-        "Gated network without noise: median over seeds and its interval. Where samples are no small part of the cube, "
-        "repeated points make the least squares see fewer, and points already seen have less error.",
-        ratio_frame,
-        partial(
-            plot_curves,
-            x_label="samples m / monomials N",
-            y_label="measured error / tail (1 + N / (m - N))",
-            log_x=2,
-            log_y=10,
-            levels={"10 % more": 1.1, "10 % less": 0.9},
-        ),
-    ),
-    Chart(
-        "corruption",
-        "Corrupted labels",
-        "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one standard "
-        "deviation: at random, or to enlarge what lies above the degree. Median over seeds and its interval.",
-        corrupted_frame,
-        plot_corrupted,
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -245,16 +283,59 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Lemma 7 and Theorem 8",
     title="Error of low-degree least squares against samples",
-    summary=(
-        "Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
-        "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over "
-        "the whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels "
-        "moved by one standard deviation: at random points, or by an adversary who enlarges what lies above the degree."
-    ),
-    version=1,
+    summary="Networks of Appendix A (8 units behind 3 address signs) and random ones of 16 units, of which 1 or 2 are "
+    "active, are learned by polynomial regression of degree 1 to 4 from uniform samples. Errors are exact, over the "
+    "whole cube. Also with Gaussian noise of a quarter of the variance, and with a tenth of the labels moved by one "
+    "standard deviation: at random points, or by an adversary who enlarges what lies above the degree.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "error",
+            "Error against samples",
+            "Largest n. Points: median over seeds and its interval, exact over the cube; hollow where labels are "
+            "noisy. Lines: tail + (tail + v) N / (m - N), v the noise.",
+            _error_frame,
+            plot_error,
+        ),
+        Chart(
+            "formula",
+            "Where the formula is right",
+            "Gated network without noise: median over seeds and its interval. Where samples are no small part of the "
+            "cube, repeated points make the least squares see fewer, and points already seen have less error.",
+            lambda rows: curves(
+                Rows(
+                    row for row in rows if row["labels"] == CLEAN and "gated" in row["target"] and (row["degree"] >= 3)
+                ),
+                "n = {n}, degree {degree}",
+                "ratio",
+                "error / predicted",
+                "measured / predicted",
+            ),
+            curve_plot(
+                "samples m / monomials N",
+                "measured error / tail (1 + N / (m - N))",
+                log_x=2,
+                log_y=10,
+                levels={"10 % more": 1.1, "10 % less": 0.9},
+            ),
+        ),
+        Chart(
+            "corruption",
+            "Corrupted labels",
+            "What the best polynomial of each degree adds to the noise. A tenth of the labels is moved by one "
+            "standard deviation: at random, or to enlarge what lies above the degree. Median over seeds and its "
+            "interval.",
+            _corrupted_frame,
+            curve_plot(
+                "degree of the polynomial",
+                "(least risk - noise) / tail",
+                lines=("triangle inequality",),
+                levels={"noise plus one tail": 1.0},
+                ticks=True,
+            ),
+        ),
+    ),
     order=210,
 )

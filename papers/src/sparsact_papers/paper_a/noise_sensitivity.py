@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,35 +11,24 @@ from numpy.typing import NDArray
 from sparsact.bounds import noise_sensitivity_bound, noise_sensitivity_bound_paper, tail_from_noise
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Outcome, Verdict, bounded, every, needed, within
-from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.common.networks import SEARCHED, judge_bound, network_of, spectrum_of, tasks, worst_network
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import range_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
 
 NOISES = tuple(2.0**-j for j in range(12))  # 1 - rho
 SMALL_NOISE = 2.0**-7  # below it the slope is that of the limit
 INPUTS = {Scale.SMOKE: (6,), Scale.QUICK: (10,), Scale.FULL: (12, 14, 16)}
 UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
-SPARSITIES = (1, 2, 4)
-SEARCHES = {Scale.SMOKE: (5, (1,)), Scale.QUICK: (8, SPARSITIES), Scale.FULL: (10, SPARSITIES)}  # inputs, active units
+SEARCHED_INPUTS = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
 ROUNDING = 1e-9
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
-    """Sparse networks of every k, and the copies that attain the average sensitivity."""
-    for n in INPUTS[scale]:
-        for k in SPARSITIES:
-            for seed in range(SEEDS[scale]):
-                yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
-            yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
-    n, sparsities = SEARCHES[scale]
-    for k in sparsities:
-        for seed in range(N_SEARCHES[scale]):
-            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
+    """Sparse networks of every k, the copies that attain the average sensitivity, and the searched ones."""
+    return tasks(scale, INPUTS[scale], UNITS[scale], SEEDS[scale], SEARCHED_INPUTS[scale])
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
@@ -87,16 +75,6 @@ def mean_square_change(values: NDArray[np.float64], rho: float) -> float:
     return float(2 * np.mean(values * (values - smooth)))  # f(x) and f(y) have the same mean square
 
 
-def judge_lemma(rows: Rows) -> Verdict:
-    """The largest share of Lemma 10's bound over the noises of each row."""
-    return judge_bound(rows, _largest_share(rows, "lemma_10"), "NS / Lemma 10")
-
-
-def judge_sharper(rows: Rows) -> Verdict:
-    """The largest share of the sharper bound over the noises of each row."""
-    return bounded(range_of(_largest_share(rows, "sharper")), "NS / 2(1−ρ)k²W²")
-
-
 def _largest_share(rows: Rows, bound: str) -> list[float]:
     return [
         max(value / most for value, most in zip(row["sensitivity"], row[bound], strict=True))
@@ -104,8 +82,7 @@ def _largest_share(rows: Rows, bound: str) -> list[float]:
     ]
 
 
-def judge_power(rows: Rows) -> Verdict:
-    """Slope of log NS in log(1 - rho) at small noise; the paper's bound has 1/2."""
+def _judge_power(rows: Rows) -> Verdict:
     found = needed(rows.where(model="sparse"), "sparse networks", 2)
     curves = []
     for row in found:
@@ -114,8 +91,7 @@ def judge_power(rows: Rows) -> Verdict:
     return within(slope_of(curves), least=0.9, most=1.1, what="power of 1 − ρ")
 
 
-def judge_definition(rows: Rows) -> Verdict:
-    """E (f(x) - f(y))^2, with and without the 1/4, over the sum of Claim 2.1."""
+def _judge_definition(rows: Rows) -> Verdict:
     found = needed(rows, "noise sensitivities")
     ratios = np.concatenate([np.divide(row["mean_square_change"], row["sensitivity"]) for row in found])
     near = {"least": 1 - 1e-6, "most": 1 + 1e-6}
@@ -127,57 +103,28 @@ def judge_definition(rows: Rows) -> Verdict:
     return Verdict(every(quarter, whole).outcome, told)
 
 
-def judge_claim(rows: Rows) -> Verdict:
-    """The largest tail over the bound of Claim 2.1, over degrees and noises of each row."""
-    return within(
-        range_of(needed(rows, "tails").array("tail_over_claim")), most=1 + ROUNDING, what="tail / bound of Claim 2.1"
-    )
-
-
 LEMMA, OURS = "Lemma 10, k = 1, constant 1", "2(1−ρ)k²W², k = 1"
 NOISE = "1 - rho"
 COLUMNS = ("sensitivity", "lemma_10", "sharper")
 
 
-def frame(rows: Rows) -> Frame:
-    """Median over seeds of the noise sensitivity at every noise, at the largest n, and both bounds for k = 1."""
+def _frame(rows: Rows) -> Frame:
     largest = rows.where(n=max(rows.distinct("n")))
-    points = Rows([*_points(largest.where(model="sparse")), *_points(largest.where(model="copies", k=1))])
+    shown = Rows([*largest.where(model="sparse"), *largest.where(model="copies", k=1)])
+    points = shown.unfolded(**{NOISE: "noise"}, **{f"at_{name}": name for name in COLUMNS})
     one = Rows(row for row in points if row["k"] == 1 and row["model"] == "sparse")
     parts = [
-        curves(points, series=_name, x=NOISE, y="at_sensitivity", y_name="NS"),
-        curves(one, series=lambda _: OURS, x=NOISE, y="at_sharper", y_name="NS"),
-        curves(one, series=lambda _: LEMMA, x=NOISE, y="at_lemma_10", y_name="NS"),
+        curves(
+            points,
+            lambda row: f"{row['k']}-sparse, random" if row["model"] == "sparse" else "2x₁, 1-sparse",
+            NOISE,
+            "at_sensitivity",
+            "NS",
+        ),
+        curves(one, OURS, NOISE, "at_sharper", "NS"),
+        curves(one, LEMMA, NOISE, "at_lemma_10", "NS"),
     ]
     return joined(*parts)
-
-
-def _points(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        for i, noise in enumerate(row["noise"]):
-            yield row.with_values(**{NOISE: noise}, **{f"at_{name}": row[name][i] for name in COLUMNS})
-
-
-def _name(row: Row) -> str:
-    return f"{row['k']}-sparse, random" if row["model"] == "sparse" else "2x₁, 1-sparse"
-
-
-CHARTS = (
-    Chart(
-        "against-noise",
-        "Noise sensitivity against the noise",
-        "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
-        frame,
-        partial(
-            plot_curves,
-            x_label="noise 1 − ρ",
-            y_label="noise sensitivity, W = 1",
-            log_x=10,
-            log_y=10,
-            lines=(OURS, LEMMA),
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -185,13 +132,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 3, Lemma 10 and Claim 2.1; Appendix B",
     title="Noise sensitivity against the noise",
-    summary=(
-        "Exact noise sensitivity of random k-sparse networks and of k copies of 2 x1, all of W = 1, and of the network "
-        "that a hill climb finds for the largest share of Lemma 10's bound, at 1 - rho = 1, 1/2, 1/4, ...; once from "
-        "the spectrum by Claim 2.1 and once by the definition, without Fourier coefficients. "
-        "The definition has the factor 1/4 of Section 2.1, which Appendix B leaves out. Lemma 10's constant is 1."
-    ),
-    version=1,
+    summary="Exact noise sensitivity of random k-sparse networks and of k copies of 2 x1, all of W = 1, and of the "
+    "network that a hill climb finds for the largest share of Lemma 10's bound, at 1 - rho = 1, 1/2, 1/4, ...; once "
+    "from the spectrum by Claim 2.1 and once by the definition, without Fourier coefficients. The definition has the "
+    "factor 1/4 of Section 2.1, which Appendix B leaves out. Lemma 10's constant is 1.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -202,28 +146,22 @@ EXPERIMENT = Experiment(
             printed="an order without its constant",
             rule="with the constant 1 no network exceeds the bound at any noise; consistent if none attains it",
             refuted_if="some network, random or found by search, has more noise sensitivity than the bound allows",
-            judge=judge_lemma,
+            judge=lambda rows: judge_bound(rows, _largest_share(rows, "lemma_10"), "NS / Lemma 10"),
         ),
         Claim(
             name="sharper",
-            place="beyond the paper",
             statement="NS is at most 2 (1 - rho) k^2 W^2.",
-            printed="",
             rule=f"holds if the bound is passed on no row at any noise (by more than {ROUNDING} of it, for rounding)",
             refuted_if="some row exceeds the bound by more than rounding at some noise",
-            judge=judge_sharper,
+            judge=lambda rows: bounded(range_of(_largest_share(rows, "sharper")), "NS / 2(1−ρ)k²W²"),
         ),
         Claim(
             name="linear",
-            place="beyond the paper",
             statement="Noise sensitivity is linear in 1 - rho where that is small, not a square root as in Lemma 10.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the power of 1 - rho, fitted for each network where 1 - rho <= 1/128, "
-                "lies within [0.9, 1.1]"
-            ),
+            rule="holds if the 95 % interval of the power of 1 - rho, fitted for each network where 1 - rho <= 1/128, "
+            "lies within [0.9, 1.1]",
             refuted_if="the fitted power of 1 - rho is significantly outside the limits, as a square root would be",
-            judge=judge_power,
+            judge=_judge_power,
         ),
         Claim(
             name="quarter",
@@ -232,18 +170,29 @@ EXPERIMENT = Experiment(
             printed="the definition with a factor 1/4 in Section 2.1, without it in Appendix B",
             rule="holds with a definition if its ratio to the sum lies within 1e-6 of 1 on every row, at every noise",
             refuted_if="neither definition equals the sum on every row",
-            judge=judge_definition,
+            judge=_judge_definition,
         ),
         Claim(
             name="tail",
             place="Claim 2.1",
             statement="The weight above degree d is at most 2 NS / (1 - rho^d).",
-            printed="",
             rule="holds if the tail never passes even 2 NS / (1 - rho^(d + 1)), on any row, at any noise and degree",
             refuted_if="the tail of some row exceeds the bound at some noise and degree",
-            judge=judge_claim,
+            judge=lambda rows: within(
+                range_of(needed(rows, "tails").array("tail_over_claim")),
+                most=1 + ROUNDING,
+                what="tail / bound of Claim 2.1",
+            ),
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "against-noise",
+            "Noise sensitivity against the noise",
+            "Points: median over seeds at the largest n; bars: its interval. The curve of 2x₁ lies on our bound.",
+            _frame,
+            curve_plot("noise 1 − ρ", "noise sensitivity, W = 1", log_x=10, log_y=10, lines=(OURS, LEMMA)),
+        ),
+    ),
     order=120,
 )

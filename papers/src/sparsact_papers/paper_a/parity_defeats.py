@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,11 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import characters, n_subsets, points
 from sparsact.lift import Lift
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.learners import drawn
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DENSE, RANDOM, JUNTA, LIFTED = "dense: parity", "1-sparse: random", "1-sparse: parity of log2 s", "1-sparse on the lift"
 KINDS = (DENSE, RANDOM, JUNTA)
@@ -44,10 +40,9 @@ NONE = 1e-9  # an error of at most this share of the variance is rounding
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """Every kind of network at every degree up to one beyond parity's; on the lift up to half of it."""
     for seed in range(SEEDS[scale]):
-        for size, n in SIZES[scale]:
-            for kind in KINDS:
-                for degree in range(1, size + 2):
-                    yield {"kind": kind, "size": size, "n": n, "degree": degree, "seed": seed}
+        for (size, n), kind in product(SIZES[scale], KINDS):
+            for degree in range(1, size + 2):
+                yield {"kind": kind, "size": size, "n": n, "degree": degree, "seed": seed}
         for size, n in LIFTS[scale]:
             for degree in range(1, (size + 1) // 2):
                 yield {"kind": LIFTED, "size": size, "n": n, "degree": degree, "seed": seed}
@@ -117,9 +112,6 @@ def _parity(kind: str, size: int, n: int, seed: int) -> NDArray[np.float64]:
     return np.asarray((1 + product) / 2 if kind == LIFTED else product)
 
 
-# ---- claims ----
-
-
 def _share(rows: Rows) -> NDArray[np.float64]:
     return rows.array("error") / rows.array("variance")
 
@@ -129,8 +121,7 @@ def _below(rows: Rows, kind: str, limit: Any) -> Rows:
     return needed(kept, f"{kind}, low degrees")
 
 
-def judge_defeats(rows: Rows) -> Verdict:
-    """Dense parity: the error is the variance or more below degree |S|, and none from there."""
+def _judge_defeats(rows: Rows) -> Verdict:
     low = _below(rows, DENSE, lambda row: row["size"])
     high = needed(Rows(row for row in rows.where(kind=DENSE) if row["degree"] >= row["size"]), "degrees from |S|")
     return every(
@@ -140,15 +131,7 @@ def judge_defeats(rows: Rows) -> Verdict:
     )
 
 
-def judge_sparse(rows: Rows) -> Verdict:
-    """Random sparse networks: the share of the variance that degree |S| - 1 leaves, a mean over seeds."""
-    found = Rows(row for row in rows.where(kind=RANDOM) if row["degree"] == row["size"] - 1)
-    share = mean_of(_share(needed(found, "degree |S| - 1", 2)))
-    return within(share, most=0.5, what="error / variance at degree |S| - 1")
-
-
-def judge_logarithm(rows: Rows) -> Verdict:
-    """Sparse parity of log2 s signs: defeats degrees below log2 s, and none from there."""
+def _judge_logarithm(rows: Rows) -> Verdict:
     reach = [int(np.log2(row["n_units"])) for row in needed(rows.where(kind=JUNTA), "sparse parities")]
     degrees = np.array(rows.where(kind=JUNTA).column("degree"))
     share, low = _share(rows.where(kind=JUNTA)), degrees < np.array(reach)
@@ -158,8 +141,7 @@ def judge_logarithm(rows: Rows) -> Verdict:
     )
 
 
-def judge_lifted(rows: Rows) -> Verdict:
-    """On the lift: parity, one active unit, floor(|S| / 2) + 1 units; error / variance where 2 d < |S|."""
+def _judge_lifted(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=LIFTED), "parity on the lift")
     return every(
         within(range_of(found.array("wrong")), most=0, what="difference from parity"),
@@ -169,8 +151,7 @@ def judge_lifted(rows: Rows) -> Verdict:
     )
 
 
-def judge_activity(rows: Rows) -> Verdict:
-    """Active units of the dense layer against its units."""
+def _judge_activity(rows: Rows) -> Verdict:
     found = needed(rows.where(kind=DENSE), "dense parity")
     return within(range_of(found.array("active") / found.array("n_units")), least=1, what="active / units")
 
@@ -180,10 +161,10 @@ def frame(rows: Rows) -> Frame:
     largest = {name: max(row["size"] for row in rows if row["kind"] == name) for name in rows.distinct("kind")}
     return curves(
         Rows(_in_y(row) for row in rows if row["size"] == largest[row["kind"]]),
-        series=lambda row: f"{row['kind']}, |S| = {row['size']}, s = {row['n_units']}",
-        x="degree",
-        y=lambda row: row["error"] / row["variance"],
-        y_name="error / variance",
+        "{kind}, |S| = {size}, s = {n_units}",
+        "degree",
+        "error / variance",
+        "error / variance",
     )
 
 
@@ -194,42 +175,14 @@ def _in_y(row: Row) -> Row:
     return replace(row, parameters={**row.parameters, "degree": 2 * row["degree"]})
 
 
-def plot(frame: Frame) -> Figure:
-    """Error as a share of the variance, against degree."""
-    drawing = plot_curves(
-        frame,
-        x_label="degree of the polynomial (in y, on the lift)",
-        y_label="squared error / variance",
-        levels={"variance": 1.0},
-    )
-    drawing.axes[0].set_xticks(sorted(set(frame["degree"])))
-    drawing.axes[0].set_ylim(bottom=-0.03)
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "degree",
-        "Parity against the degree",
-        "Median over seeds of the exact error of least squares from 4 samples a monomial, and its interval; s is the "
-        "number of units. With m samples and N monomials an error of the variance grows to m / (m - N) times it.",
-        frame,
-        plot,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="parity-defeats",
     paper="A",
     place="Sections 1 and 4, Theorems 3 and 13",
     title="Parity, dense and sparse, against the low-degree algorithm",
-    summary=(
-        "Parity of S as a dense layer of |S| + 1 units, random one-sparse networks of as many units and the same W, "
-        "the one-sparse parity of log2 s signs, and parity on the quadratic lift are learned by least squares of each "
-        "degree from 4 uniform samples a monomial (of y on the lift). Errors are exact."
-    ),
-    version=1,
+    summary="Parity of S as a dense layer of |S| + 1 units, random one-sparse networks of as many units and the same "
+    "W, the one-sparse parity of log2 s signs, and parity on the quadratic lift are learned by least squares of each "
+    "degree from 4 uniform samples a monomial (of y on the lift). Errors are exact.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -237,28 +190,36 @@ EXPERIMENT = Experiment(
             name="dense-defeats",
             place="Section 1",
             statement="A dense layer of |S| + 1 units is parity of S, which degrees below |S| cannot learn.",
-            printed="",
             rule="holds if on every row the error is the variance or more below degree |S|, and rounding from there",
             refuted_if="a degree below |S| errs by less than the variance, or degree |S| by more than rounding",
-            judge=judge_defeats,
+            judge=_judge_defeats,
         ),
         Claim(
             name="dense-activity",
-            place="beyond the paper",
             statement="That layer is not sparsely activated: some input switches all its units on.",
-            printed="",
             rule="holds if on every row the largest number of active units is the number of units",
             refuted_if="some row leaves a unit off at every input",
-            judge=judge_activity,
+            judge=_judge_activity,
         ),
         Claim(
             name="sparse-learned",
             place="Theorem 8",
             statement="Random one-sparse networks of the same s and W are learned below degree |S|.",
-            printed="",
             rule="holds if the 95 % interval of error / variance at degree |S| - 1 lies below 1/2",
             refuted_if="error / variance at degree |S| - 1 is significantly above 1/2",
-            judge=judge_sparse,
+            judge=lambda rows: within(
+                mean_of(
+                    _share(
+                        needed(
+                            Rows(row for row in rows.where(kind=RANDOM) if row["degree"] == row["size"] - 1),
+                            "degree |S| - 1",
+                            2,
+                        )
+                    )
+                ),
+                most=0.5,
+                what="error / variance at degree |S| - 1",
+            ),
         ),
         Claim(
             name="logarithm",
@@ -267,7 +228,7 @@ EXPERIMENT = Experiment(
             printed="no algorithm in time n^o(log s), under Conjecture 12",
             rule="holds if on every row the error is the variance or more below log2 s, and rounding from there",
             refuted_if="a degree below log2 s errs by less than the variance, or degree log2 s by more than rounding",
-            judge=judge_logarithm,
+            judge=_judge_logarithm,
         ),
         Claim(
             name="lifted",
@@ -277,9 +238,25 @@ EXPERIMENT = Experiment(
             rule="holds if on every row values and units are right, one unit at most is active, error >= variance",
             refuted_if="some row has a wrong value, another number of units, two active units or an error below the "
             "variance",
-            judge=judge_lifted,
+            judge=_judge_lifted,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "degree",
+            "Parity against the degree",
+            "Median over seeds of the exact error of least squares from 4 samples a monomial, and its interval; s is "
+            "the number of units. With m samples and N monomials an error of the variance grows to m / (m - N) times "
+            "it.",
+            frame,
+            curve_plot(
+                "degree of the polynomial (in y, on the lift)",
+                "squared error / variance",
+                levels={"variance": 1.0},
+                ticks=True,
+                bottom=-0.03,
+            ),
+        ),
+    ),
     order=230,
 )

@@ -136,8 +136,7 @@ def shares(rows: Rows, of: str) -> dict[tuple[Case, int], Interval]:
     return found
 
 
-def judge_share(rows: Rows, of: str, what: str) -> Verdict:
-    """The largest upper limit of complexity over a bound, and how many cases lie within."""
+def _judge_share(rows: Rows, of: str, what: str) -> Verdict:
     found = shares(rows, of)
     judged = {key: within(share, most=1 + ACCURACY) for key, share in found.items()}
     worst = max(found, key=lambda key: found[key].high)
@@ -149,9 +148,9 @@ def judge_share(rows: Rows, of: str, what: str) -> Verdict:
     return replace(bounded(found[worst], "") if together.outcome is Outcome.HOLDS else together, measured=told)
 
 
-judge_bound = partial(judge_share, of="bound", what="complexity / (15)")
-judge_explicit_bound = partial(judge_share, of="explicit_bound", what="complexity / bound")
-judge_conjecture = partial(judge_share, of="conjecture", what="complexity / conjecture")
+judge_bound = partial(_judge_share, of="bound", what="complexity / (15)")
+judge_explicit_bound = partial(_judge_share, of="explicit_bound", what="complexity / bound")
+judge_conjecture = partial(_judge_share, of="conjecture", what="complexity / conjecture")
 
 
 def judge_orthogonal(rows: Rows) -> Verdict:

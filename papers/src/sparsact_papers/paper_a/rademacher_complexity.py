@@ -19,10 +19,9 @@ from sparsact import bounds
 from sparsact.hypercube import points
 from sparsact.rademacher.comparison import orthogonal_network
 from sparsact.rademacher.exact import exact_maxima
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_frame, curve_plot
 from sparsact_papers.claims import Claim
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
 from sparsact_papers.paper_a.rademacher_claims import (
     ROUNDING,
@@ -38,7 +37,6 @@ from sparsact_papers.paper_a.rademacher_claims import (
     maxima_of,
     shares,
 )
-from sparsact_papers.results import Rows, Scale
 
 CUBE, DENSE, ORTHOGONAL = "cube", "dense", "orthogonal"
 W = 1.0
@@ -118,25 +116,11 @@ REACHED, LIMIT = "networks of two units", "limit √2"
 Point = tuple[str, int, Interval]
 
 
-def _frame(points: list[Point], x: str, y: str) -> Frame:
-    names = ("estimate", "low", "high", "n")
-    columns = {name: [getattr(interval, name) for _, _, interval in points] for name in names}
-    return {
-        "series": [name for name, _, _ in points],
-        x: [at for _, at, _ in points],
-        y: columns["estimate"],
-        "low": columns["low"],
-        "high": columns["high"],
-        "repetitions": columns["n"],
-    }
-
-
 def _line(name: str, values: list[float]) -> list[Point]:
     return [(name, s, range_of([value])) for s, value in enumerate(values, start=1)]
 
 
-def frame(rows: Rows, n: int) -> Frame:
-    """Complexity on the n-cube with B = WR for each number of units, and the bounds for k = 1."""
+def _frame(rows: Rows, n: int) -> Frame:
     on_cube = rows.where(n=n, bias=USUAL)
     found = cases(on_cube) if on_cube.where(sample=CUBE) else {}
     points: list[Point] = []
@@ -151,74 +135,21 @@ def frame(rows: Rows, n: int) -> Frame:
             points += _line(UNITS_ALONE, [one * s for s in range(1, len(group[0]["bound"]) + 1)])
             for name, column in ((CONJECTURE, "conjecture"), (BOUND, "bound")):
                 points += _line(name, group[0][column])
-    return _frame(points, "units s", "Rademacher complexity")
+    return curve_frame(points, "units s", "Rademacher complexity")
 
 
-def share_frame(rows: Rows) -> Frame:
-    """Complexity over the conjecture for every cube, k and B."""
-    found = shares(rows, "conjecture") if rows.where(sample=CUBE) else {}
-    points = [(f"n = {n}, k = {k}, B = {bias:g} WR", s, share) for ((n, k, bias), s), share in found.items() if n > 2]
-    return _frame(points, "units s", "complexity / Conjecture 20")
-
-
-def orthogonal_frame(rows: Rows) -> Frame:
-    """What networks reach on orthogonal points over the conjecture."""
+def _orthogonal_frame(rows: Rows) -> Frame:
     found = sorted(rows.where(sample=ORTHOGONAL), key=lambda row: row["n"])
     points = [(REACHED, row["n"], range_of(np.array(row["reached"]) / row["conjecture"])) for row in found]
     exact = [row for row in found if row["exact"]]
     points += [("exact maximum", row["n"], mean_of(np.array(row["exact"]) / row["conjecture"])) for row in exact]
-    return _frame(points, "orthogonal points m", "complexity / Conjecture 20")
+    return curve_frame(points, "orthogonal points m", "complexity / Conjecture 20")
 
 
 CAPTION = (
     "Points: over all vectors of signs where n is below 4, else over drawn ones with the 95 % interval of the mean, as "
     "for the dense class, whose units are searched for together. Lines: the bounds of 1-sparse networks, and s times "
     "one unit, which the dense class equals. B = WR."
-)
-CHARTS = (
-    *(
-        Chart(
-            f"units-{n}",
-            f"Complexity against units, all points of the {n}-cube",
-            CAPTION,
-            partial(frame, n=n),
-            partial(
-                plot_curves,
-                x_label="units s",
-                y_label="Rademacher complexity, W = 1",
-                log_y=10,
-                lines=(UNITS_ALONE, CONJECTURE, BOUND),
-            ),
-        )
-        for n in (2, 3, 4)
-    ),
-    Chart(
-        "conjecture",
-        "Complexity as a share of Conjecture 20 on the cube",
-        "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
-        share_frame,
-        partial(
-            plot_curves,
-            x_label="units s",
-            y_label="complexity / Conjecture 20",
-            levels={"the conjecture": 1.0},
-            size=(5.4, 4.6),
-        ),
-    ),
-    Chart(
-        "orthogonal",
-        "Two units on orthogonal points, as a multiple of Conjecture 20",
-        "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest over "
-        "drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
-        orthogonal_frame,
-        partial(
-            plot_curves,
-            x_label="orthogonal points m",
-            y_label="complexity / Conjecture 20, s = 2",
-            log_x=2,
-            levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
-        ),
-    ),
 )
 
 
@@ -227,13 +158,11 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 5, Theorem 19, equation (15), Conjecture 20",
     title="Rademacher complexity against the number of units",
-    summary=(
-        "Exact maxima over all networks with W = 1 on all points of the cube, by enumeration of the sets that "
-        "halfspaces cut from it (104 for n = 3, 1882 for n = 4), for all sign vectors (n = 2 and 3) and for drawn ones "
-        "(n = 3 and 4); classes of 1 to 8 units on the same signs. The paper fixes no B: it is taken as several "
-        "multiples of WR, the largest value that a unit can give to the product with its weights. On rows of a "
-        "Hadamard matrix a network of two units, one active at each point, bounds the complexity from below."
-    ),
+    summary="Exact maxima over all networks with W = 1 on all points of the cube, by enumeration of the sets that "
+    "halfspaces cut from it (104 for n = 3, 1882 for n = 4), for all sign vectors (n = 2 and 3) and for drawn ones (n "
+    "= 3 and 4); classes of 1 to 8 units on the same signs. The paper fixes no B: it is taken as several multiples of "
+    "WR, the largest value that a unit can give to the product with its weights. On rows of a Hadamard matrix a "
+    "network of two units, one active at each point, bounds the complexity from below.",
     version=2,
     parameters=parameters,
     measure=measure,
@@ -244,8 +173,8 @@ EXPERIMENT = Experiment(
             statement="From one unit to eight the complexity of the 1-sparse class grows at most to sqrt(8) times.",
             printed="sqrt(s), which is 2.8; the dense class grows 8-fold",
             rule="holds if, for every B, the 95 % interval of the ratio of means over drawn signs (delta method, "
-            "paired) and the ratio over all signs lie below sqrt(8); holds only if B is among those for which "
-            "they do, where all others fail",
+            "paired) and the ratio over all signs lie below sqrt(8); holds only if B is among those for which they "
+            "do, where all others fail",
             refuted_if="the ratio is significantly above the limit for every B",
             judge=judge_growth,
         ),
@@ -261,7 +190,6 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             name="dense",
-            place="beyond the paper",
             statement="Units of the dense class decouple: its maximum is s times that of one unit, for all signs.",
             printed="Theorem 5 states that the dense class needs s^2 / epsilon^2 samples, without a proof",
             rule=f"holds if units searched for together reach s times one unit on every draw, to {ROUNDING:g} of it",
@@ -273,16 +201,14 @@ EXPERIMENT = Experiment(
             place="Theorem 19 and equation (15)",
             statement="The complexity is at most (WR + B) sqrt(s n k log(k m (R + B)) / m).",
             printed="constant 1",
-            rule="complexity / bound is at most 1 for every cube, B, k and s: over all signs without error, over drawn "
-            "ones the 95 % interval; consistent if nowhere above 0.9",
+            rule="complexity / bound is at most 1 for every cube, B, k and s: over all signs without error, over "
+            "drawn ones the 95 % interval; consistent if nowhere above 0.9",
             refuted_if="complexity / bound is significantly above 1 for some cube, B, k and s",
             judge=judge_bound,
         ),
         Claim(
             name="explicit-bound",
-            place="beyond the paper",
             statement="Equation (15) holds with every constant: (WR + B) (1 + sqrt(2 ln N)) sqrt(s k / m).",
-            printed="",
             rule="as for equation (15)",
             refuted_if="complexity / bound is significantly above 1 for some cube, B, k and s",
             judge=judge_explicit_bound,
@@ -292,14 +218,13 @@ EXPERIMENT = Experiment(
             place="Conjecture 20",
             statement="On the whole cube the complexity is at most (WR + B) sqrt(s k / m), without the dimension.",
             printed="constant 1",
-            rule="as for equation (15); the complexity is that of the worst network for each sign vector. Other points "
-            "refute the constant 1: see below",
+            rule="as for equation (15); the complexity is that of the worst network for each sign vector. Other "
+            "points refute the constant 1: see below",
             refuted_if="complexity / conjecture is significantly above 1 for some cube, B, k and s",
             judge=judge_conjecture,
         ),
         Claim(
             name="orthogonal",
-            place="beyond the paper",
             statement="Conjecture 20 holds with the constant 1 on orthogonal points, too.",
             printed="constant 1, any points",
             rule="fails if for some number of points networks of the class reach more than the conjecture on every "
@@ -308,6 +233,47 @@ EXPERIMENT = Experiment(
             judge=judge_orthogonal,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        *(
+            Chart(
+                f"units-{n}",
+                f"Complexity against units, all points of the {n}-cube",
+                CAPTION,
+                partial(_frame, n=n),
+                curve_plot("units s", "Rademacher complexity, W = 1", log_y=10, lines=(UNITS_ALONE, CONJECTURE, BOUND)),
+            )
+            for n in (2, 3, 4)
+        ),
+        Chart(
+            "conjecture",
+            "Complexity as a share of Conjecture 20 on the cube",
+            "Over all vectors of signs for n = 3, over drawn ones with the 95 % interval for n = 4. Constant 1.",
+            lambda rows: curve_frame(
+                [
+                    (f"n = {n}, k = {k}, B = {bias:g} WR", s, share)
+                    for ((n, k, bias), s), share in (
+                        shares(rows, "conjecture") if rows.where(sample=CUBE) else {}
+                    ).items()
+                    if n > 2
+                ],
+                "units s",
+                "complexity / Conjecture 20",
+            ),
+            curve_plot("units s", "complexity / Conjecture 20", levels={"the conjecture": 1.0}, size=(5.4, 4.6)),
+        ),
+        Chart(
+            "orthogonal",
+            "Two units on orthogonal points, as a multiple of Conjecture 20",
+            "What 1-sparse networks of two units reach on rows of a Hadamard matrix, with the least and the greatest "
+            "over drawn signs; the exact maximum of the class with its 95 % interval, where it can be found.",
+            _orthogonal_frame,
+            curve_plot(
+                "orthogonal points m",
+                "complexity / Conjecture 20, s = 2",
+                log_x=2,
+                levels={"the conjecture": 1.0, LIMIT: float(np.sqrt(2))},
+            ),
+        ),
+    ),
     order=300,
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +22,8 @@ from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, list_axi
 from sparsact_papers.charts import MARKERS, curves, joined
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.real_data import absent
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,11 +49,8 @@ LEAK = 0.01  # share of points at which more than k units may be on
 
 def parameters(scale: Scale) -> Iterator[dict[str, str | float | int]]:
     """A task for each table, size, fold and model."""
-    for table in CHOICE[scale]:
-        for share in SHARES[scale]:
-            for fold in range(MEASURED_FOLDS[scale]):
-                for model in MODELS:
-                    yield {"table": table, "model": model, "share": share, "fold": fold}
+    for table, share, fold, model in product(CHOICE[scale], SHARES[scale], range(MEASURED_FOLDS[scale]), MODELS):
+        yield {"table": table, "model": model, "share": share, "fold": fold}
 
 
 def measure(*, table: str, model: str, share: float, fold: int) -> dict[str, Any]:
@@ -153,8 +150,7 @@ def log_ratios(rows: Rows, model: str, other: str, share: float) -> list[float]:
     return [float(np.log2(error[fold] / others[fold])) for fold in sorted(error.keys() & others.keys())]
 
 
-def judge_errors(rows: Rows, *, table: str, model: str, other: str, pick: Callable[[list[float]], float]) -> Verdict:
-    """Whether one model errs no more than another, at the share of the training rows that is picked."""
+def _judge_errors(rows: Rows, *, table: str, model: str, other: str, pick: Callable[[list[float]], float]) -> Verdict:
     share = pick(needed(rows.where(table=table), table).column("share"))
     ratios = log_ratios(rows.where(table=table), model, other, share)
     return within(over_folds(ratios, share), most=0, what=f"log2 of the error of {model} / {other}:")
@@ -167,8 +163,7 @@ def firing_of(rows: Rows, table: str, name: str, models: Collection[str]) -> Int
     return over_folds([float(fold.array(name).mean()) for fold in folds], max(found.column("share")))
 
 
-def judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
-    """The share of points at which more than k units are on: fresh rows of the table, and uniform points."""
+def _judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
     fresh, uniform = (
         within(firing_of(rows, table, f"above_k_{where}", SPARSE), most=LEAK, what=f"{called}: more than k on at")
         for where, called in (("test", "fresh rows"), ("uniform", "uniform points"))
@@ -176,15 +171,10 @@ def judge_fresh_rows(rows: Rows, *, table: str) -> Verdict:
     return only_if("the points come from the table's own distribution", fresh, uniform)
 
 
-def judge_exclusion(rows: Rows, *, table: str) -> Verdict:
-    """Variance of the number of active units beside that of independent units."""
-    return within(firing_of(rows, table, "dispersion_test", ["sparse, k = 4"]), most=1, what="dispersion on fresh rows")
-
-
 def claims_of(table: str) -> tuple[Claim, ...]:
     """What is claimed of one table."""
     name = table.lower()
-    errs_less = partial(judge_errors, table=table)
+    errs_less = partial(_judge_errors, table=table)
     return (
         Claim(
             name=f"few-rows-{name}",
@@ -199,7 +189,6 @@ def claims_of(table: str) -> tuple[Claim, ...]:
             name=f"low-degree-{name}",
             place="Theorem 8, beyond the paper",
             statement=f"{table}: low degree errs no more than a dense network.",
-            printed="",
             rule=RULE.format("all training rows"),
             judge=partial(errs_less, model=LOW_DEGREE, other=DENSE, pick=max),
             refuted_if="low degree significantly errs more",
@@ -217,19 +206,18 @@ def claims_of(table: str) -> tuple[Claim, ...]:
             name=f"fresh-rows-{name}",
             place="Section 6, Remark 11",
             statement=f"{table}: a network that is k-sparse on the rows fitted is k-sparse on nearly all others.",
-            printed="",
-            rule=f"holds if the 95 % interval over folds of the mean share of points with more than k active units is "
+            rule="holds if the 95 % interval over folds of the mean share of points with more than k active units is "
             f"below {LEAK:.0%}; judged apart on test folds and on uniform points",
-            judge=partial(judge_fresh_rows, table=table),
+            judge=partial(_judge_fresh_rows, table=table),
             refuted_if="the mean share is significantly above the limit on test folds",
         ),
         Claim(
             name=f"exclusion-{name}",
-            place="beyond the paper",
             statement=f"{table}: units of a 4-sparse network exclude each other: fewer fire together than by chance.",
-            printed="",
             rule="holds if the 95 % interval over folds of Var(number active) / sum p (1 - p) lies below 1",
-            judge=partial(judge_exclusion, table=table),
+            judge=lambda rows: within(
+                firing_of(rows, table, "dispersion_test", ["sparse, k = 4"]), most=1, what="dispersion on fresh rows"
+            ),
             refuted_if="Var(number active) / sum p (1 - p) is significantly above 1",
         ),
     )
@@ -239,11 +227,10 @@ PLACES = {"train": "rows fitted", "test": "fresh rows", "uniform": "uniform poin
 ACROSS = 3  # panels side by side; the last is left to the legend
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error of each model on each table against the size of its training set: the mean over folds."""
+def _error_frame(rows: Rows) -> Frame:
     frames = []
     for (table,), group in rows.groups("table").items():
-        found = curves(group, series="model", x="n_train", y=lambda row: max(row["mse"], LEAST_ERROR), y_name="error")
+        found = curves(group, "{model}", "n_train", lambda row: max(row["mse"], LEAST_ERROR), "error")
         frames.append({"table": [table] * len(found["error"])} | found)
     names = ("table", "series", "n_train", "error", "low", "high", "repetitions")
     return joined(*frames) if frames else {name: [] for name in names}
@@ -278,21 +265,19 @@ def plot_errors(frame: Frame) -> Figure:
     return drawing
 
 
-def firing_frame(rows: Rows) -> Frame:
-    """The most units on at any point and the mean number, of each sparse network, table and kind of points."""
+def _firing_frame(rows: Rows) -> Frame:
     names = ("network", "points", "most", "mean", "share_above_k", "units")
     frame: dict[str, list[Any]] = {name: [] for name in names}
     sparse = Rows(row for row in rows if row["model"] in SPARSE)
-    for (table, model), group in sparse.groups("table", "model").items():
-        for place, called in PLACES.items():
-            found = (
-                f"{table}, k = {SPARSE[model]}",
-                called,
-                *(mean_of(group.array(f"{name}_{place}")).estimate for name in ("most", "mean", "above_k")),
-                mean_of(group.array("n_units")).estimate,
-            )
-            for name, value in zip(names, found, strict=True):
-                frame[name].append(value)
+    for ((table, model), group), (place, called) in product(sparse.groups("table", "model").items(), PLACES.items()):
+        found = (
+            f"{table}, k = {SPARSE[model]}",
+            called,
+            *(mean_of(group.array(f"{name}_{place}")).estimate for name in ("most", "mean", "above_k")),
+            mean_of(group.array("n_units")).estimate,
+        )
+        for name, value in zip(names, found, strict=True):
+            frame[name].append(value)
     return {**frame}
 
 
@@ -315,39 +300,33 @@ def plot_firing(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
-    Chart(
-        "errors",
-        "Error against training rows",
-        "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
-        error_frame,
-        plot_errors,
-    ),
-    Chart(
-        "firing",
-        "How many units of the sparse networks fire",
-        "Means over folds and sizes. The class bounds the number on the rows fitted only.",
-        firing_frame,
-        plot_firing,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="real-tables",
     paper="A",
     place="Theorems 5, 8 and 17",
     title="Sparse, low degree, dense and forest on real tables",
-    summary=(
-        "The measured cost of five configurable programs by their switches (180 to 2,560 rows, 8 to 17 switches, most "
-        "with constraints), by five folds and four sizes of the training set. Degree and ridge of low degree and the "
-        f"penalty of the dense network are cross-validated within it; networks have {WIDTH} units."
-    ),
-    version=1,
+    summary="The measured cost of five configurable programs by their switches (180 to 2,560 rows, 8 to 17 switches, "
+    "most with constraints), by five folds and four sizes of the training set. Degree and ridge of low degree and the "
+    f"penalty of the dense network are cross-validated within it; networks have {WIDTH} units.",
     parameters=parameters,
     measure=measure,
     claims=tuple(claim for table in TABLES for claim in claims_of(table)),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "errors",
+            "Error against training rows",
+            "Marks: median over folds; bars: least and greatest. Errors below 1e-6 of the variance are drawn there.",
+            _error_frame,
+            plot_errors,
+        ),
+        Chart(
+            "firing",
+            "How many units of the sparse networks fire",
+            "Means over folds and sizes. The class bounds the number on the rows fitted only.",
+            _firing_frame,
+            plot_firing,
+        ),
+    ),
     order=420,
     unmet=lambda: absent(*(f"config_performance/{table}.csv.gz" for table in TABLES)),
 )

@@ -7,30 +7,21 @@ Beyond the paper, which has one layer. The layers, and the bound that is tested,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
-from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
+from sparsact_papers.charts import Chart, curve_plot, curves
+from sparsact_papers.claims import Claim, Verdict, bounded, every, within
 from sparsact_papers.common.sparse_stacks import random_stack
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, range_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DEPTHS = (1, 2, 3)
-SIZES = {
-    Scale.SMOKE: {"n": 7, "address": 2},
-    Scale.QUICK: {"n": 10, "address": 3},
-    Scale.FULL: {"n": 14, "address": 4},
-}
+SIZES = {Scale.SMOKE: {"n": 7, "address": 2}, Scale.QUICK: {"n": 10, "address": 3}, Scale.FULL: {"n": 14, "address": 4}}
 SPARSITIES = {Scale.SMOKE: (2,), Scale.QUICK: (1, 4), Scale.FULL: (1, 2, 4)}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 10}
 STACK_STREAM, POINTS_STREAM = 4, 5
@@ -42,10 +33,8 @@ ROUNDING = 1e-9
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
     """Stacks of every depth and sparsity; those of one seed share their lower layers and their points."""
-    for seed in range(SEEDS[scale]):
-        for k in SPARSITIES[scale]:
-            for depth in DEPTHS:
-                yield {**SIZES[scale], "k": k, "depth": depth, "n_sizes": POINTS[scale], "seed": seed}
+    for seed, k, depth in product(range(SEEDS[scale]), SPARSITIES[scale], DEPTHS):
+        yield {**SIZES[scale], "k": k, "depth": depth, "n_sizes": POINTS[scale], "seed": seed}
 
 
 def measure(*, n: int, address: int, k: int, depth: int, n_sizes: int, seed: int) -> Mapping[str, Any]:
@@ -74,24 +63,6 @@ def measure(*, n: int, address: int, k: int, depth: int, n_sizes: int, seed: int
     }
 
 
-def judge_sparse(rows: Rows) -> Verdict:
-    """Most units active in any layer at any point, over k."""
-    found = needed(rows, "stacks")
-    return within(range_of(found.array("most_active") / found.array("k")), most=1.0, what="most active units / k")
-
-
-def judge_bound(rows: Rows) -> Verdict:
-    """Sensitivity over its bound, on every row of every depth."""
-    found = needed(rows, "stacks")
-    by_depth = found.groups("depth").items()
-    return every(
-        *(
-            bounded(range_of(group.array("sensitivity_over_bound")), f"depth {depth}: AS / bound")
-            for (depth,), group in by_depth
-        )
-    )
-
-
 def change(rows: Rows, value: Callable[[Row], float]) -> Interval:
     """Of the deepest stacks less those of one layer, in pairs of a seed, averaged over k within it."""
     changes = []
@@ -107,20 +78,7 @@ def change(rows: Rows, value: Callable[[Row], float]) -> Interval:
     return mean_of(changes)
 
 
-def judge_sensitivity(rows: Rows) -> Verdict:
-    """Growth of the sensitivity, as a share of the variance, from one layer to three."""
-    found = change(rows, lambda row: row["sensitivity_share"])
-    return within(found, least=np.nextafter(0, 1), what="AS / variance, three layers less one")
-
-
-def judge_product(rows: Rows) -> Verdict:
-    """Change of log10 of sensitivity over bound from one layer to three."""
-    found = change(rows, lambda row: float(np.log10(row["sensitivity_over_bound"])))
-    return within(found, least=-1.0, most=1.0, what="log10 of AS / bound, three layers less one")
-
-
-def judge_learning(rows: Rows) -> Verdict:
-    """Growth of tail and of the learner's error at its most points, from one layer to three."""
+def _judge_learning(rows: Rows) -> Verdict:
     above = change(rows, lambda row: row["tail_share"][DEGREE])
     error = change(rows, lambda row: row["error_share"][-1])
     positive = np.nextafter(0, 1)
@@ -132,22 +90,6 @@ def judge_learning(rows: Rows) -> Verdict:
 
 NAMES = {1: "one layer", 2: "two layers", 3: "three layers"}
 LEAST_SHARE = 1e-8  # below it a share is rounding
-
-
-def frame_of_tails(rows: Rows) -> Frame:
-    """Median over seeds of the share of the variance above each degree, at the largest k."""
-    return curves(Rows(_above(_at_largest_k(rows))), series=_layers, x="degree", y="share")
-
-
-def frame_of_sensitivity(rows: Rows) -> Frame:
-    """Median over seeds of the sensitivity as a share of the variance, against the number of layers."""
-    by_k = Rows(row for k in rows.distinct("k") for row in rows.where(k=k))
-    return curves(by_k, series=lambda row: f"k = {row['k']}", x="depth", y="sensitivity_share")
-
-
-def frame_of_learning(rows: Rows) -> Frame:
-    """Median over seeds of the learner's error against its points, at the largest k."""
-    return curves(Rows(_learned(_at_largest_k(rows))), series=_layers, x="points", y="share")
 
 
 def _at_largest_k(rows: Rows) -> Rows:
@@ -164,125 +106,107 @@ def _above(rows: Rows) -> Iterator[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-def _learned(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        curve = zip(row["n_points"], row["error_share"], strict=True)
-        yield from (row.with_values(points=m, share=share) for m, share in curve)
-
-
-def plot_sensitivity(frame: Frame) -> Figure:
-    """Sensitivity against the number of layers."""
-    drawing = plot_curves(frame, x_label="layers", y_label="average sensitivity / variance")
-    drawing.axes[0].set_ylim(bottom=0)
-    drawing.axes[0].set_xticks(sorted(set(frame["depth"])))
-    return drawing
-
-
-def plot_learning(frame: Frame) -> Figure:
-    """Error against points."""
-    drawing = plot_curves(
-        frame,
-        x_label="training points",
-        y_label="error of degree 2 / variance",
-        log_x=2,
-        levels={"variance of the target": 1.0},
-    )
-    drawing.axes[0].set_ylim(bottom=0)
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "tail",
-        "Weight above a degree, by depth",
-        "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
-        frame_of_tails,
-        partial(plot_curves, x_label="degree d", y_label="weight above degree d / variance", log_y=10),
-    ),
-    Chart(
-        "sensitivity",
-        "Average sensitivity and depth",
-        "Points: median over seeds; bars: its interval. The seed's stacks share their lower layers.",
-        frame_of_sensitivity,
-        plot_sensitivity,
-    ),
-    Chart(
-        "learning",
-        "Learning curves by depth",
-        "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
-        frame_of_learning,
-        plot_learning,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="stacks",
     paper="A",
     place="beyond the paper (Section 3)",
     title="Stacks of sparsely activated layers",
-    summary=(
-        "One, two and three layers, each of k trees of gated units, k-sparse by proof on the whole cube: every layer "
-        "is gated by addresses among the inputs and computes on the normalised outputs of the layer below. Spectra "
-        "and sensitivities are exact. The low-degree learner has degree 2 and ever more uniform points; its error is "
-        "taken over the whole cube. Shares are of each network's variance."
-    ),
-    version=1,
+    summary="One, two and three layers, each of k trees of gated units, k-sparse by proof on the whole cube: every "
+    "layer is gated by addresses among the inputs and computes on the normalised outputs of the layer below. Spectra "
+    "and sensitivities are exact. The low-degree learner has degree 2 and ever more uniform points; its error is "
+    "taken over the whole cube. Shares are of each network's variance.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="sparse",
-            place="beyond the paper",
             statement="At most k units of each layer are active at any point.",
-            printed="",
             rule="holds if the most active units over all layers and points number k or less on every row",
             refuted_if="at some point of some row more than k units of a layer are active",
-            judge=judge_sparse,
+            judge=lambda rows: within(
+                range_of(rows.array("most_active") / rows.array("k")), most=1.0, what="most active units / k"
+            ),
         ),
         Claim(
             name="bound",
-            place="beyond the paper",
-            statement=(
-                "sqrt(AS) of L layers is at most the sum over l of (2k)^(L - l + 1) U omega_l v_(l+1) ... v_L: the "
-                "norms of weights on the inputs times the largest weights above them."
-            ),
-            printed="",
+            statement="sqrt(AS) of L layers is at most the sum over l of (2k)^(L - l + 1) U omega_l v_(l+1) ... v_L: "
+            "the norms of weights on the inputs times the largest weights above them.",
             rule=f"holds if the bound is not passed on any row (by more than {ROUNDING} of it, for rounding)",
             refuted_if="some row exceeds the bound by more than rounding",
-            judge=judge_bound,
+            judge=lambda rows: every(
+                *(
+                    bounded(range_of(group.array("sensitivity_over_bound")), f"depth {depth}: AS / bound")
+                    for (depth,), group in rows.groups("depth").items()
+                )
+            ),
         ),
         Claim(
             name="product",
-            place="beyond the paper",
             statement="Sensitivity grows with depth as the product of the layers' norms in the bound does.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the change of log10(AS / bound) from one layer to three lies within "
-                "[-1, 1]: then the bound is as tight for three layers as for one, to a factor of ten"
-            ),
+            rule="holds if the 95 % interval of the change of log10(AS / bound) from one layer to three lies within "
+            "[-1, 1]: then the bound is as tight for three layers as for one, to a factor of ten",
             refuted_if="three layers change AS / bound significantly by more than a factor of ten",
-            judge=judge_product,
+            judge=lambda rows: within(
+                change(rows, lambda row: float(np.log10(row["sensitivity_over_bound"]))),
+                least=-1.0,
+                most=1.0,
+                what="log10 of AS / bound, three layers less one",
+            ),
         ),
         Claim(
             name="sensitivity-and-depth",
-            place="beyond the paper",
             statement="Deeper stacks are more sensitive, as a share of their variance.",
-            printed="",
             rule="holds if the 95 % interval of the change of AS / variance from one layer to three lies above 0",
             refuted_if="AS / variance significantly falls from one layer to three",
-            judge=judge_sensitivity,
+            judge=lambda rows: within(
+                change(rows, lambda row: row["sensitivity_share"]),
+                least=np.nextafter(0, 1),
+                what="AS / variance, three layers less one",
+            ),
         ),
         Claim(
             name="learning-and-depth",
-            place="beyond the paper",
             statement="Deeper stacks have more weight above degree 2, and are harder for the learner of degree 2.",
-            printed="",
             rule="holds if the 95 % intervals of both changes from one layer to three lie above 0",
             refuted_if="the tail or the error share significantly falls from one layer to three",
-            judge=judge_learning,
+            judge=_judge_learning,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "tail",
+            "Weight above a degree, by depth",
+            "Points: median over seeds at the largest k; bars: its interval. Shares below 1e-8 are left out.",
+            lambda rows: curves(Rows(_above(_at_largest_k(rows))), _layers, "degree", "share"),
+            curve_plot("degree d", "weight above degree d / variance", log_y=10),
+        ),
+        Chart(
+            "sensitivity",
+            "Average sensitivity and depth",
+            "Points: median over seeds; bars: its interval. The seed's stacks share their lower layers.",
+            lambda rows: curves(
+                Rows(row for k in rows.distinct("k") for row in rows.where(k=k)),
+                "k = {k}",
+                "depth",
+                "sensitivity_share",
+            ),
+            curve_plot("layers", "average sensitivity / variance", ticks=True, bottom=0),
+        ),
+        Chart(
+            "learning",
+            "Learning curves by depth",
+            "Points: median over seeds at the largest k; bars: its interval. The error is over the whole cube.",
+            lambda rows: curves(
+                _at_largest_k(rows).unfolded(points="n_points", share="error_share"), _layers, "points", "share"
+            ),
+            curve_plot(
+                "training points",
+                "error of degree 2 / variance",
+                log_x=2,
+                levels={"variance of the target": 1.0},
+                bottom=0,
+            ),
+        ),
+    ),
     order=150,
 )

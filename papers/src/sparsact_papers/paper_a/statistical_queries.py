@@ -8,20 +8,19 @@ any size or ``binomial(m, |S|)`` of a known one, by the same argument.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from itertools import product
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sparsact.constructions import parity
 from sparsact.hardness import statistical_queries_needed
 from sparsact.lift import Lift
-from sparsact.reports.figure import Chart, Frame, figure, styled
-from sparsact_papers.charts import curves, draw_curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, panel_plot, panelled
 from sparsact_papers.common import parities as learners
 from sparsact_papers.common.parities import TOLERANCE, Cost
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of
 from sparsact_papers.paper_a.statistical_queries_claims import (
     ANY,
@@ -36,10 +35,6 @@ from sparsact_papers.paper_a.statistical_queries_claims import (
     MEMBERSHIP,
     NETWORK,
 )
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NOISE = 0.1
 SHARED = 9  # parities that one hypothesis can be right about, within error 1/3
@@ -56,12 +51,11 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     for seed in range(SEEDS[scale]):
         for m in ANY_BITS[scale]:
             yield from ({"learner": one, "size": 0, "m": m, "noise": 0.0, "seed": seed} for one in ANY)
-        for size in SIZES[scale]:
-            for m in BITS[scale]:
-                for one in (LOW, LOWER, JUNTAS, MEMBERSHIP, ELIMINATION, LIFTED):
-                    yield {"learner": one, "size": size, "m": m, "noise": 0.0, "seed": seed}
-                for one in (LOW, ELIMINATION):
-                    yield {"learner": one, "size": size, "m": m, "noise": NOISE, "seed": seed}
+        for size, m in product(SIZES[scale], BITS[scale]):
+            for one in (LOW, LOWER, JUNTAS, MEMBERSHIP, ELIMINATION, LIFTED):
+                yield {"learner": one, "size": size, "m": m, "noise": 0.0, "seed": seed}
+            for one in (LOW, ELIMINATION):
+                yield {"learner": one, "size": size, "m": m, "noise": NOISE, "seed": seed}
         for m in LIFTS[scale]:
             yield {"learner": NETWORK, "size": m, "m": m, "noise": 0.0, "seed": seed}
 
@@ -111,43 +105,36 @@ def _of(rows: Rows, learners: tuple[str, ...]) -> Rows:
     return Rows(row for one in learners for row in rows.where(learner=one))
 
 
-def _noise(row: Row) -> str:
-    return f"{row['noise']:.0%} of the labels turned" if row["noise"] else "no noise"
-
-
-def _used(row: Row) -> float:
-    return float(row["examples"] or row["queries"])
-
-
-def _what(row: Row) -> str:
-    return f"{row['learner']} ({'examples' if row['examples'] else 'queries'})"
-
-
-def any_frame(rows: Rows) -> Frame:
-    """Queries for any parity, a row a learner and number of bits, with the bound."""
+def _any_frame(rows: Rows) -> Frame:
     found = _of(rows, ANY)
-    bound = curves(found, series=lambda _: BOUND, x="m", y="bound", y_name="used")
-    return joined(curves(found, series="learner", x="m", y="queries", y_name="used"), bound)
+    bound = curves(found, BOUND, "m", "bound", "used")
+    return joined(curves(found, "{learner}", "m", "queries", "used"), bound)
 
 
-def known_frame(rows: Rows) -> Frame:
-    """Examples, or queries where no example is seen, for parities of the greatest known size."""
+def _known_frame(rows: Rows) -> Frame:
     found = Rows(row for row in _largest(rows) if not row["noise"] and row["learner"] not in (LOWER, LIFTED))
     above = Rows(row for row in found.where(learner=LOW) if row["bound"] > 0)
-    bound = curves(above, series=lambda _: BOUND, x="m", y="bound", y_name="used")
-    return joined(curves(found, series=_what, x="m", y=_used, y_name="used"), bound)
+    bound = curves(above, BOUND, "m", "bound", "used")
+    return joined(
+        curves(
+            found,
+            lambda row: f"{row['learner']} ({('examples' if row['examples'] else 'queries')})",
+            "m",
+            lambda row: float(row["examples"] or row["queries"]),
+            "used",
+        ),
+        bound,
+    )
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error for parities of the greatest known size, with and without noise, mean over seeds; a panel a learner."""
-    found = _largest(rows)
-    return joined(_panel("", Rows([])), *(_panel(one, found.where(learner=one)) for one in KNOWN))
-
-
-def _panel(learner: str, rows: Rows) -> Frame:
-    one = curves(rows, series=_noise, x="m", y="error", interval=mean_of)
-    named: Frame = {"learner": [learner] * len(one["m"])}
-    return named | one
+def _error_frame(rows: Rows) -> Frame:
+    found = Rows(
+        row.with_values(labels=f"{row['noise']:.0%} of the labels turned" if row["noise"] else "no noise")
+        for row in _largest(rows)
+    )
+    return panelled(
+        {one: curves(found.where(learner=one), "{labels}", "m", "error", interval=mean_of) for one in KNOWN}, "learner"
+    )
 
 
 def _largest(rows: Rows) -> Rows:
@@ -155,84 +142,52 @@ def _largest(rows: Rows) -> Rows:
     return found.where(size=max(found.column("size"), default=0))
 
 
-plot_any = partial(
-    plot_curves, x_label="bits m", y_label="statistical queries", log_y=10, lines=(BOUND,), size=(5.4, 4.2)
-)
-plot_known = partial(
-    plot_curves,
-    x_label="bits m",
-    y_label="queries, or examples, as the legend says",
-    log_y=10,
-    lines=(BOUND,),
-    size=(5.8, 4.8),
-)
-
-
-@styled
-def plot_error(frame: Frame) -> Figure:
-    """Error against bits, a panel a learner, with chance as a line."""
-    drawing = figure(8.4, 5.2)
-    panels = drawing.subplots(2, 3, sharex=True, sharey=True)
-    for axes, learner in zip(panels.flat, KNOWN, strict=True):
-        own = [i for i, name in enumerate(frame["learner"]) if name == learner]
-        part: Frame = {name: [values[i] for i in own] for name, values in frame.items() if name != "learner"}
-        draw_curves(axes, part, levels={"guessing": CHANCE})
-        axes.set_ylim(-0.05, 0.6)
-        axes.set_title(learner)
-    for axes in panels[1]:
-        axes.set_xlabel("bits m")
-    for row in panels:
-        row[0].set_ylabel("share of wrong signs")
-    last = panels.flat[KNOWN.index(ELIMINATION)]
-    drawing.legend(*last.get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "any-parity",
-        "Statistical queries for any parity, against bits",
-        "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. "
-        "The bound is tau^2 (2^m - 9) with tau = 0.124.",
-        any_frame,
-        plot_any,
-    ),
-    Chart(
-        "known-size",
-        "Queries or examples for parities of known size, against bits",
-        "The greatest size of S that was run. Correlations of one sample are as many as the queries of low degree; "
-        "elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, |S|) - 9), is on "
-        "statistical queries alone. Points: median over seeds; bars: its interval.",
-        known_frame,
-        plot_known,
-    ),
-    Chart(
-        "error",
-        "Error against bits",
-        "Share of wrong signs at 4000 fresh points without noise, mean over seeds with its 95 % interval; 1/2 where a "
-        "learner has no hypothesis. The greatest size of S that was run.",
-        error_frame,
-        plot_error,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="sq-ledger",
     paper="A",
     place="Section 4, Theorems 3 and 14",
     title="Hidden parities: what learners ask for",
-    summary=(
-        "Parities of m bits, of any size or of 3 to 5 bits, are hidden from learners with statistical queries "
-        "(tolerance 0.124, adversarial answers), from correlations of one sample, membership queries, and elimination "
-        "over GF(2), on the bits and on the lift. For any size the oracle is the adversary of the lower bound, which "
-        "has no parity in mind until one is left. Noise turns 10 % of the labels. Learners without a hypothesis have "
-        "error 1/2. The lifted network, S = [m], is certified on lifted points and, up to m = 4, on the whole cube."
-    ),
-    version=1,
+    summary="Parities of m bits, of any size or of 3 to 5 bits, are hidden from learners with statistical queries "
+    "(tolerance 0.124, adversarial answers), from correlations of one sample, membership queries, and elimination "
+    "over GF(2), on the bits and on the lift. For any size the oracle is the adversary of the lower bound, which has "
+    "no parity in mind until one is left. Noise turns 10 % of the labels. Learners without a hypothesis have error "
+    "1/2. The lifted network, S = [m], is certified on lifted points and, up to m = 4, on the whole cube.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "any-parity",
+            "Statistical queries for any parity, against bits",
+            "Answers come from the adversary of the lower bound. Points: median over seeds; bars: its interval. The "
+            "bound is tau^2 (2^m - 9) with tau = 0.124.",
+            _any_frame,
+            curve_plot("bits m", "statistical queries", log_y=10, lines=(BOUND,), size=(5.4, 4.2)),
+        ),
+        Chart(
+            "known-size",
+            "Queries or examples for parities of known size, against bits",
+            "The greatest size of S that was run. Correlations of one sample are as many as the queries of low "
+            "degree; elimination on the lift wants as many examples as on the bits. The bound, tau^2 (binomial(m, "
+            "|S|) - 9), is on statistical queries alone. Points: median over seeds; bars: its interval.",
+            _known_frame,
+            curve_plot("bits m", "queries, or examples, as the legend says", log_y=10, lines=(BOUND,), size=(5.8, 4.8)),
+        ),
+        Chart(
+            "error",
+            "Error against bits",
+            "Share of wrong signs at 4000 fresh points without noise, mean over seeds with its 95 % interval; 1/2 "
+            "where a learner has no hypothesis. The greatest size of S that was run.",
+            _error_frame,
+            panel_plot(
+                "bits m",
+                "share of wrong signs",
+                levels={"guessing": CHANCE},
+                columns=3,
+                panel=(2.8, 2.2),
+                limits=(-0.05, 0.6),
+            ),
+        ),
+    ),
     order=310,
 )

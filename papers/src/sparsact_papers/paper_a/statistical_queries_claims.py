@@ -33,15 +33,13 @@ def _steps(rows: Rows) -> tuple[float, float, float]:
     return float(slopes[0]), float(slopes[-1]), float(np.log2(queries[-1] / queries[-2]) / (m[-1] - m[-2]))
 
 
-def judge_bound(rows: Rows) -> Verdict:
-    """Queries over the lower bound, for learners that found the parity."""
+def _judge_bound(rows: Rows) -> Verdict:
     found = Rows(row for row in _of(rows, (*ANY, LOW)) if row["error"] < 1 / 3 and row["bound"] > 0)
     ratio = needed(found, "learners that succeed").array("queries") / found.array("bound")
     return within(range_of(ratio), least=1, what="queries / lower bound")
 
 
-def judge_powers(rows: Rows) -> Verdict:
-    """Growth of the slope of log queries in log m; factor by which the last bit multiplies queries."""
+def _judge_powers(rows: Rows) -> Verdict:
     found = _of(rows, ANY)
     steps = [_steps(needed(group, "numbers of bits", 3)) for group in found.groups("learner", "seed").values()]
     return every(
@@ -51,8 +49,7 @@ def judge_powers(rows: Rows) -> Verdict:
     )
 
 
-def judge_sizes(rows: Rows) -> Verdict:
-    """Slope of log queries in log m at each size of S, and its steps from size to size."""
+def _judge_sizes(rows: Rows) -> Verdict:
     found = _of(rows, (LOW,))
     slopes = {size: _slope(found.where(size=size)) for size in found.distinct("size")}
     needed(found[: len(slopes)], "sizes of S", 2)
@@ -67,20 +64,13 @@ def _slope(rows: Rows) -> Interval:
     return slope_of((needed(group, "numbers of bits", 2).column("m"), group.column("queries")) for group in groups)
 
 
-def judge_tight(rows: Rows) -> Verdict:
-    """Queries of bent functions over the bound, at the greatest number of bits."""
+def _judge_tight(rows: Rows) -> Verdict:
     found = _of(rows, (BENT,))
     largest = found.where(m=max(found.column("m")))
     return within(range_of(largest.array("queries") / largest.array("bound")), most=2, what="queries / lower bound")
 
 
-def judge_below(rows: Rows) -> Verdict:
-    """Error of all correlations below the size of S."""
-    return within(range_of(_of(rows, (LOWER,)).array("error")), least=1 / 3, what="error at degree |S| - 1")
-
-
-def judge_elimination(rows: Rows) -> Verdict:
-    """Error and examples beyond m, without noise; error with noise."""
+def _judge_elimination(rows: Rows) -> Verdict:
     clean = _of(rows, (ELIMINATION, LIFTED))
     spoiled = Rows(row for row in rows.where(learner=ELIMINATION) if row["noise"] > 0)
     error = needed(spoiled, "elimination with noise").array("error")
@@ -91,14 +81,7 @@ def judge_elimination(rows: Rows) -> Verdict:
     return only_if("the labels have no noise", under, within(mean_of(error), most=1 / 3, what="mean error with noise"))
 
 
-def judge_noise(rows: Rows) -> Verdict:
-    """Error of the low-degree algorithm with noisy labels."""
-    noisy = needed(Rows(row for row in rows.where(learner=LOW) if row["noise"] > 0), "queries about noisy labels")
-    return within(range_of(noisy.array("error")), most=0, what="error with noise")
-
-
-def judge_membership(rows: Rows) -> Verdict:
-    """Error and slope of log queries in log m."""
+def _judge_membership(rows: Rows) -> Verdict:
     found = _of(rows, (MEMBERSHIP,))
     slopes = [_slope(found.where(size=size)) for size in found.distinct("size")]
     return every(
@@ -107,8 +90,7 @@ def judge_membership(rows: Rows) -> Verdict:
     )
 
 
-def judge_network(rows: Rows) -> Verdict:
-    """Certified active units, on lifted points and on the whole cube."""
+def _judge_network(rows: Rows) -> Verdict:
     found = _of(rows, (NETWORK,))
     cube = needed(Rows(row for row in found if row["on_cube"] is not None), "certificates on the cube")
     return only_if(
@@ -124,86 +106,88 @@ def judge_network(rows: Rows) -> Verdict:
 CLAIMS = (
     Claim(
         "bound",
-        "Theorem 14",
-        "No statistical-query learner finds parities with fewer queries than the lower bound.",
-        "Omega(2^m tau^2), without a constant",
-        "holds if on every row with error below 1/3 queries / (tau^2 (N - 9)) >= 1, N the parities that were possible",
-        judge_bound,
+        place="Theorem 14",
+        statement="No statistical-query learner finds parities with fewer queries than the lower bound.",
+        printed="Omega(2^m tau^2), without a constant",
+        rule="holds if on every row with error below 1/3 queries / (tau^2 (N - 9)) >= 1, N the parities that were "
+        "possible",
+        judge=_judge_bound,
         refuted_if="some learner finds a parity with fewer queries than the bound asks for",
     ),
     Claim(
         "no-power",
-        "Theorems 3 and 14",
-        "Queries for any parity of m bits grow faster than every fixed power of m.",
-        "2^Omega(m) queries",
-        "holds if for every learner and seed log queries against log m is steeper at the greatest m than at the least, "
-        "and there each bit multiplies queries by sqrt 2 at least (a power of m plus a constant steepens as well)",
-        judge_powers,
-        refuted_if="for some learner and seed log queries does not steepen in log m, or a bit multiplies "
-        "queries by less than sqrt 2",
+        place="Theorems 3 and 14",
+        statement="Queries for any parity of m bits grow faster than every fixed power of m.",
+        printed="2^Omega(m) queries",
+        rule="holds if for every learner and seed log queries against log m is steeper at the greatest m than at the "
+        "least, and there each bit multiplies queries by sqrt 2 at least (a power of m plus a constant steepens as "
+        "well)",
+        judge=_judge_powers,
+        refuted_if="for some learner and seed log queries does not steepen in log m, or a bit multiplies queries by "
+        "less than sqrt 2",
     ),
     Claim(
         "sizes",
-        "beyond the paper",
-        "For parities of fixed size the power of m grows with |S|.",
-        "",
-        "holds if the 95 % intervals of the slope of log queries in log m lie apart, in ascending order of |S|",
-        judge_sizes,
+        statement="For parities of fixed size the power of m grows with |S|.",
+        rule="holds if the 95 % intervals of the slope of log queries in log m lie apart, in ascending order of |S|",
+        judge=_judge_sizes,
         refuted_if="a larger |S| has significantly no larger slope",
     ),
     Claim(
         "tight",
-        "beyond the paper",
-        "The bound is tight up to a factor 2: bent functions test 1 / tau^2 parities with each query.",
-        "",
-        "holds if at the greatest m on every row queries / (tau^2 (2^m - 9)) <= 2",
-        judge_tight,
+        statement="The bound is tight up to a factor 2: bent functions test 1 / tau^2 parities with each query.",
+        rule="holds if at the greatest m on every row queries / (tau^2 (2^m - 9)) <= 2",
+        judge=_judge_tight,
         refuted_if="some row needs more than twice the bound at the greatest m",
     ),
     Claim(
         "below",
-        "Section 4",
-        "All correlations of degree below |S| together tell nothing of the parity.",
-        "",
-        "holds if on every row the error at degree |S| - 1 is at least 1/3",
-        judge_below,
+        place="Section 4",
+        statement="All correlations of degree below |S| together tell nothing of the parity.",
+        rule="holds if on every row the error at degree |S| - 1 is at least 1/3",
+        judge=lambda rows: within(
+            range_of(_of(rows, (LOWER,)).array("error")), least=1 / 3, what="error at degree |S| - 1"
+        ),
         refuted_if="some row errs by less than 1/3 at degree |S| - 1",
     ),
     Claim(
         "elimination",
-        "beyond the paper",
-        "Elimination, which is not statistical, finds the parity from m + O(1) examples, also on the lift.",
-        "",
-        f"holds if on every row the error is 0 and examples - m <= {SPARE_EXAMPLES}, and with noise the 95 % interval "
-        "of the mean error lies below 1/3 (few examples may have no wrong label by chance)",
-        judge_elimination,
+        statement="Elimination, which is not statistical, finds the parity from m + O(1) examples, also on the lift.",
+        rule=f"holds if on every row the error is 0 and examples - m <= {SPARE_EXAMPLES}, and with noise the 95 % "
+        "interval of the mean error lies below 1/3 (few examples may have no wrong label by chance)",
+        judge=_judge_elimination,
         refuted_if="some row errs or needs more examples than the rule allows, or noise significantly defeats it",
     ),
     Claim(
         "noise",
-        "beyond the paper",
-        "Statistical queries do not mind the noise: the low-degree algorithm finds the parity all the same.",
-        "",
-        "holds if on every row with noise its error against the labels without noise is 0",
-        judge_noise,
+        statement="Statistical queries do not mind the noise: the low-degree algorithm finds the parity all the same.",
+        rule="holds if on every row with noise its error against the labels without noise is 0",
+        judge=lambda rows: within(
+            range_of(
+                needed(
+                    Rows(row for row in rows.where(learner=LOW) if row["noise"] > 0), "queries about noisy labels"
+                ).array("error")
+            ),
+            most=0,
+            what="error with noise",
+        ),
         refuted_if="some row with noise errs against the labels without noise",
     ),
     Claim(
         "membership",
-        "beyond the paper",
-        "Membership queries find the parity in polynomial number.",
-        "",
-        "holds if on every row the error is 0 and the 95 % interval of the slope of log queries in log m is below 2",
-        judge_membership,
+        statement="Membership queries find the parity in polynomial number.",
+        rule="holds if on every row the error is 0 and the 95 % interval of the slope of log queries in log m is "
+        "below 2",
+        judge=_judge_membership,
         refuted_if="some row errs, or the slope of log queries in log m is significantly 2 or more",
     ),
     Claim(
         "one-sparse",
-        "Section 4",
-        "Parity on the quadratic lift is a one-sparse network.",
-        "H_{m^2, O(m), 1}",
-        "holds if on every row one unit at most is active by proof: on lifted points; and on all of {-1, 1}^(m m)",
-        judge_network,
+        place="Section 4",
+        statement="Parity on the quadratic lift is a one-sparse network.",
+        printed="H_{m^2, O(m), 1}",
+        rule="holds if on every row one unit at most is active by proof: on lifted points; and on all of {-1, 1}^(m m)",
+        judge=_judge_network,
         refuted_if="two units are active at some lifted point",
     ),
 )

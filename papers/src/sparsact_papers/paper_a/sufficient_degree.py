@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sparsact.bounds import sufficient_degree, uniform_degree
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, within
-from sparsact_papers.common.networks import N_SEARCHES, SEARCHED, judge_bound, network_of, spectrum_of, worst_network
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.common.networks import (
+    SEARCHED,
+    SPARSITIES,
+    judge_bound,
+    network_of,
+    spectrum_of,
+    tasks,
+    worst_network,
+)
+from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)  # epsilon as a share of the variance
 INPUTS = {Scale.SMOKE: (6, 7), Scale.QUICK: (8, 10, 12), Scale.FULL: (8, 10, 12, 14, 16, 18)}
 UNITS = {Scale.SMOKE: 8, Scale.QUICK: 32, Scale.FULL: 64}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
-SPARSITIES = (1, 2, 4)
-SEARCHES = {Scale.SMOKE: (5, (1,)), Scale.QUICK: (8, SPARSITIES), Scale.FULL: (10, SPARSITIES)}  # inputs, active units
+SEARCHED_INPUTS = {Scale.SMOKE: 5, Scale.QUICK: 8, Scale.FULL: 10}
 TENTH = SHARES.index(0.1)
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
-    """Sparse networks of every k, and copies of the pair, a linear function for which the degree is 1."""
-    for n in INPUTS[scale]:
-        for k in SPARSITIES:
-            for seed in range(SEEDS[scale]):
-                yield {"model": "sparse", "n": n, "s": UNITS[scale], "k": k, "seed": seed}
-            yield {"model": "copies", "n": n, "s": 2 * k, "k": k, "seed": 0}
-    n, sparsities = SEARCHES[scale]
-    for k in sparsities:
-        for seed in range(N_SEARCHES[scale]):
-            yield {"model": SEARCHED, "n": n, "s": 2 * k, "k": k, "seed": seed}
+    """Sparse networks of every k, the copies that attain the average sensitivity, and the searched ones."""
+    return tasks(scale, INPUTS[scale], UNITS[scale], SEEDS[scale], SEARCHED_INPUTS[scale])
 
 
 def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, Any]:
@@ -75,23 +68,7 @@ def _ratios(rows: Rows, part: str, whole: str) -> list[float]:
     return [_ratio(row, part, whole) for row in needed(rows, "degrees")]
 
 
-def judge_sharper(rows: Rows) -> Verdict:
-    """Measured degrees against the sharper bound, on every row and at every epsilon."""
-    return bounded(range_of(_ratios(rows, "measured", "sharper")), "measured / 4k²W²/ε, of d + 1")
-
-
-def judge_theorem(rows: Rows) -> Verdict:
-    """Measured degrees against Theorem 8."""
-    return judge_bound(rows, _ratios(rows, "measured", "theorem_8"), "measured / Theorem 8, of d + 1")
-
-
-def judge_order(rows: Rows) -> Verdict:
-    """The sharper bound against Theorem 8."""
-    return within(range_of(_ratios(rows, "sharper", "theorem_8")), most=1.0, what="4k²W²/ε / Theorem 8, of d + 1")
-
-
-def judge_useful(rows: Rows) -> Verdict:
-    """Share of sparse rows and epsilons at which a bound is below n; every degree is at most n anyway."""
+def _judge_useful(rows: Rows) -> Verdict:
     sparse = needed(rows.where(model="sparse"), "sparse networks")
     verdicts = []
     for name, told in (("sharper", "4k²W²/ε"), ("theorem_8", "Theorem 8")):
@@ -100,12 +77,15 @@ def judge_useful(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def judge_constant(rows: Rows) -> Verdict:
-    """Growth of the measured degree at a tenth of the variance with n, a slope for each k and seed."""
+def _judge_constant(rows: Rows) -> Verdict:
     sparse = needed(rows.where(model="sparse"), "sparse networks")
     slopes = []
     for group in sparse.groups("seed").values():
-        of_k = [_slope(one) for one in group.groups("k").values() if len(one.distinct("n")) > 1]
+        of_k = [
+            float(np.polyfit(one.array("n"), [row["measured"][TENTH] for row in one], 1)[0])
+            for one in group.groups("k").values()
+            if len(one.distinct("n")) > 1
+        ]
         if of_k:
             slopes.append(float(np.mean(of_k)))
     if not slopes:
@@ -113,74 +93,28 @@ def judge_constant(rows: Rows) -> Verdict:
     return within(mean_of(slopes), most=0.0, what="degrees per input")
 
 
-def _slope(rows: Rows) -> float:
-    return float(np.polyfit(rows.array("n"), [row["measured"][TENTH] for row in rows], 1)[0])
-
-
 SHARE = "epsilon / variance"
 OURS, THEOREM, MOST = "4k²W²/ε, k = 1", "Theorem 8, k = 1, constant 1", "n"
 
 
-def frame_of_bounds(rows: Rows) -> Frame:
-    """Median over seeds of the degree at every epsilon, at the largest n, and both bounds for k = 1."""
+def _frame_of_bounds(rows: Rows) -> Frame:
     largest = rows.where(model="sparse", n=max(rows.distinct("n")))
-    points = Rows(_points(largest))
+    points = largest.unfolded(
+        **{SHARE: "share"}, **{f"at_{name}": name for name in ("measured", "sharper", "theorem_8")}
+    )
     one = points.where(k=1)
     return joined(
-        curves(points, series=lambda row: f"measured, k = {row['k']}", x=SHARE, y="at_measured", y_name="degree"),
-        curves(one, series=lambda _: OURS, x=SHARE, y="at_sharper", y_name="degree"),
-        curves(one, series=lambda _: THEOREM, x=SHARE, y="at_theorem_8", y_name="degree"),
-        curves(one, series=lambda _: MOST, x=SHARE, y="n", y_name="degree"),
+        curves(points, "measured, k = {k}", SHARE, "at_measured", "degree"),
+        curves(one, OURS, SHARE, "at_sharper", "degree"),
+        curves(one, THEOREM, SHARE, "at_theorem_8", "degree"),
+        curves(one, MOST, SHARE, "n", "degree"),
     )
 
 
-def _points(rows: Rows) -> Iterator[Row]:
-    for row in rows:
-        for i, share in enumerate(row["share"]):
-            found = {f"at_{name}": row[name][i] for name in ("measured", "sharper", "theorem_8")}
-            yield row.with_values(**{SHARE: share}, **found)
-
-
-def frame_of_inputs(rows: Rows) -> Frame:
-    """Median over seeds of the measured degree at a tenth of the variance, against n."""
+def _frame_of_inputs(rows: Rows) -> Frame:
     sparse = Rows(row for k in SPARSITIES for row in rows.where(model="sparse", k=k))
-    measured = curves(
-        sparse, series=lambda row: f"k = {row['k']}", x="n", y=lambda row: row["measured"][TENTH], y_name="degree"
-    )
-    return joined(measured, curves(sparse.where(k=1), series=lambda _: MOST, x="n", y="n", y_name="degree"))
-
-
-def plot_inputs(frame: Frame) -> Figure:
-    """Measured degree against n."""
-    drawing = plot_curves(frame, x_label="inputs n", y_label="degree for ε = variance / 10", lines=(MOST,))
-    drawing.axes[0].set_ylim(bottom=0)
-    drawing.axes[0].set_xticks(sorted(set(frame["n"])))
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "bounds",
-        "Measured degree and bounds",
-        "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
-        frame_of_bounds,
-        partial(
-            plot_curves,
-            x_label="squared error ε / variance",
-            y_label="degree that is enough",
-            log_x=10,
-            log_y=10,
-            lines=(OURS, THEOREM, MOST),
-        ),
-    ),
-    Chart(
-        "against-n",
-        "Measured degree against the inputs",
-        "Points: median over seeds; bars: its interval.",
-        frame_of_inputs,
-        plot_inputs,
-    ),
-)
+    measured = curves(sparse, "k = {k}", "n", lambda row: row["measured"][TENTH], "degree")
+    return joined(measured, curves(sparse.where(k=1), MOST, "n", "n", "degree"))
 
 
 EXPERIMENT = Experiment(
@@ -188,13 +122,10 @@ EXPERIMENT = Experiment(
     paper="A",
     place="Section 3, Theorem 8",
     title="The degree that is enough",
-    summary=(
-        "For random k-sparse networks and k copies of 2 x1, all of W = 1, and the network that a hill climb finds "
-        "to need the largest share of Theorem 8's degree: the least degree above which at most epsilon of the weight "
-        "lies, from the exact spectrum, beside Theorem 8 (its constant is 1) and the sharper "
-        "4 k^2 W^2 / epsilon. Epsilon is a share of each network's variance, since any more would be error of the mean."
-    ),
-    version=1,
+    summary="For random k-sparse networks and k copies of 2 x1, all of W = 1, and the network that a hill climb finds "
+    "to need the largest share of Theorem 8's degree: the least degree above which at most epsilon of the weight "
+    "lies, from the exact spectrum, beside Theorem 8 (its constant is 1) and the sharper 4 k^2 W^2 / epsilon. Epsilon "
+    "is a share of each network's variance, since any more would be error of the mean.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -205,51 +136,60 @@ EXPERIMENT = Experiment(
             printed="an order without its constant",
             rule="with the constant 1 no network needs more at any epsilon; consistent if none needs as much",
             refuted_if="some network, random or found by search, needs a higher degree than the theorem asks for",
-            judge=judge_theorem,
+            judge=lambda rows: judge_bound(
+                rows, _ratios(rows, "measured", "theorem_8"), "measured / Theorem 8, of d + 1"
+            ),
         ),
         Claim(
             name="sharper",
-            place="beyond the paper",
             statement="Degree 4 k^2 W^2 / epsilon leaves squared error epsilon.",
-            printed="",
             rule="holds if no row needs more at any epsilon",
             refuted_if="some row needs a higher degree at some epsilon",
-            judge=judge_sharper,
+            judge=lambda rows: bounded(range_of(_ratios(rows, "measured", "sharper")), "measured / 4k²W²/ε, of d + 1"),
         ),
         Claim(
             name="sharper-than-theorem-8",
-            place="beyond the paper",
             statement="4 k^2 W^2 / epsilon asks for less than Theorem 8 (with the constant 1).",
-            printed="",
             rule="holds if it asks for no more on every row, at every epsilon",
             refuted_if="it asks for more than Theorem 8 on some row",
-            judge=judge_order,
+            judge=lambda rows: within(
+                range_of(_ratios(rows, "sharper", "theorem_8")), most=1.0, what="4k²W²/ε / Theorem 8, of d + 1"
+            ),
         ),
         Claim(
             name="below-n",
-            place="beyond the paper",
             statement="The bounds say something on few inputs: they ask for degrees below n.",
-            printed="",
-            rule=(
-                "for each random network the least degree that a bound asks for, at half of the variance, over n; "
-                "holds if both bounds lie below 1 on every row, fails if one lies above on every row"
-            ),
+            rule="for each random network the least degree that a bound asks for, at half of the variance, over n; "
+            "holds if both bounds lie below 1 on every row, fails if one lies above on every row",
             refuted_if="every row of one of the bounds asks for degree n or more",
-            judge=judge_useful,
+            judge=_judge_useful,
         ),
         Claim(
             name="constant-in-n",
-            place="beyond the paper",
             statement="At fixed k and s the degree that leaves a tenth of the variance does not grow with n.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the slope of the measured degree in n, a mean over k for each seed, "
-                "lies below 0"
-            ),
+            rule="holds if the 95 % interval of the slope of the measured degree in n, a mean over k for each seed, "
+            "lies below 0",
             refuted_if="the slope of the measured degree in n is significantly above 0",
-            judge=judge_constant,
+            judge=_judge_constant,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "bounds",
+            "Measured degree and bounds",
+            "Points: median over seeds at the largest n; bars: its interval. Above n no bound says anything.",
+            _frame_of_bounds,
+            curve_plot(
+                "squared error ε / variance", "degree that is enough", log_x=10, log_y=10, lines=(OURS, THEOREM, MOST)
+            ),
+        ),
+        Chart(
+            "against-n",
+            "Measured degree against the inputs",
+            "Points: median over seeds; bars: its interval.",
+            _frame_of_inputs,
+            curve_plot("inputs n", "degree for ε = variance / 10", lines=(MOST,), ticks=True, bottom=0),
+        ),
+    ),
     order=130,
 )

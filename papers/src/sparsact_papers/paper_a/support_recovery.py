@@ -7,7 +7,7 @@ A unit is known by where it is active. Learned and planted units are matched one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,22 +18,17 @@ from sparsact.constructions import random_network
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import MARKERS, curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, needed, only_if, within
 from sparsact_papers.common.learners import drawn, squared_error
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of
-from sparsact_papers.results import Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZES = {Scale.SMOKE: (6, 2), Scale.QUICK: (8, 4), Scale.FULL: (10, 6)}  # n and s
-SAMPLES = {
-    Scale.SMOKE: (50, 200),
-    Scale.QUICK: (50, 200, 800),
-    Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200),
-}
+SAMPLES = {Scale.SMOKE: (50, 200), Scale.QUICK: (50, 200, 800), Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200)}
 NOISES = {Scale.SMOKE: (0.0,), Scale.QUICK: (0.0, 0.5), Scale.FULL: (0.0, 0.1, 0.5)}  # in variances of the target
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 8}
 RECOVERED = 0.9  # an overlap of this much
@@ -43,10 +38,8 @@ ACCURATE = 0.01  # an error of this share of the variance
 def parameters(scale: Scale) -> Iterator[dict[str, int | float]]:
     """A task for each noise, number of samples and seed."""
     n, s = SIZES[scale]
-    for seed in range(SEEDS[scale]):
-        for noise in NOISES[scale]:
-            for m in SAMPLES[scale]:
-                yield {"n": n, "s": s, "noise": noise, "m": m, "seed": seed}
+    for seed, noise, m in product(range(SEEDS[scale]), NOISES[scale], SAMPLES[scale]):
+        yield {"n": n, "s": s, "noise": noise, "m": m, "seed": seed}
 
 
 def overlaps(planted: SparselyActivatedNetwork, learned: SparselyActivatedNetwork) -> NDArray[np.float64]:
@@ -84,35 +77,18 @@ def measure(*, n: int, s: int, noise: float, m: int, seed: int) -> dict[str, flo
     }
 
 
-# ---- claims ----
-
-
 def _most(rows: Rows) -> Rows:
     return needed(rows, "samples", 2).where(m=max(rows.column("m")))
 
 
-def judge_recovered(rows: Rows) -> Verdict:
-    """Mean overlap from the most samples, without noise."""
-    return within(mean_of(_most(rows.where(noise=0.0)).array("overlap")), least=RECOVERED, what="overlap")
-
-
-def judge_noise(rows: Rows) -> Verdict:
-    """The same with the strongest noise."""
+def _judge_noise(rows: Rows) -> Verdict:
     noisy = rows.where(noise=max(needed(rows, "rows").column("noise")))
     if noisy[0]["noise"] == 0:
         needed(Rows([]), "noisy labels")
     return within(mean_of(_most(noisy).array("overlap")), least=RECOVERED, what="overlap")
 
 
-def judge_chance(rows: Rows) -> Verdict:
-    """Overlap with the planted units less that with an unrelated network's, from the most samples."""
-    found = _most(rows)
-    gain = [float(np.mean(one.array("overlap") - one.array("chance"))) for one in found.groups("seed").values()]
-    return within(mean_of(gain), least=0, what="overlap beyond chance")
-
-
-def judge_accurate(rows: Rows) -> Verdict:
-    """Mean overlap of accurate networks, and of the others; first averaged over each seed's rows."""
+def _judge_accurate(rows: Rows) -> Verdict:
     limit = "at most 1 % of the variance"
 
     def overlap(what: str, *, accurate: bool) -> Verdict:
@@ -130,13 +106,12 @@ LEAST = 1e-6  # smaller errors are drawn here
 
 def frame(rows: Rows) -> Frame:
     """Median over seeds of the mean overlap, a row a noise and number of samples."""
-    found = curves(rows, series=lambda row: f"noise {row['noise']:g} variances", x="m", y="overlap")
-    chance = curves(rows, series=lambda _: CHANCE, x="m", y="chance", y_name="overlap")
+    found = curves(rows, "noise {noise:g} variances", "m", "overlap")
+    chance = curves(rows, CHANCE, "m", "chance", "overlap")
     return joined(found, chance)
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Error and overlap of every row."""
+def _error_frame(rows: Rows) -> Frame:
     return {
         "noise": rows.column("noise"),
         "m": rows.column("m"),
@@ -164,82 +139,75 @@ def plot_error(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
-    Chart(
-        "samples",
-        "Overlap with the planted units against samples",
-        "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
-        "learned units matched with those of another network of the kind.",
-        frame,
-        partial(
-            plot_curves, x_label="samples m", y_label="mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)
-        ),
-    ),
-    Chart(
-        "error",
-        "Overlap against error",
-        "A point a fit. The error is exact over the cube, against the network without noise; errors below a millionth "
-        "of the variance are drawn there.",
-        error_frame,
-        plot_error,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="support-recovery",
     paper="A",
     place="beyond the paper (Definition 1)",
     title="Are the planted activation patterns found?",
-    summary=(
-        "Random one-sparse networks of 6 units on 10 signs make the labels, with Gaussian noise of 0, 0.1 or 0.5 "
-        "variances; least squares in the class of the same s and k is searched for. Units are matched by their active "
-        "sets over the cube."
-    ),
-    version=1,
+    summary="Random one-sparse networks of 6 units on 10 signs make the labels, with Gaussian noise of 0, 0.1 or 0.5 "
+    "variances; least squares in the class of the same s and k is searched for. Units are matched by their active "
+    "sets over the cube.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="recovered",
-            place="beyond the paper",
             statement="From enough noiseless samples the learned units are active where the planted ones are.",
-            printed="",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
             refuted_if="the mean overlap from the most samples is significantly below 0.9",
-            judge=judge_recovered,
+            judge=lambda rows: within(
+                mean_of(_most(rows.where(noise=0.0)).array("overlap")), least=RECOVERED, what="overlap"
+            ),
         ),
         Claim(
             name="noise",
-            place="beyond the paper",
             statement="So it is with the strongest noise.",
-            printed="",
             rule="holds if from the most samples the 95 % interval of the mean overlap lies above 0.9",
             refuted_if="the mean overlap from the most samples is significantly below 0.9 with the strongest noise",
-            judge=judge_noise,
+            judge=_judge_noise,
         ),
         Claim(
             name="chance",
-            place="beyond the paper",
             statement="Overlaps are no accident: those with an unrelated network of the same kind are smaller.",
-            printed="",
             rule="holds if from the most samples, over all noises, the 95 % interval of the difference is above 0",
             refuted_if="the overlap is significantly smaller than that with an unrelated network",
-            judge=judge_chance,
+            judge=lambda rows: within(
+                mean_of(
+                    [
+                        float(np.mean(one.array("overlap") - one.array("chance")))
+                        for one in _most(rows).groups("seed").values()
+                    ]
+                ),
+                least=0,
+                what="overlap beyond chance",
+            ),
         ),
         Claim(
             name="accurate",
-            place="beyond the paper",
             statement="A learner's units are the planted ones.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an error "
-                "of at most 1 % of the variance, and for the others"
-            ),
+            rule="holds if the 95 % interval of the mean overlap lies above 0.9; judged apart for networks of an "
+            "error of at most 1 % of the variance, and for the others",
             refuted_if="the mean overlap is significantly below 0.9 for accurate networks, too",
-            judge=judge_accurate,
+            judge=_judge_accurate,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "samples",
+            "Overlap with the planted units against samples",
+            "Median over seeds and its interval. Learned and planted units are matched one to one; dashed: the same "
+            "learned units matched with those of another network of the kind.",
+            frame,
+            curve_plot("samples m", "mean overlap of active sets (Jaccard)", log_x=2, lines=(CHANCE,)),
+        ),
+        Chart(
+            "error",
+            "Overlap against error",
+            "A point a fit. The error is exact over the cube, against the network without noise; errors below a "
+            "millionth of the variance are drawn there.",
+            _error_frame,
+            plot_error,
+        ),
+    ),
     order=250,
 )

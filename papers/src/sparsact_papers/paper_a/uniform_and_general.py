@@ -8,22 +8,18 @@ its probabilities. Theorem 17, on any distribution, is tested on points not seen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.constructions import random_network
 from sparsact.hypercube import characters, n_subsets, points, subset_masks, subsets_of
-from sparsact.reports.figure import Chart, Frame, figure, scale, styled
-from sparsact_papers.charts import curves, draw_curves, joined
+from sparsact_papers.charts import Chart, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, only_if, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 UNIFORM, BIASED, CORRELATED, SUBSET = "uniform", "biased signs", "correlated signs", "an eighth of the cube"
 DISTRIBUTIONS = (UNIFORM, BIASED, CORRELATED, SUBSET)
@@ -40,28 +36,22 @@ RULE = (
 ENOUGH = 0.1  # of the variance: the error whose samples are counted
 N_UNITS = {Scale.SMOKE: 2, Scale.QUICK: 4, Scale.FULL: 8}
 SIZES = {Scale.SMOKE: 6, Scale.QUICK: 9, Scale.FULL: 12}
-SAMPLES = {
-    Scale.SMOKE: (50, 200),
-    Scale.QUICK: (100, 300, 900),
-    Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200),
-}
+SAMPLES = {Scale.SMOKE: (50, 200), Scale.QUICK: (100, 300, 900), Scale.FULL: (50, 100, 200, 400, 800, 1600, 3200)}
 SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 10}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, int | str]]:
     """A task for each distribution, polynomial, number of samples and seed; for ERM if uniform."""
-    for seed in range(SEEDS[scale]):
-        for distribution in DISTRIBUTIONS:
-            for learner in LEARNERS if distribution == UNIFORM else DEGREES:
-                for m in SAMPLES[scale]:
-                    yield {
-                        "distribution": distribution,
-                        "learner": learner,
-                        "n": SIZES[scale],
-                        "s": N_UNITS[scale],
-                        "m": m,
-                        "seed": seed,
-                    }
+    for seed, distribution in product(range(SEEDS[scale]), DISTRIBUTIONS):
+        for learner, m in product(LEARNERS if distribution == UNIFORM else DEGREES, SAMPLES[scale]):
+            yield {
+                "distribution": distribution,
+                "learner": learner,
+                "n": SIZES[scale],
+                "s": N_UNITS[scale],
+                "m": m,
+                "seed": seed,
+            }
 
 
 def probabilities(distribution: str, n: int, seed: int) -> NDArray[np.float64]:
@@ -109,9 +99,6 @@ def least_error(values: NDArray[np.float64], chances: NDArray[np.float64], degre
     return float(np.sum((best - values[met] * root) ** 2))
 
 
-# ---- claims ----
-
-
 def samples_needed(rows: Rows) -> list[float]:
     """Of each seed: samples from which on the error is at most a tenth of the variance; twice the most if none."""
     found = []
@@ -122,8 +109,7 @@ def samples_needed(rows: Rows) -> list[float]:
     return found
 
 
-def judge_fewer(rows: Rows) -> Verdict:
-    """Uniform: samples of ERM over those of the best degree of least squares, a geometric mean over seeds."""
+def _judge_fewer(rows: Rows) -> Verdict:
     uniform = rows.where(distribution=UNIFORM)
     needed(uniform.where(learner=ERM), "ERM", 2)
     best = np.min([samples_needed(uniform.where(learner=name)) for name in SQUARES], axis=0)
@@ -144,17 +130,6 @@ def excess(rows: Rows, learner: str, distribution: str) -> Verdict:
     return within(slope_of(curves), most=VANISHES, what=f"{distribution}: power of m in the excess")
 
 
-def judge_averages(rows: Rows) -> Verdict:
-    """Averages of degree 3: under the uniform distribution, and under biased and correlated signs."""
-    otherwise = every(*(excess(rows, AVERAGES, name) for name in (BIASED, CORRELATED)))
-    return only_if("the distribution is uniform", excess(rows, AVERAGES, UNIFORM), otherwise)
-
-
-def judge_squares(rows: Rows) -> Verdict:
-    """Least squares of degree 2 under every distribution."""
-    return every(*(excess(rows, "least squares, degree 2", name) for name in DISTRIBUTIONS))
-
-
 LEAST, MOST = 1e-3, 30.0  # errors outside are drawn at these limits
 
 
@@ -162,59 +137,16 @@ def _share(row: Row) -> float:
     return float(min(max(row["error"] / row["variance"], LEAST), MOST))
 
 
-def frame(rows: Rows) -> Frame:
-    """Median over seeds of error / variance, a row a distribution, learner and number of samples."""
-    found: list[Frame] = []
-    for name in DISTRIBUTIONS:
-        one = curves(rows.where(distribution=name), series="learner", x="m", y=_share, y_name="error / variance")
-        found.append({"distribution": [name] * len(one["m"])} | one)
-    return joined(*found)
-
-
-@styled
-def plot(frame: Frame) -> Figure:
-    """A panel a distribution."""
-    drawing = figure(8.2, 6.6)
-    panels = drawing.subplots(2, 2, sharex=True, sharey=True)
-    for axes, name in zip(panels.flat, DISTRIBUTIONS, strict=True):
-        own = [i for i, each in enumerate(frame["distribution"]) if each == name]
-        part: Frame = {column: [values[i] for i in own] for column, values in frame.items() if column != "distribution"}
-        draw_curves(axes, part, levels={"a tenth of the variance": ENOUGH})
-        scale(axes, log_x=2, log_y=10)
-        axes.set_title(name)
-    for axes in panels[-1]:
-        axes.set_xlabel("samples m")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("squared error / variance")
-    drawing.legend(*panels.flat[0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "samples",
-        "Error against samples under four distributions",
-        "Median over seeds and its interval; exact under the distribution that the points come from. Errors below a "
-        "thousandth of the variance, or above thirty times, are drawn at these limits.",
-        frame,
-        plot,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="uniform-and-general",
     paper="A",
     place="Theorems 5 and 8, Lemma 7",
     title="Samples under the uniform distribution and under others",
-    summary=(
-        "Random one-sparse networks of 8 units on 12 signs are learned by polynomials (least squares; averages of "
-        "y times a character) and, from uniform points, by empirical risk minimisation in the class (a search: exact "
-        "in membership, heuristic in the minimum). Points are uniform; or signs biased (+1 with probability 0.8); or "
-        "each sign equal to the one before with probability 0.8; or uniform on a random eighth of the cube. Errors are "
-        "exact, under the same distribution."
-    ),
-    version=1,
+    summary="Random one-sparse networks of 8 units on 12 signs are learned by polynomials (least squares; averages of "
+    "y times a character) and, from uniform points, by empirical risk minimisation in the class (a search: exact in "
+    "membership, heuristic in the minimum). Points are uniform; or signs biased (+1 with probability 0.8); or each "
+    "sign equal to the one before with probability 0.8; or uniform on a random eighth of the cube. Errors are exact, "
+    "under the same distribution.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -223,12 +155,10 @@ EXPERIMENT = Experiment(
             place="Theorems 5 and 8",
             statement="Under the uniform distribution ERM in the class needs fewer samples than polynomials do.",
             printed="O(k s n / epsilon^2) against n^poly(k W B log(n s) / epsilon)",
-            rule=(
-                "samples from which on the error is at most 0.1 variance (twice the most where there are none), of ERM "
-                "over the best degree (2 to 4): holds if the 95 % interval of the mean log2 lies below 0"
-            ),
+            rule="samples from which on the error is at most 0.1 variance (twice the most where there are none), of "
+            "ERM over the best degree (2 to 4): holds if the 95 % interval of the mean log2 lies below 0",
             refuted_if="ERM significantly needs more samples than the best degree",
-            judge=judge_fewer,
+            judge=_judge_fewer,
         ),
         Claim(
             name="averages",
@@ -237,18 +167,42 @@ EXPERIMENT = Experiment(
             printed="for the uniform distribution",
             rule=RULE + "; judged apart for the uniform distribution, and for biased and correlated signs",
             refuted_if="the power is significantly above -1/2 under the uniform distribution, too",
-            judge=judge_averages,
+            judge=lambda rows: only_if(
+                "the distribution is uniform",
+                excess(rows, AVERAGES, UNIFORM),
+                every(*(excess(rows, AVERAGES, name) for name in (BIASED, CORRELATED))),
+            ),
         ),
         Claim(
             name="least-squares",
-            place="beyond the paper",
             statement="Least squares of degree 2 tends to the best polynomial under any of these distributions.",
-            printed="",
             rule=RULE + "; under every distribution",
             refuted_if="the power is significantly above -1/2 under some distribution",
-            judge=judge_squares,
+            judge=lambda rows: every(*(excess(rows, "least squares, degree 2", name) for name in DISTRIBUTIONS)),
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "samples",
+            "Error against samples under four distributions",
+            "Median over seeds and its interval; exact under the distribution that the points come from. Errors below "
+            "a thousandth of the variance, or above thirty times, are drawn at these limits.",
+            lambda rows: panelled(
+                {
+                    name: curves(rows.where(distribution=name), "{learner}", "m", _share, "error / variance")
+                    for name in DISTRIBUTIONS
+                },
+                "distribution",
+            ),
+            panel_plot(
+                "samples m",
+                "squared error / variance",
+                log_x=2,
+                log_y=10,
+                levels={"a tenth of the variance": ENOUGH},
+                panel=(4.1, 2.9),
+            ),
+        ),
+    ),
     order=240,
 )

@@ -7,22 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.networks import network_of, spectrum_of
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import Interval, mean_of, slope_of
-from sparsact_papers.results import MissingRowsError, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CENTRE = {"n": 14, "s": 64, "k": 2}
 SMALL = {"n": 8, "s": 16, "k": 2}
@@ -75,26 +68,7 @@ def power(rows: Rows, varied: str, column: str) -> Interval:
     return slope_of((curve.column(varied), curve.column(column)) for curve in curves)
 
 
-def judge_units(rows: Rows) -> Verdict:
-    """Powers of s at fixed k."""
-    return every(
-        within(power(rows, "s", "sensitivity"), least=-SAME, most=SAME, what="power of s in AS"),
-        within(power(rows, "s", "error_share"), least=-SAME, most=SAME, what="in the error"),
-    )
-
-
-def judge_sensitivity(rows: Rows) -> Verdict:
-    """Power of k in the average sensitivity at fixed s."""
-    return within(power(rows, "k", "sensitivity"), least=np.nextafter(0, 1), most=2, what="power of k in AS")
-
-
-def judge_error(rows: Rows) -> Verdict:
-    """Power of k in the error share at fixed s."""
-    return within(power(rows, "k", "error_share"), least=np.nextafter(0, 1), what="power of k in the error")
-
-
-def judge_tail(rows: Rows) -> Verdict:
-    """Error over tail times the known cost of fitting, for every network."""
+def _judge_tail(rows: Rows) -> Verdict:
     found = needed(rows, "errors")
     ratios = found.array("error_share") / found.array("tail_share") / found.array("fit_factor")
     half = float(np.mean(found.array("fit_factor")) - 1) / 2
@@ -110,36 +84,9 @@ COLUMNS = {
 }
 
 
-def frame(rows: Rows, varied: str) -> Frame:
-    """Median over seeds of sensitivity, tail and error along one sweep."""
+def _frame(rows: Rows, varied: str) -> Frame:
     sweep = rows.where(varied=varied)
-    return joined(*(_curve(sweep, varied, name, column) for name, column in COLUMNS.items()))
-
-
-def _curve(rows: Rows, varied: str, name: str, column: str) -> Frame:
-    return curves(rows, series=lambda _: name, x=varied, y=itemgetter(column), y_name="value")
-
-
-def plot(frame: Frame, varied: str) -> Figure:
-    """The three against a size on logarithmic axes."""
-    drawing = plot_curves(
-        frame, x_label=LABELS[varied], y_label="sensitivity, or share of the variance", log_x=2, log_y=10
-    )
-    sizes = sorted(set(frame[varied]))
-    drawing.axes[0].set_xticks(sizes, [str(size) for size in sizes])
-    return drawing
-
-
-CHARTS = tuple(
-    Chart(
-        f"against-{varied}",
-        f"Sensitivity, tail and error against {label}",
-        "Points: median over seeds; bars: its interval.",
-        partial(frame, varied=varied),
-        partial(plot, varied=varied),
-    )
-    for varied, label in LABELS.items()
-)
+    return joined(*(curves(sweep, name, varied, column, "value") for name, column in COLUMNS.items()))
 
 
 EXPERIMENT = Experiment(
@@ -147,56 +94,59 @@ EXPERIMENT = Experiment(
     paper="A",
     place="beyond the paper (Section 3)",
     title="Units at fixed sparsity, sparsity at fixed units",
-    summary=(
-        "Random k-sparse networks on 14 inputs with W = 1: s varied at k = 2, and k at s = 64. Sensitivity and the "
-        "tail above degree 2 are exact; the low-degree learner has degree 2 and 20 uniform points for each of its "
-        "monomials, and its error is taken over the whole cube. Shares are of each network's variance."
-    ),
-    version=1,
+    summary="Random k-sparse networks on 14 inputs with W = 1: s varied at k = 2, and k at s = 64. Sensitivity and "
+    "the tail above degree 2 are exact; the low-degree learner has degree 2 and 20 uniform points for each of its "
+    "monomials, and its error is taken over the whole cube. Shares are of each network's variance.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="units",
-            place="beyond the paper",
             statement="At fixed k the number of units s changes neither the sensitivity nor the error of degree 2.",
-            printed="",
             rule=f"holds if the 95 % intervals of both powers of s lie within {SAME} of 0, fails if one lies outside",
             refuted_if="the power of s in the sensitivity or in the error is significantly farther from 0 than the "
             "rule allows",
-            judge=judge_units,
+            judge=lambda rows: every(
+                within(power(rows, "s", "sensitivity"), least=-SAME, most=SAME, what="power of s in AS"),
+                within(power(rows, "s", "error_share"), least=-SAME, most=SAME, what="in the error"),
+            ),
         ),
         Claim(
             name="sparsity-and-sensitivity",
-            place="beyond the paper",
             statement="At fixed s more active units make a network more sensitive, at most as k^2.",
-            printed="",
             rule="holds if the 95 % interval of the fitted power of k lies between 0 and 2",
             refuted_if="the fitted power of k is significantly below 0 or above 2",
-            judge=judge_sensitivity,
+            judge=lambda rows: within(
+                power(rows, "k", "sensitivity"), least=np.nextafter(0, 1), most=2, what="power of k in AS"
+            ),
         ),
         Claim(
             name="sparsity-and-error",
-            place="beyond the paper",
             statement="At fixed s sparser networks are easier for degree 2: the error share grows with k.",
-            printed="",
             rule="holds if the 95 % interval of the fitted power of k lies above 0, fails if below",
             refuted_if="the fitted power of k is significantly below 0",
-            judge=judge_error,
+            judge=lambda rows: within(
+                power(rows, "k", "error_share"), least=np.nextafter(0, 1), what="power of k in the error"
+            ),
         ),
         Claim(
             name="error-is-the-tail",
-            place="beyond the paper",
             statement="The learner's error is the tail above its degree times m / (m - N): N monomials, m points.",
-            printed="",
-            rule=(
-                "holds if the 95 % interval of the mean ratio over seeds is nearer to 1 than to (m - N) / m, its value "
-                "if the error were the tail alone: within half of N / (m - N)"
-            ),
+            rule="holds if the 95 % interval of the mean ratio over seeds is nearer to 1 than to (m - N) / m, its "
+            "value if the error were the tail alone: within half of N / (m - N)",
             refuted_if="the mean ratio is significantly farther from 1 than that",
-            judge=judge_tail,
+            judge=_judge_tail,
         ),
     ),
-    charts=CHARTS,
+    charts=tuple(
+        Chart(
+            f"against-{varied}",
+            f"Sensitivity, tail and error against {label}",
+            "Points: median over seeds; bars: its interval.",
+            partial(_frame, varied=varied),
+            curve_plot(LABELS[varied], "sensitivity, or share of the variance", log_x=2, log_y=10, ticks=True),
+        )
+        for varied, label in LABELS.items()
+    ),
     order=140,
 )

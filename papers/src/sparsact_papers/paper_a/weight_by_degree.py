@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sparsact.bounds import tail_bound
 from sparsact.hypercube import points
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, bounded, needed, only_if, within
 from sparsact_papers.common.networks import network_of, spectrum_of
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
 
 SPARSITIES = (1, 2, 4)
 INPUTS = {Scale.SMOKE: (8,), Scale.QUICK: (12,), Scale.FULL: (12, 14, 16)}
@@ -53,20 +50,7 @@ def measure(*, model: str, n: int, s: int, k: int, seed: int) -> Mapping[str, An
     }
 
 
-def judge_bound(rows: Rows) -> Verdict:
-    """The largest tail, over degrees, as a share of the bound, on every row."""
-    return bounded(range_of(needed(rows, "tails").array("tail_over_bound")), "tail / bound")
-
-
-def judge_concentration(rows: Rows) -> Verdict:
-    """Weight of sparse networks above a quarter of all degrees, averaged over n and k for each seed."""
-    sparse = needed(rows.where(model="sparse"), "sparse networks", 2)
-    shares = [np.mean([row["tail_share"][row["n"] // 4] for row in group]) for group in sparse.groups("seed").values()]
-    return within(mean_of(shares), most=LARGEST_SHARE, what="share of the variance above degree n / 4")
-
-
-def judge_against_dense(rows: Rows) -> Verdict:
-    """How much more of its variance a dense network has above degree 2."""
+def _judge_against_dense(rows: Rows) -> Verdict:
     verdicts = {
         name: within(mean_of(_more(rows, name)), least=np.nextafter(0, 1), what=f"{name}: tail share less sparse's")
         for name in ("parity", "dense")
@@ -98,7 +82,12 @@ LEAST_SHARE = 1e-8  # below it a share is rounding
 def frame(rows: Rows) -> Frame:
     """Median over seeds of the share of the variance above each degree, at the largest n."""
     largest = Rows(row for row in rows if row["n"] == max(rows.distinct("n")))
-    return curves(Rows(_above(largest)), series=_name, x="degree", y="share")
+    return curves(
+        Rows(_above(largest)),
+        lambda row: f"{row['k']}-sparse" if row["model"] == "sparse" else str(row["model"]),
+        "degree",
+        "share",
+    )
 
 
 def _above(rows: Iterable[Row]) -> Iterable[Row]:
@@ -107,74 +96,61 @@ def _above(rows: Iterable[Row]) -> Iterable[Row]:
         yield from (row.with_values(degree=d, share=share) for d, share in shares if share > LEAST_SHARE)
 
 
-def _name(row: Row) -> str:
-    return f"{row['k']}-sparse" if row["model"] == "sparse" else str(row["model"])
-
-
-CHARTS = (
-    Chart(
-        "tail",
-        "Weight above a degree",
-        "Points: median over seeds at the largest n; bars: its interval. Shares below 1e-8 are left out.",
-        frame,
-        partial(plot_curves, x_label="degree d", y_label="weight above degree d / variance", log_y=10),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="weight-by-degree",
     paper="A",
     place="Section 3, Theorem 8",
     title="Fourier weight by degree of sparse and dense networks",
-    summary=(
-        "Exact spectra of random k-sparse networks (k decision trees of gated linear units), of dense networks with as "
-        "many units, the same W and B and random directions, and of parity as a dense network; all have W = 1. The "
-        "paper proves that sparse networks concentrate on low degrees and names no network to measure. Tails are "
-        "shares of each network's variance."
-    ),
-    version=1,
+    summary="Exact spectra of random k-sparse networks (k decision trees of gated linear units), of dense networks "
+    "with as many units, the same W and B and random directions, and of parity as a dense network; all have W = 1. "
+    "The paper proves that sparse networks concentrate on low degrees and names no network to measure. Tails are "
+    "shares of each network's variance.",
     parameters=parameters,
     measure=measure,
     claims=(
         Claim(
             name="tail-bound",
-            place="beyond the paper",
             statement="At most 4 k^2 W^2 / (d + 1) of the weight lies above degree d, for the most units active k.",
-            printed="",
             rule="tail / bound is at most 1 at every degree of every row; consistent if below 0.9",
             refuted_if="the tail of some row exceeds the bound at some degree",
-            judge=judge_bound,
+            judge=lambda rows: bounded(range_of(needed(rows, "tails").array("tail_over_bound")), "tail / bound"),
         ),
         Claim(
             name="concentration",
-            place="beyond the paper",
-            statement=(
-                "Random k-sparse networks have almost all of their variance on low degrees. (The theorem bounds the "
-                "tail by W^2; it leaves open how that compares with the variance.)"
-            ),
-            printed="",
-            rule=(
-                f"holds if the 95 % interval of the share of the variance above degree n / 4, a mean over seeds, lies "
-                f"below {LARGEST_SHARE}; a random function has nearly all of it there"
-            ),
+            statement="Random k-sparse networks have almost all of their variance on low degrees. (The theorem bounds "
+            "the tail by W^2; it leaves open how that compares with the variance.)",
+            rule="holds if the 95 % interval of the share of the variance above degree n / 4, a mean over seeds, lies "
+            f"below {LARGEST_SHARE}; a random function has nearly all of it there",
             refuted_if="the mean share of the variance above degree n / 4 is significantly 0.1 or more",
-            judge=judge_concentration,
+            judge=lambda rows: within(
+                mean_of(
+                    [
+                        np.mean([row["tail_share"][row["n"] // 4] for row in group])
+                        for group in needed(rows.where(model="sparse"), "sparse networks", 2).groups("seed").values()
+                    ]
+                ),
+                most=LARGEST_SHARE,
+                what="share of the variance above degree n / 4",
+            ),
         ),
         Claim(
             name="lower-than-dense",
-            place="beyond the paper",
             statement="Sparse networks have less of their variance on high degrees than dense networks.",
-            printed="",
-            rule=(
-                f"the 95 % interval of the mean difference of tail shares above degree {COMPARED_DEGREE}, dense less "
-                "sparse, in pairs, lies above 0: against random dense networks and against parity"
-            ),
+            rule=f"the 95 % interval of the mean difference of tail shares above degree {COMPARED_DEGREE}, dense less "
+            "sparse, in pairs, lies above 0: against random dense networks and against parity",
             refuted_if="the share of a sparse network is significantly no smaller than that of either kind of dense "
             "network",
-            judge=judge_against_dense,
+            judge=_judge_against_dense,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "tail",
+            "Weight above a degree",
+            "Points: median over seeds at the largest n; bars: its interval. Shares below 1e-8 are left out.",
+            frame,
+            curve_plot("degree d", "weight above degree d / variance", log_y=10),
+        ),
+    ),
     order=100,
 )

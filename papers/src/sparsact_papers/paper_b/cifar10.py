@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
-from sparsact_papers.charts import MARKERS, curves, draw_curves, joined, plot_curves
+from sparsact_papers.charts import MARKERS, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim
 from sparsact_papers.common.convolutional import network, trained
-from sparsact_papers.data.images import Images, cifar10_missing, load_cifar10
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.data.files import Images, cifar10_missing, load_cifar10
+from sparsact_papers.experiment import Experiment, Parameter, Rows, Scale
 from sparsact_papers.intervals import range_of
 from sparsact_papers.paper_b.cifar10_claims import (
     DENSE,
@@ -25,13 +26,11 @@ from sparsact_papers.paper_b.cifar10_claims import (
     TIMES,
     TOTAL,
     judge_equal_active,
-    judge_equal_active_best,
     judge_quality,
     judge_same_width,
     judge_sparser_and_wider,
     judge_total_width,
 )
-from sparsact_papers.results import Parameter, Row, Rows, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,22 +41,16 @@ SIZES: dict[Scale, dict[str, Parameter]] = {
     Scale.QUICK: {"n_train": 2000, "n_test": 1000, "epochs": 2},
     Scale.FULL: {"n_train": 50_000, "n_test": 10_000, "epochs": 20},
 }
-CHOSEN: dict[str, Parameter] = {
-    "activation": "relu",
-    "batch": 64,
-    "learning_rate": 1e-3,
-    "precision": "bfloat16",
-}
+CHOSEN: dict[str, Parameter] = {"activation": "relu", "batch": 64, "learning_rate": 1e-3, "precision": "bfloat16"}
 SEEDS = {Scale.SMOKE: 1, Scale.QUICK: 1, Scale.FULL: 3}
 
 
 def parameters(scale: Scale) -> Iterator[dict[str, Parameter]]:
     """Each model at each number of active units, one seed after the other; Table 2 before what Figure 5 adds."""
-    for models in (TABLE, FIGURE[len(TABLE) :]):
-        for seed in range(SEEDS[scale]):
-            for model, n_active in models:
-                width = TIMES[model] * n_active
-                yield {"model": model, "n_active": n_active, "width": width, **CHOSEN, **SIZES[scale], "seed": seed}
+    for models, seed in product((TABLE, FIGURE[len(TABLE) :]), range(SEEDS[scale])):
+        for model, n_active in models:
+            width = TIMES[model] * n_active
+            yield {"model": model, "n_active": n_active, "width": width, **CHOSEN, **SIZES[scale], "seed": seed}
 
 
 def measure(
@@ -123,50 +116,24 @@ PERCENT = "test accuracy in %"
 MEDIANS = "Median over seeds; bars: least and greatest."
 
 
-def accuracy_frame(found: Rows, x: str) -> Frame:
-    """Accuracy of each model after the last epoch, against a column."""
-    return curves(found, series="model", x=x, y="last", y_name=ACCURACY, interval=range_of)
+def _accuracy_frame(found: Rows, x: str) -> Frame:
+    return curves(found, "{model}", x, "last", ACCURACY, interval=range_of)
 
 
-def plot_accuracy(frame: Frame, x_label: str) -> Figure:
-    """Accuracy against a number of units."""
-    return plot_curves(frame, x_label=x_label, y_label=f"{PERCENT}, last epoch", log_x=2)
+def _epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
+    epochs = Rows(
+        row.with_values(**{"epoch": i, y_name: value}) for row in found for i, value in enumerate(row[history], start=1)
+    )
+    return panelled(
+        {
+            n_active: curves(epochs.where(n_active=n_active), "{model}", "epoch", y_name, interval=range_of)
+            for n_active in PRINTED[DENSE]
+        },
+        "n_active",
+    )
 
 
-def epochs_frame(found: Rows, history: str, y_name: str) -> Frame:
-    """A history of the models of Table 2: a row a model, number of active units and epoch."""
-    frames = []
-    for n_active in PRINTED[TABLE[0][0]]:
-        epochs = Rows(epoch for row in found.where(n_active=n_active) for epoch in _epochs(row, history, y_name))
-        frame = curves(epochs, series="model", x="epoch", y=y_name, interval=range_of)
-        frames.append({"n_active": [n_active] * len(frame["epoch"]), **frame})
-    return joined(*frames)
-
-
-def _epochs(row: Row, history: str, y_name: str) -> list[Row]:
-    """A row for each epoch of one."""
-    return [row.with_values(**{"epoch": 1 + i, y_name: value}) for i, value in enumerate(row[history])]
-
-
-@styled
-def plot_epochs(frame: Frame, y_label: str) -> Figure:
-    """A history beside another, for each number of active units."""
-    drawing = figure(7.6, 4.2)
-    widths = sorted(set(frame["n_active"]))
-    panels = drawing.subplots(1, len(widths), sharey=True, squeeze=False)[0]
-    for axes, n_active in zip(panels, widths, strict=True):
-        kept = [i for i, other in enumerate(frame["n_active"]) if other == n_active]
-        part: Frame = {name: [column[i] for i in kept] for name, column in frame.items() if name != "n_active"}
-        draw_curves(axes, part, levels={})
-        axes.set_title(f"{n_active} active units")
-        axes.set_xlabel("epoch")
-    panels[0].set_ylabel(y_label)
-    drawing.legend(*panels[0].get_legend_handles_labels(), fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
-
-
-def table_frame(found: Rows) -> Frame:
-    """Table 2, a row a cell: here after the last epoch and at the best one, and printed."""
+def _table_frame(found: Rows) -> Frame:
     frame: dict[str, list[object]] = {
         name: [] for name in ("model", "n_active", "last", "low", "high", "best", "printed")
     }
@@ -203,63 +170,20 @@ def plot_table(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
-    Chart(
-        "active-units",
-        "Figure 5: accuracy against active units",
-        f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
-        partial(accuracy_frame, x="n_active"),
-        partial(plot_accuracy, x_label="active units"),
-    ),
-    Chart(
-        "width",
-        "Accuracy against the width of the layer",
-        f"{MEDIANS} The same networks by all their units: the parameters that they have.",
-        partial(accuracy_frame, x="width"),
-        partial(plot_accuracy, x_label="units of the penultimate layer"),
-    ),
-    Chart(
-        "table-2",
-        "Table 2: measured and printed",
-        f"{MEDIANS} The best epoch is the best on the test images, and so optimistic.",
-        table_frame,
-        plot_table,
-    ),
-    Chart(
-        "epochs",
-        "Accuracy while training",
-        MEDIANS,
-        partial(epochs_frame, history="accuracies", y_name=ACCURACY),
-        partial(plot_epochs, y_label=PERCENT),
-    ),
-    Chart(
-        "loss",
-        "Training loss",
-        f"{MEDIANS} Mean cross-entropy of the images as they are met in the epoch.",
-        partial(epochs_frame, history="losses", y_name="loss"),
-        partial(plot_epochs, y_label="cross-entropy in nats"),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="cifar10",
     paper="B",
     place="Appendix A.3, Figure 5 and Table 2",
     title="CIFAR-10 with a sparsely activated penultimate layer",
-    summary=(
-        "Convolutions of 3 x 3 with 32, 64 and 64 filters and ReLU, 2 x 2 max-pooling after the first two, a layer of "
-        "units with ReLU and ten logits; DSM keeps the units with the largest 50 % or 25 % of the pre-activations, "
-        "then applies ReLU. Adam with step 0.001, batches of 64, pixels from 0 to 1, weights drawn as PyTorch draws "
-        "them, no decay. The paper states Adam, 50 epochs, no augmentation, three convolutional layers with "
-        "max-pooling, and nothing of the rest. Full size "
-        "is all 60,000 images, three seeds and 20 epochs, not 50, so that two cores of a processor need less than an "
-        "hour; the step is constant, so the first 20 epochs of a run of 50 are these (in Python: measure with "
-        "epochs=50). Products are taken in bfloat16, parameters and updates kept in float32: half the time of float32 "
-        "where the processor multiplies bfloat16. Models of one seed start from the same convolutions and see the "
-        "images in the same order. Trains on a GPU of CUDA where there is one."
-    ),
-    version=1,
+    summary="Convolutions of 3 x 3 with 32, 64 and 64 filters and ReLU, 2 x 2 max-pooling after the first two, a "
+    "layer of units with ReLU and ten logits; DSM keeps the units with the largest 50 % or 25 % of the "
+    "pre-activations, then applies ReLU. Adam with step 0.001, batches of 64, pixels from 0 to 1, weights drawn as "
+    "PyTorch draws them, no decay. The paper states Adam, 50 epochs, no augmentation, three convolutional layers with "
+    "max-pooling, and nothing of the rest. Full size is all 60,000 images, three seeds and 20 epochs, not 50, so that "
+    "two cores of a processor need less than an hour; the step is constant, so the first 20 epochs of a run of 50 are "
+    "these (in Python: measure with epochs=50). Products are taken in bfloat16, parameters and updates kept in "
+    "float32: half the time of float32 where the processor multiplies bfloat16. Models of one seed start from the "
+    "same convolutions and see the images in the same order. Trains on a GPU of CUDA where there is one.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -268,23 +192,19 @@ EXPERIMENT = Experiment(
             place="Table 2, Figure 5",
             statement="DSMs outperform dense models at the same number of activated units.",
             printed="at 256 and 512 active units: dense 69.79, 70.79; DSM 50 % 70.74, 71.33; DSM 25 % 69.8, 71.68",
-            rule=(
-                "test accuracy after the last epoch; a seed's difference DSM minus dense is averaged over 256 and 512 "
-                "active units; holds if its 95 % interval over seeds lies above 0 for both sparsities, fails if one "
-                "lies below"
-            ),
+            rule="test accuracy after the last epoch; a seed's difference DSM minus dense is averaged over 256 and "
+            "512 active units; holds if its 95 % interval over seeds lies above 0 for both sparsities, fails if one "
+            "lies below",
             refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
             judge=judge_equal_active,
         ),
         Claim(
             name="equal-active-best",
-            place="beyond the paper",
             statement="The same at the epoch that is best on the test images: is the gain one of quality or of "
             "stopping too late?",
-            printed="",
             rule="as for the last epoch, with the highest accuracy of all epochs (optimistic for every model alike)",
             refuted_if="the difference of accuracies is significantly below 0 for one of the sparsities",
-            judge=judge_equal_active_best,
+            judge=partial(judge_equal_active, at="best"),
         ),
         Claim(
             name="sparser-and-wider",
@@ -300,23 +220,17 @@ EXPERIMENT = Experiment(
             place="Figure 5",
             statement="DSM with total width 1024 improves upon or matches the dense model.",
             printed="a figure without numbers",
-            rule=(
-                f"against dense of width {TOTAL}, paired by seed, at the last epoch: holds if the 95 % interval of the "
-                f"difference lies above -{MATCHES:g} point for both sparsities"
-            ),
+            rule=f"against dense of width {TOTAL}, paired by seed, at the last epoch: holds if the 95 % interval of "
+            f"the difference lies above -{MATCHES:g} point for both sparsities",
             refuted_if="a DSM is significantly more than a point less accurate",
             judge=judge_total_width,
         ),
         Claim(
             name="same-width",
-            place="beyond the paper",
             statement="A layer with ReLU and the top half of it by value are equally good: what DSM 50 % gains at "
             "equal active units is the gain of a wider layer.",
-            printed="",
-            rule=(
-                "DSM 50 % minus dense of the same total width at the last epoch, paired by seed and averaged over the "
-                f"widths 512 and 1024: holds if the 95 % interval lies within {MATCHES:g} point of 0"
-            ),
+            rule="DSM 50 % minus dense of the same total width at the last epoch, paired by seed and averaged over "
+            f"the widths 512 and 1024: holds if the 95 % interval lies within {MATCHES:g} point of 0",
             refuted_if="the difference of accuracies is significantly more than a point",
             judge=judge_same_width,
         ),
@@ -325,15 +239,49 @@ EXPERIMENT = Experiment(
             place="Table 2",
             statement="The accuracy of all six models is about 70 %.",
             printed="69.79 to 71.68",
-            rule=(
-                "ours minus printed at the last epoch, a seed's mean over the six cells: holds if its 95 % interval "
-                f"lies within {NEAR:g} points of 0"
-            ),
+            rule="ours minus printed at the last epoch, a seed's mean over the six cells: holds if its 95 % interval "
+            f"lies within {NEAR:g} points of 0",
             refuted_if="the mean difference from the printed accuracies is significantly more than 2 points",
             judge=judge_quality,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "active-units",
+            "Figure 5: accuracy against active units",
+            f"{MEDIANS} The paper's comparison: DSM has two or four units for each active one.",
+            partial(_accuracy_frame, x="n_active"),
+            curve_plot("active units", f"{PERCENT}, last epoch", log_x=2),
+        ),
+        Chart(
+            "width",
+            "Accuracy against the width of the layer",
+            f"{MEDIANS} The same networks by all their units: the parameters that they have.",
+            partial(_accuracy_frame, x="width"),
+            curve_plot("units of the penultimate layer", f"{PERCENT}, last epoch", log_x=2),
+        ),
+        Chart(
+            "table-2",
+            "Table 2: measured and printed",
+            f"{MEDIANS} The best epoch is the best on the test images, and so optimistic.",
+            _table_frame,
+            plot_table,
+        ),
+        Chart(
+            "epochs",
+            "Accuracy while training",
+            MEDIANS,
+            partial(_epochs_frame, history="accuracies", y_name=ACCURACY),
+            panel_plot("epoch", PERCENT, panel=(3.8, 3.4), title="{} active units"),
+        ),
+        Chart(
+            "loss",
+            "Training loss",
+            f"{MEDIANS} Mean cross-entropy of the images as they are met in the epoch.",
+            partial(_epochs_frame, history="losses", y_name="loss"),
+            panel_plot("epoch", "cross-entropy in nats", panel=(3.8, 3.4), title="{} active units"),
+        ),
+    ),
     order=70,
     unmet=unmet,
 )

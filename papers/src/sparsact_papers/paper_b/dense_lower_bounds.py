@@ -12,21 +12,15 @@ and as the largest value on a grid, beside the paper's inequality (10).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, bounded, every, needed, only_if, within
 from sparsact_papers.common.hard_families import WIDEST, needed_bits, needed_width, pair
 from sparsact_papers.common.rates import HALF
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, MissingRowsError, Rows, Scale
 from sparsact_papers.intervals import median_of, range_of, share_of, slope_of
-from sparsact_papers.results import MissingRowsError, Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 AMBIENT = 8
 SMALL = 3  # dimensions up to which (10) is looked for
@@ -69,8 +63,7 @@ def measure(
     raise ValueError(f"part {part!r} wants `epsilon` and `ambient`, or `n_waves`; got neither.")
 
 
-def judge_width(rows: Rows) -> Verdict:
-    """Slope of log needed width in log 1 / eps, for each k."""
+def _judge_width(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
         whole = [g for g in group.groups("seed").values() if all(row["needed"] for row in g) and len(g) > 1]
@@ -81,18 +74,19 @@ def judge_width(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def judge_counting(rows: Rows) -> Verdict:
-    """Cones, a bit each, over the bits of the least model that serves."""
+def _judge_counting(rows: Rows) -> Verdict:
     found = needed(rows.where(part="bits"), "models of few bits")
     return bounded(range_of(found.array("n_cones") / found.array("bits")), "k = 1, cones / bits:")
 
 
-def judge_hashing(rows: Rows) -> Verdict:
-    """Operations of the least dense model over those of hashing, at the least eps against the greatest."""
+def _judge_hashing(rows: Rows) -> Verdict:
     verdicts = []
     for (k,), group in needed(rows.where(part="width"), "widths").groups("k").items():
         served = Rows(row for row in group if row["needed"] and row["buckets"])
-        ratios = {e: [_operations_ratio(row) for row in at] for (e,), at in served.groups("epsilon").items()}
+        ratios = {
+            e: [float(row["needed"] * row["ambient"] / row["hash_operations"]) for row in at]
+            for (e,), at in served.groups("epsilon").items()
+        }
         if len(ratios) < 2:
             raise MissingRowsError(f"k = {k}: two accuracies that both models reach")
         what = f"k = {k}, eps = {min(ratios)}: dense / hash"
@@ -100,16 +94,10 @@ def judge_hashing(rows: Rows) -> Verdict:
     return every(*verdicts)
 
 
-def _operations_ratio(row: Row) -> float:
-    """Products of the dense model's bottom layer over those of the hash."""
-    return float(row["needed"] * row["ambient"] / row["hash_operations"])
-
-
-def judge_pairs(rows: Rows) -> Verdict:
-    """Of the pairs the one with the least difference, over what (10) says it is at least."""
+def _judge_pairs(rows: Rows) -> Verdict:
     pairs = needed(rows.where(part="pair"), "pairs")
-    few = [row["sup"] / row["printed"] for row in pairs if row["differing"] and row["k"] <= SMALL]
-    many = [row["sup_at_most"] / row["printed"] for row in pairs if row["differing"] and row["k"] > SMALL]
+    few = [row["sup / printed"] for row in pairs if row["differing"] and row["k"] <= SMALL]
+    many = [row["sup_at_most / printed"] for row in pairs if row["differing"] and row["k"] > SMALL]
     if not (few and many):
         raise MissingRowsError(f"pairs of dimension up to {SMALL} and above")
     return only_if(
@@ -119,15 +107,13 @@ def judge_pairs(rows: Rows) -> Verdict:
     )
 
 
-def judge_parseval(rows: Rows) -> Verdict:
-    """Root mean square of the difference over the printed bound without its 2^(k/2), which Parseval gives."""
+def _judge_parseval(rows: Rows) -> Verdict:
     pairs = Rows(row for row in needed(rows.where(part="pair"), "pairs") if row["differing"])
     mended = pairs.array("printed") / 2 ** (pairs.array("k") / 2)
     return bounded(range_of(mended / pairs.array("rms")), "mended (10) / rms:")
 
 
-def judge_lipschitz(rows: Rows) -> Verdict:
-    """Share of the pairs whose members both have a proved Lipschitz constant of at most L."""
+def _judge_lipschitz(rows: Rows) -> Verdict:
     pairs = needed(rows.where(part="pair"), "pairs")
     share = share_of(int((pairs.array("lipschitz") <= 1).sum()), len(pairs))
     return within(share, least=0.81, what="share of pairs:")  # 0.9 for each of two members
@@ -141,127 +127,41 @@ def _inverse(rows: Rows) -> Rows:
     return Rows(row.with_values(inverse=1 / row["epsilon"]) for row in rows.where(part="width"))
 
 
-def needed_frame(rows: Rows) -> Frame:
-    """Least width, buckets and cones against 1 / eps."""
+def _needed_frame(rows: Rows) -> Frame:
     found = _inverse(rows)
     return joined(
         *(
-            curves(_with(found, column), series=_named(name), x="inverse", y=column, y_name="number")
+            curves(
+                Rows(row for row in found if row[column] is not None), f"{name}, k = {{k}}", "inverse", column, "number"
+            )
             for column, name in (("needed", "dense width"), ("buckets", "buckets of the hash"), ("n_cones", "cones"))
         )
     )
 
 
-def _with(found: Rows, column: str) -> Rows:
-    """Rows in which a goal was met."""
-    return Rows(row for row in found if row[column] is not None)
-
-
-def _named(name: str) -> Callable[[Row], str]:
-    return lambda row: f"{name}, k = {row['k']}"
-
-
-def needed_plot(frame: Frame) -> Figure:
-    """Numbers against 1 / eps."""
-    cones = [name for name in dict.fromkeys(frame["series"]) if name.startswith("cones")]
-    return plot_curves(frame, x_label="1 / eps", y_label="number", log_x=10, log_y=10, lines=cones, size=(5.4, 4.6))
-
-
-def operations_frame(rows: Rows) -> Frame:
-    """Products of a forward pass at equal error."""
+def _operations_frame(rows: Rows) -> Frame:
     found = Rows(row for row in _inverse(rows) if row["needed"])
-    dense = curves(
-        found,
-        series=lambda row: f"dense, k = {row['k']}",
-        x="inverse",
-        y=lambda row: row["needed"] * row["ambient"],
-        y_name="products",
-    )
-    hashed = curves(
-        found, series=lambda row: f"hash, k = {row['k']}", x="inverse", y="hash_operations", y_name="products"
-    )
+    dense = curves(found, "dense, k = {k}", "inverse", lambda row: row["needed"] * row["ambient"], "products")
+    hashed = curves(found, "hash, k = {k}", "inverse", "hash_operations", "products")
     return joined(dense, hashed)
 
 
-def error_frame(rows: Rows) -> Frame:
-    """Largest error over eps against width, for the least eps of each dimension."""
+def _error_frame(rows: Rows) -> Frame:
     found = rows.where(part="width")
     hard = Rows(
         row for group in found.groups("k").values() for row in group.where(epsilon=min(group.column("epsilon")))
     )
-    unfolded = Rows(
-        row.with_values(width=width, share=error / row["epsilon"])
-        for row in hard
-        for width, error in zip(row["widths"], row["sup_errors"], strict=True)
-    )
-    frame = curves(unfolded, series=lambda row: f"k = {row['k']}, eps = {row['epsilon']}", x="width", y="share")
-    return joined(frame, _level(DEVIATION, hard, "deviation", frame), _level(LINEAR, hard, "linear_rmse", frame))
+    unfolded = hard.unfolded(width="widths", error="sup_errors")
+    frame = curves(unfolded, "k = {k}, eps = {epsilon}", "width", "error / epsilon", "share")
+    heights = {DEVIATION: "deviation / epsilon", LINEAR: "linear_rmse / epsilon"}
+    return joined(frame, *(level(name, median_of(hard.array(column)), frame) for name, column in heights.items()))
 
 
-def _level(name: str, found: Rows, column: str, frame: Frame) -> Frame:
-    """A horizontal line over the widths of a frame: the median of a column over eps."""
-    ends = [min(frame["width"]), max(frame["width"])]
-    height = median_of(found.array(column) / found.array("epsilon"))
-    level = {"series": name, "share": height.estimate, "low": height.low, "high": height.high, "repetitions": height.n}
-    return {column: ends if column == "width" else [level[column]] * len(ends) for column in frame}
-
-
-def pairs_frame(rows: Rows) -> Frame:
-    """Distances of pairs over what (10) prints, by dimension."""
+def _pairs_frame(rows: Rows) -> Frame:
     found = Rows(row for row in rows.where(part="pair") if row["differing"])
-    largest = curves(
-        found, series=lambda _: "largest difference", x="k", y=lambda row: row["sup"] / row["printed"], y_name="ratio"
-    )
-    rms = curves(
-        found, series=lambda _: "root mean square", x="k", y=lambda row: row["rms"] / row["printed"], y_name="ratio"
-    )
+    largest = curves(found, "largest difference", "k", "sup / printed", "ratio")
+    rms = curves(found, "root mean square", "k", "rms / printed", "ratio")
     return joined(largest, rms)
-
-
-CHARTS = (
-    Chart(
-        "needed",
-        "Width, buckets and cones for a largest error of eps / 2",
-        "Median over seeds with its interval. Cones: members of the family differ in their signs.",
-        needed_frame,
-        needed_plot,
-    ),
-    Chart(
-        "operations",
-        "Products of a forward pass at equal error",
-        "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
-        operations_frame,
-        partial(plot_curves, x_label="1 / eps", y_label="products in a forward pass", log_x=10, log_y=10),
-    ),
-    Chart(
-        "error",
-        "Largest error against width",
-        "At the least eps of each dimension; the function 0 has error eps. Median over seeds with its interval.",
-        error_frame,
-        partial(
-            plot_curves,
-            x_label="width of the dense model",
-            y_label="largest error / eps",
-            log_x=10,
-            log_y=10,
-            lines=(DEVIATION, LINEAR),
-            levels={"goal: eps / 2": 0.5},
-        ),
-    ),
-    Chart(
-        "pairs",
-        "Distance of two analytic members over the printed bound",
-        "Median over seeds and numbers of frequencies, with its interval. Below 1 a pair contradicts inequality (10).",
-        pairs_frame,
-        partial(
-            plot_curves,
-            x_label="dimension k",
-            y_label="difference / inequality (10)",
-            log_y=10,
-            levels={"what (10) says is the least": 1.0},
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -269,15 +169,12 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorems 4.2 and D.1",
     title="What a dense model of a given width cannot do",
-    summary=(
-        "Members of Theorem 4.2's family, cones of height +-eps on a subspace of [-1, 1]^8 that k diagonals span, are "
-        "fitted by random ReLU layers with biases, whose kinks are spread over the points, and a linear layer in "
-        "closed form, until the largest error on fresh points is at most eps/2. The literal learner of Theorem 4.1 is "
-        "fitted to the same points. Of Theorem D.1's family, cosine series with N^k signs, pairs are drawn with L = 1 "
-        "and C = 6; their distance is exact by Parseval, their largest difference is taken over a grid of eight points "
-        "a wave, with a proved bound between the points."
-    ),
-    version=1,
+    summary="Members of Theorem 4.2's family, cones of height +-eps on a subspace of [-1, 1]^8 that k diagonals span, "
+    "are fitted by random ReLU layers with biases, whose kinks are spread over the points, and a linear layer in "
+    "closed form, until the largest error on fresh points is at most eps/2. The literal learner of Theorem 4.1 is "
+    "fitted to the same points. Of Theorem D.1's family, cosine series with N^k signs, pairs are drawn with L = 1 and "
+    "C = 6; their distance is exact by Parseval, their largest difference is taken over a grid of eight points a "
+    "wave, with a proved bound between the points.",
     parameters=parameters,
     measure=measure,
     claims=(
@@ -286,10 +183,10 @@ EXPERIMENT = Experiment(
             place="Theorem 4.2",
             statement="A dense model with a random bottom layer needs a width that grows like (1/eps)^k.",
             printed="w = Omega((sqrt(d) L)^k / (C eps)^k)",
-            rule="slope of log width in log 1/eps, fitted for each seed; holds if its 95 % interval lies above "
-            "k - 1/2 for each k",
+            rule="slope of log width in log 1/eps, fitted for each seed; holds if its 95 % interval lies above k - "
+            "1/2 for each k",
             refuted_if="for some k the slope is significantly below k - 1/2: the width grows as in fewer dimensions",
-            judge=judge_width,
+            judge=_judge_width,
         ),
         Claim(
             name="counting",
@@ -301,7 +198,7 @@ EXPERIMENT = Experiment(
             "fewest bits a weight that keep the largest error within eps/2; cones over bits, at most 1 for every "
             "member drawn",
             refuted_if="some model reaches eps/2 with fewer bits than cones",
-            judge=judge_counting,
+            judge=_judge_counting,
         ),
         Claim(
             name="forward-pass",
@@ -311,7 +208,7 @@ EXPERIMENT = Experiment(
             rule="d w over the d K products of the hash (K = 4k), at equal largest error eps/2: holds if at the least "
             "eps every seed's ratio exceeds all of those at the greatest eps",
             refuted_if="at the least eps some seed's ratio does not exceed all of those at the greatest eps",
-            judge=judge_hashing,
+            judge=_judge_hashing,
         ),
         Claim(
             name="separation",
@@ -323,29 +220,73 @@ EXPERIMENT = Experiment(
             "for k > 3 the same of the most that it can be between the grid's points: one pair below 1 suffices "
             "against (10)",
             refuted_if="some pair differs by less than the bound although k is small",
-            judge=judge_pairs,
+            judge=_judge_pairs,
         ),
         Claim(
             name="separation-mended",
-            place="beyond the paper",
             statement="Without its factor 2^(k/2), inequality (10) holds for the root mean square already.",
-            printed="",
             rule="2 L sqrt(c) eps_1 / (C sqrt(k) pi) over the exact root mean square of the difference, at most 1 for "
             "every pair",
             refuted_if="the root mean square of some pair is below the mended bound",
-            judge=judge_parseval,
+            judge=_judge_parseval,
         ),
         Claim(
             name="lipschitz",
             place="Theorem D.1, inequality (8)",
             statement="A random member of the analytic family is L-Lipschitz.",
             printed="with probability at least 0.9, for a large enough C",
-            rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds if "
-            "its 95 % interval (Clopper and Pearson) lies above 0.9^2",
+            rule="share of pairs of which both have a proved Lipschitz constant of at most L = 1, with C = 6; holds "
+            "if its 95 % interval (Clopper and Pearson) lies above 0.9^2",
             refuted_if="the share of pairs with a proved constant is significantly below 0.9^2",
-            judge=judge_lipschitz,
+            judge=_judge_lipschitz,
         ),
     ),
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "needed",
+            "Width, buckets and cones for a largest error of eps / 2",
+            "Median over seeds with its interval. Cones: members of the family differ in their signs.",
+            _needed_frame,
+            curve_plot(
+                "1 / eps",
+                "number",
+                log_x=10,
+                log_y=10,
+                lines=lambda name: name.startswith("cones"),
+                size=(5.4, 4.6),
+            ),
+        ),
+        Chart(
+            "operations",
+            "Products of a forward pass at equal error",
+            "Dense: d w of the bottom layer; hash: d K with K = 4k directions. d = 8.",
+            _operations_frame,
+            curve_plot("1 / eps", "products in a forward pass", log_x=10, log_y=10),
+        ),
+        Chart(
+            "error",
+            "Largest error against width",
+            "At the least eps of each dimension; the function 0 has error eps. Median over seeds with its interval.",
+            _error_frame,
+            curve_plot(
+                "width of the dense model",
+                "largest error / eps",
+                log_x=10,
+                log_y=10,
+                lines=(DEVIATION, LINEAR),
+                levels={"goal: eps / 2": 0.5},
+            ),
+        ),
+        Chart(
+            "pairs",
+            "Distance of two analytic members over the printed bound",
+            "Median over seeds and numbers of frequencies, with its interval. Below 1 a pair contradicts inequality "
+            "(10).",
+            _pairs_frame,
+            curve_plot(
+                "dimension k", "difference / inequality (10)", log_y=10, levels={"what (10) says is the least": 1.0}
+            ),
+        ),
+    ),
     order=60,
 )

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import product
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
+from sparsact_papers.experiment import Experiment, Parameter, Row, Rows, Scale
 from sparsact_papers.intervals import mean_of
-from sparsact_papers.paper_b.frozen_claims import CLAIMS, PRINTED
+from sparsact_papers.paper_b.frozen_claims import BARS, CLAIMS, PRINTED
 from sparsact_papers.paper_b.frozen_models import MODELS, TARGETS, measure
-from sparsact_papers.paper_b.frozen_solved_claims import BARS
-from sparsact_papers.results import Parameter, Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Parameters = dict[str, Parameter]
 
@@ -51,11 +45,10 @@ def parameters(scale: Scale) -> Iterator[Parameters]:
             for model, active in _layers(scale, target):
                 where: Parameters = {"target": target, "model": model, "active": active, "seed": seed}
                 yield {**where, **SAMPLE[scale], **RIDGE}
-    for active in TABLE[scale]:
-        for seed in range(SEEDS[scale]):
-            for target in ("polynomial", "hypercube"):
-                for model in IN_TABLE:
-                    yield _trained(scale, seed, target, model, active)
+    for active, seed, target, model in product(
+        TABLE[scale], range(SEEDS[scale]), ("polynomial", "hypercube"), IN_TABLE
+    ):
+        yield _trained(scale, seed, target, model, active)
 
 
 def _trained(scale: Scale, seed: int, target: str, model: str, active: int) -> Parameters:
@@ -107,34 +100,24 @@ def _once(rows: Rows, x: str) -> Rows:
 def errors(rows: Rows, *, target: str, optimiser: str, models: tuple[str, ...], x: str = "active") -> Frame:
     """Error as a share of the target's variance, a curve a model, and that of the best linear function."""
     found = _of(rows, models, target=target, optimiser=optimiser)
-    shares = curves(found, series=_label, x=x, y=lambda row: row["mse"] / row["variance"], y_name="share")
+    shares = curves(found, _label, x, "mse / variance", "share")
     once = _once(found, x)
-    line = curves(once, series=lambda _: LINE, x=x, y=lambda row: row["linear_mse"] / row["variance"], y_name="share")
+    line = curves(once, LINE, x, "linear_mse / variance", "share")
     return joined(shares, line)
-
-
-def plot_errors(frame: Frame, *, x_label: str) -> Figure:
-    """Logarithmic axes, with the best linear function and the variance."""
-    return plot_curves(
-        frame,
-        x_label=x_label,
-        y_label="mean squared error / variance",
-        log_x=2,
-        log_y=10,
-        lines=(LINE,),
-        levels={VARIANCE: 1.0},
-        size=(6.0, 4.8),
-    )
 
 
 def table(rows: Rows, *, target: str) -> Frame:
     """Table 1: errors as measured and as printed; variance and best linear function of the same seeds."""
-    found = Rows(row for row in _of(rows, tuple(PRINTED), target=target, optimiser="rmsprop") if _in_table(row))
-    measured = curves(found, series=_label, x="active", y="mse", interval=mean_of)
+    found = Rows(
+        row
+        for row in _of(rows, tuple(PRINTED), target=target, optimiser="rmsprop")
+        if (row["active"] in PRINTED["dsm-50"])
+    )
+    measured = curves(found, _label, "active", "mse", interval=mean_of)
     once = _once(found, "active")
     references = (
-        curves(once, series=lambda _: LINE, x="active", y="linear_mse", y_name="mse", interval=mean_of),
-        curves(once, series=lambda _: VARIANCE, x="active", y="variance", y_name="mse", interval=mean_of),
+        curves(once, LINE, "active", "linear_mse", "mse", interval=mean_of),
+        curves(once, VARIANCE, "active", "variance", "mse", interval=mean_of),
     )
     printed = {
         model: sorted((active, mse) for active, mse in column.items() if active in measured["active"])
@@ -153,41 +136,44 @@ def table(rows: Rows, *, target: str) -> Frame:
     return joined(measured, told, *references)
 
 
-def _in_table(row: Row) -> bool:
-    return row["active"] in PRINTED["dsm-50"]
-
-
 def flops(rows: Rows) -> Frame:
     """Operations of one prediction for n = 8, as the paper counts them and with the choice of the units."""
     models = ("dense-linear", "dsm-50", "dsm-25", "random-hash-25")
     found = _of(rows, models, target="polynomial", optimiser="rmsprop")
-    paper = curves(found, series=lambda _: "as the paper counts: 18 a unit", x="active", y="flops", y_name="operations")
+    paper = curves(found, "as the paper counts: 18 a unit", "active", "flops", "operations")
     sparse = Rows(row for row in found if MODELS[row["model"]].share < 1)
-    whole = curves(
-        sparse,
-        series=lambda row: f"{_label(row)}, with the choice",
-        x="active",
-        y="flops_with_routing",
-        y_name="operations",
-    )
+    whole = curves(sparse, lambda row: f"{_label(row)}, with the choice", "active", "flops_with_routing", "operations")
     return joined(paper, whole)
 
 
-def routing(rows: Rows) -> Frame:
-    """Share of the choice of the units in the cost of a prediction."""
+def _routing(rows: Rows) -> Frame:
     models = ("dsm-50", "dsm-25", "random-hash-50", "random-hash-25")
     found = Rows(row for row in _of(rows, models, optimiser="rmsprop") if row["target"] != "hypercube")
     return curves(
         found,
-        series=lambda row: f"{_label(row)}, n = {64 if row['target'] == 'projected' else 8}",
-        x="active",
-        y=lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
-        y_name="percent",
+        lambda row: f"{_label(row)}, n = {(64 if row['target'] == 'projected' else 8)}",
+        "active",
+        lambda row: 100 * (1 - row["flops"] / row["flops_with_routing"]),
+        "percent",
     )
 
 
 def _errors(name: str, title: str, caption: str, frame: Callable[[Rows], Frame], x_label: str) -> Chart[Rows]:
-    return Chart(name, title, f"{caption} {MEDIANS}", frame, partial(plot_errors, x_label=x_label))
+    return Chart(
+        name,
+        title,
+        f"{caption} {MEDIANS}",
+        frame,
+        curve_plot(
+            x_label,
+            "mean squared error / variance",
+            log_x=2,
+            log_y=10,
+            lines=(LINE,),
+            levels={VARIANCE: 1.0},
+            size=(6.0, 4.8),
+        ),
+    )
 
 
 def _against_active(target: str, optimiser: str) -> Chart[Rows]:
@@ -226,39 +212,8 @@ def _table(target: str) -> Chart[Rows]:
         f"Table 1: {TARGETS[target]}",
         MEANS,
         partial(table, target=target),
-        partial(
-            plot_curves,
-            x_label="active units",
-            y_label="mean squared error",
-            log_x=2,
-            log_y=10,
-            lines=(LINE, VARIANCE),
-            size=(6.0, 5.0),
-        ),
+        curve_plot("active units", "mean squared error", log_x=2, log_y=10, lines=(LINE, VARIANCE), size=(6.0, 5.0)),
     )
-
-
-CHARTS = (
-    *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
-    *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
-    *(_against_width(target) for target in TARGETS),
-    *(_table(target) for target in ("polynomial", "hypercube")),
-    Chart(
-        "flops",
-        "Operations by both counts, n = 8",
-        "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products and "
-        "comparisons count one each.",
-        flops,
-        partial(plot_curves, x_label="active units", y_label="operations a prediction", log_x=2, log_y=2),
-    ),
-    Chart(
-        "routing",
-        "What choosing the units costs",
-        "Operations that only the choice needs, as a share of all of a prediction.",
-        routing,
-        partial(plot_curves, x_label="active units", y_label="% of the operations", log_x=2),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -266,19 +221,36 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Figures 1a, 2a, 3, 4 and Table 1",
     title="Dense, sparse and randomly hashed layers over a frozen bottom layer",
-    summary=(
-        "Targets on the cube [-1, 1]^n, drawn uniformly: a polynomial of degree 4 in n = 8 variables, a function of "
-        "the hypercube's corners (n = 8), and p(Ax) with n = 64 and k = 8. The bottom layer is Glorot-uniform and "
-        "frozen. DSM keeps the largest pre-activations by value and passes them on unchanged; a random hash keeps "
-        "units whatever the input. Chosen where the paper is silent: batches of 32, no biases below, an intercept "
-        "above from 0, Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). "
-        "The closed form is ridge regression with a penalty of 1e-9 of the mean square of a unit: the best that a top "
-        "layer can do. Layers of one width and seed have the same weights; all comparisons are within a seed."
-    ),
-    version=1,
+    summary="Targets on the cube [-1, 1]^n, drawn uniformly: a polynomial of degree 4 in n = 8 variables, a function "
+    "of the hypercube's corners (n = 8), and p(Ax) with n = 64 and k = 8. The bottom layer is Glorot-uniform and "
+    "frozen. DSM keeps the largest pre-activations by value and passes them on unchanged; a random hash keeps units "
+    "whatever the input. Chosen where the paper is silent: batches of 32, no biases below, an intercept above from 0, "
+    "Glorot-uniform top weights, RMSProp with rho .9 and epsilon 1e-7 (rate 1e-5, 50 epochs). The closed form is "
+    "ridge regression with a penalty of 1e-9 of the mean square of a unit: the best that a top layer can do. Layers "
+    "of one width and seed have the same weights; all comparisons are within a seed.",
     parameters=parameters,
     measure=measure,
     claims=(*CLAIMS, *BARS),
-    charts=CHARTS,
+    charts=(
+        *(_against_active(target, optimiser) for target in TARGETS for optimiser in OPTIMISERS),
+        *(_hashed(target, optimiser) for target in ("polynomial", "hypercube") for optimiser in OPTIMISERS),
+        *(_against_width(target) for target in TARGETS),
+        *(_table(target) for target in ("polynomial", "hypercube")),
+        Chart(
+            "flops",
+            "Operations by both counts, n = 8",
+            "Top-k must compute all pre-activations; a random hash computes ranks of all units. Additions, products "
+            "and comparisons count one each.",
+            flops,
+            curve_plot("active units", "operations a prediction", log_x=2, log_y=2),
+        ),
+        Chart(
+            "routing",
+            "What choosing the units costs",
+            "Operations that only the choice needs, as a share of all of a prediction.",
+            _routing,
+            curve_plot("active units", "% of the operations", log_x=2),
+        ),
+    ),
     order=20,
 )

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.dsm.training import RMSProp
-from sparsact.reports.figure import Chart, Frame
 from sparsact.routing import HyperplaneLSH
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined, plot_curves
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_means, shrunken_means, trained_scalars
 from sparsact_papers.data import random_hypercube, random_polynomial
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.paper_b.hyperplane_claims import CLAIMS, TARGETS, hashed
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Data = tuple[Array, Array, Array, Array]  # X and y to train on, X and y to test on
@@ -47,17 +43,16 @@ BATCH = 32  # the default of Keras; the paper gives none
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     """For each draw of a target and points: a dense layer, and every number of buckets."""
-    for seed in range(DRAWS[scale]):
-        for target in TARGETS:
-            draw = {"target": target, "n_train": N_TRAIN[scale], "n_test": N_TEST[scale], "seed": seed}
-            for offset in OFFSETS:
-                solved = draw | {"offset": offset, "epochs": 0}
-                if seed < DENSE[scale]:
-                    yield solved | {"model": "dense ReLU", "n_units": WIDTH[scale]}
-                yield from (solved | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
-            if seed < TRAINED[scale]:
-                trained = draw | {"offset": "none", "epochs": EPOCHS[scale]}
-                yield from (trained | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
+    for seed, target in product(range(DRAWS[scale]), TARGETS):
+        draw = {"target": target, "n_train": N_TRAIN[scale], "n_test": N_TEST[scale], "seed": seed}
+        for offset in OFFSETS:
+            solved = draw | {"offset": offset, "epochs": 0}
+            if seed < DENSE[scale]:
+                yield solved | {"model": "dense ReLU", "n_units": WIDTH[scale]}
+            yield from (solved | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
+        if seed < TRAINED[scale]:
+            trained = draw | {"offset": "none", "epochs": EPOCHS[scale]}
+            yield from (trained | {"model": "LSH", "n_units": 2**m} for m in HASHES[scale])
 
 
 def measure(
@@ -70,10 +65,7 @@ def measure(
     """
     X, y, new, truth = data = _data(target, n_train, n_test, seed)
     top, *_ = np.linalg.lstsq(np.column_stack([X, np.ones(n_train)]), y, rcond=None)
-    beside = {
-        "variance": float(truth.var()),
-        "linear_mse": _mse(np.column_stack([new, np.ones(n_test)]) @ top, truth),
-    }
+    beside = {"variance": float(truth.var()), "linear_mse": _mse(np.column_stack([new, np.ones(n_test)]) @ top, truth)}
     if model == "dense ReLU":
         return beside | _dense(data, n_units, seed, biased=offset == "uniform")
     return beside | _hashed(data, n_units, seed, offset=offset, epochs=epochs)
@@ -168,162 +160,72 @@ def _linear_share(row: Row) -> float:
     return float(row["linear_mse"] / row["variance"])
 
 
-def error_frame(rows: Rows, target: str) -> Frame:
-    """Median over draws of the error as a share of the variance, a row a number of buckets."""
+def _error_frame(rows: Rows, target: str) -> Frame:
     own = rows.where(target=target)
-    found = curves(
-        solved(own), series=lambda row: f"LSH {THROUGH[row['offset']]}", x="n_units", y=_share, y_name="share"
-    )
-    linear = curves(hashed(own), series=lambda _: LINEAR, x="n_units", y=_linear_share, y_name="share")
+    found = curves(solved(own), lambda row: f"LSH {THROUGH[row['offset']]}", "n_units", _share, "share")
+    linear = curves(hashed(own), LINEAR, "n_units", _linear_share, "share")
     return joined(found, linear, *(_level(own, offset) for offset in LAYERS))
 
 
 def _level(rows: Rows, offset: str) -> Frame:
     """A dense layer's error, repeated at every number of buckets."""
     layer = rows.where(model="dense ReLU", offset=offset)
-    level = curves(
-        layer, series=lambda row: f"{LAYERS[offset]}, {row['n_units']} units", x="n_units", y=_share, y_name="share"
-    )
+    level = curves(layer, f"{LAYERS[offset]}, {{n_units}} units", "n_units", _share, "share")
     buckets = hashed(rows).distinct("n_units") if len(layer) else []
     repeated = {name: [value for value in column for _ in buckets] for name, column in level.items()}
     return repeated | {"n_units": buckets}
 
 
-def plot_error(frame: Frame) -> Figure:
-    """Error against buckets; references as lines."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if not name.startswith("LSH")]
-    return plot_curves(
-        frame,
-        x_label=BUCKETS,
-        y_label="mean squared error / variance",
-        log_x=2,
-        lines=lines,
-        levels={"variance of the target": 1.0},
-        size=(5.6, 4.6),
-    )
-
-
-def training_frame(rows: Rows, target: str) -> Frame:
-    """The trained error compared with the closed form's, of those draws that were trained on."""
+def _training_frame(rows: Rows, target: str) -> Frame:
     trained = hashed(rows, target=target, trained=True)
     drawn = set(trained.column("seed"))
     closed = Rows(row for row in hashed(rows, target=target) if row["seed"] in drawn)
     return joined(
-        curves(closed, series=lambda _: "LSH, closed form", x="n_units", y=_share, y_name="share"),
-        curves(
-            trained,
-            series=lambda row: f"LSH, RMSProp, {row['epochs']} epochs",
-            x="n_units",
-            y=_share,
-            y_name="share",
-        ),
-        curves(closed, series=lambda _: LINEAR, x="n_units", y=_linear_share, y_name="share"),
+        curves(closed, "LSH, closed form", "n_units", _share, "share"),
+        curves(trained, "LSH, RMSProp, {epochs} epochs", "n_units", _share, "share"),
+        curves(closed, LINEAR, "n_units", _linear_share, "share"),
     )
 
 
-def share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
-    """Median over draws of a share in percent."""
+def _share_frame(rows: Rows, share: Callable[[Row], float]) -> Frame:
     return curves(
         solved(rows),
-        series=lambda row: f"hyperplanes {THROUGH[row['offset']]}",
-        x="n_units",
-        y=lambda row: 100 * share(row),
-        y_name="percent",
+        lambda row: f"hyperplanes {THROUGH[row['offset']]}",
+        "n_units",
+        lambda row: 100 * share(row),
+        "percent",
     )
 
 
-def flops_frame(rows: Rows) -> Frame:
-    """Median over draws of the error as a share of the variance, by operations of a forward pass."""
+def _flops_frame(rows: Rows) -> Frame:
     dense = Rows(row for offset in LAYERS for row in rows.where(model="dense ReLU", offset=offset))
     return joined(
-        curves(hashed(rows), series=lambda row: f"LSH, {row['target']}", x="flops", y=_share, y_name="share"),
-        curves(
-            dense, series=lambda row: f"{LAYERS[row['offset']]}, {row['target']}", x="flops", y=_share, y_name="share"
-        ),
+        curves(hashed(rows), "LSH, {target}", "flops", _share, "share"),
+        curves(dense, lambda row: f"{LAYERS[row['offset']]}, {row['target']}", "flops", _share, "share"),
     )
 
 
 plot_share = partial(plot_curves, x_label=BUCKETS, log_x=2, size=(5.2, 4.0))
 
 
-def choices_frame(rows: Rows) -> Frame:
-    """Ratios to bucket means with the mean of all rows where a bucket is empty."""
+def _choices_frame(rows: Rows) -> Frame:
 
     def ratios(what: str, column: str) -> Frame:
         ratio = Rows(row.with_values(ratio=row[column] / row["mse"]) for row in hashed(rows))
-        return curves(ratio, series=lambda row: f"{what}, {row['target']}", x="n_units", y="ratio")
+        return curves(ratio, f"{what}, {{target}}", "n_units", "ratio")
 
     return joined(ratios("empty buckets 0", "mse_empty_zero"), ratios("shrunken means", "mse_shrunken"))
 
 
 NAMES = dict(zip(TARGETS, ("random polynomial", "hypercube function"), strict=True))
 BARS = "Points: median over draws of target, points and hyperplanes; bars: its interval."
-CHARTS = (
-    *(
-        Chart(
-            f"error-{target}",
-            f"Error against buckets ({name})",
-            f"{BARS} Scalars in closed form. Lines: medians, of dense layers over fewer draws. With offsets, each "
-            "hyperplane passes through a uniform point of the cube.",
-            partial(error_frame, target=target),
-            plot_error,
-        )
-        for target, name in NAMES.items()
-    ),
-    *(
-        Chart(
-            f"training-{target}",
-            f"The paper's training against the closed form ({name})",
-            f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
-            partial(training_frame, target=target),
-            plot_error,
-        )
-        for target, name in NAMES.items()
-    ),
-    Chart(
-        "flops",
-        "Error against the cost of a forward pass",
-        f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however many "
-        "buckets; a dense layer pays for each unit.",
-        flops_frame,
-        partial(
-            plot_curves,
-            x_label="operations of a forward pass, hashing included / FLOPs",
-            y_label="mean squared error / variance",
-            log_x=10,
-            levels={"variance of the target": 1.0},
-            size=(6.0, 4.6),
-        ),
-    ),
-    Chart(
-        "missed",
-        "Test points in empty buckets",
-        f"{BARS} Both targets together. No training row fell into these buckets.",
-        partial(share_frame, share=lambda row: float(row["missed"])),
-        partial(plot_share, y_label="test points in empty buckets / %"),
-    ),
-    Chart(
-        "unmet",
-        "Sign patterns of no point",
-        f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie in "
-        "most of the cells that there are.",
-        partial(share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
-        partial(plot_share, y_label="patterns of no point / %"),
-    ),
-    Chart(
-        "choices",
-        "Choices that the paper leaves open",
-        f"{BARS} Hyperplanes through the origin. Shrinkage towards the overall mean is chosen by leave-one-out error.",
-        choices_frame,
-        partial(
-            plot_curves,
-            x_label=BUCKETS,
-            y_label="error / error of bucket means",
-            log_x=2,
-            levels={"bucket means, empty ones the overall mean": 1.0},
-            size=(6.4, 4.6),
-        ),
-    ),
+ERROR_PLOT = curve_plot(
+    BUCKETS,
+    "mean squared error / variance",
+    log_x=2,
+    lines=lambda name: not name.startswith("LSH"),
+    levels={"variance of the target": 1.0},
+    size=(5.6, 4.6),
 )
 
 
@@ -332,18 +234,80 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Appendix A, Figures 1b, 2b and 4",
     title="Hyperplane LSH: error against the number of buckets",
-    summary=(
-        "Random polynomials of degree 4 and random hypercube functions on [-1, 1]^8 are learned by one scalar for each "
-        "sign pattern of m random hyperplanes: in closed form (bucket means), and by the paper's RMSProp with learning "
-        "rate 1e-5 and 50 epochs; batches of 32 and scalars that start at 0 are our choice. Where the paper is silent: "
-        "the hyperplanes pass through the origin or through uniform points of the cube; a bucket that no row met "
-        "predicts the mean of all rows, or 0. The dense layer is frozen and random, with ridge on top: without an "
-        "activation it is the best linear predictor; with ReLU it has 1024 units, with biases and without."
-    ),
-    version=1,
+    summary="Random polynomials of degree 4 and random hypercube functions on [-1, 1]^8 are learned by one scalar for "
+    "each sign pattern of m random hyperplanes: in closed form (bucket means), and by the paper's RMSProp with "
+    "learning rate 1e-5 and 50 epochs; batches of 32 and scalars that start at 0 are our choice. Where the paper is "
+    "silent: the hyperplanes pass through the origin or through uniform points of the cube; a bucket that no row met "
+    "predicts the mean of all rows, or 0. The dense layer is frozen and random, with ridge on top: without an "
+    "activation it is the best linear predictor; with ReLU it has 1024 units, with biases and without.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        *(
+            Chart(
+                f"error-{target}",
+                f"Error against buckets ({name})",
+                f"{BARS} Scalars in closed form. Lines: medians, of dense layers over fewer draws. With offsets, each "
+                "hyperplane passes through a uniform point of the cube.",
+                partial(_error_frame, target=target),
+                ERROR_PLOT,
+            )
+            for target, name in NAMES.items()
+        ),
+        *(
+            Chart(
+                f"training-{target}",
+                f"The paper's training against the closed form ({name})",
+                f"{BARS} Hyperplanes through the origin; both curves are of the same draws.",
+                partial(_training_frame, target=target),
+                ERROR_PLOT,
+            )
+            for target, name in NAMES.items()
+        ),
+        Chart(
+            "flops",
+            "Error against the cost of a forward pass",
+            f"{BARS} Hyperplanes through the origin. A product of 8 numbers for each hyperplane, and no more however "
+            "many buckets; a dense layer pays for each unit.",
+            _flops_frame,
+            curve_plot(
+                "operations of a forward pass, hashing included / FLOPs",
+                "mean squared error / variance",
+                log_x=10,
+                levels={"variance of the target": 1.0},
+                size=(6.0, 4.6),
+            ),
+        ),
+        Chart(
+            "missed",
+            "Test points in empty buckets",
+            f"{BARS} Both targets together. No training row fell into these buckets.",
+            partial(_share_frame, share=lambda row: float(row["missed"])),
+            partial(plot_share, y_label="test points in empty buckets / %"),
+        ),
+        Chart(
+            "unmet",
+            "Sign patterns of no point",
+            f"{BARS} Both targets together. Hyperplanes in 8 dimensions do not make all patterns, and few points lie "
+            "in most of the cells that there are.",
+            partial(_share_frame, share=lambda row: float(1 - row["n_non_empty"] / row["n_units"])),
+            partial(plot_share, y_label="patterns of no point / %"),
+        ),
+        Chart(
+            "choices",
+            "Choices that the paper leaves open",
+            f"{BARS} Hyperplanes through the origin. Shrinkage towards the overall mean is chosen by leave-one-out "
+            "error.",
+            _choices_frame,
+            curve_plot(
+                BUCKETS,
+                "error / error of bucket means",
+                log_x=2,
+                levels={"bucket means, empty ones the overall mean": 1.0},
+                size=(6.4, 4.6),
+            ),
+        ),
+    ),
     order=30,
 )

@@ -31,9 +31,8 @@ def sizes(rows: Rows, least: int, at_least: int = 1) -> list[int]:
 
 def over(found: Rows, others: Rows) -> list[float]:
     """Errors as shares of those of other models of the same draw; draws that only one side has are left out."""
-    beside = {(row["target"], row["seed"]): row["mse"] for row in others}
-    paired = Rows(row for row in found if (row["target"], row["seed"]) in beside)
-    return [row["mse"] / beside[row["target"], row["seed"]] for row in needed(paired, "a pair of errors")]
+    pairs = needed(found.paired(others, "target", "seed"), "a pair of errors")
+    return [row["mse"] / other["mse"] for row, other in pairs]
 
 
 def over_linear(found: Rows) -> list[float]:
@@ -41,8 +40,7 @@ def over_linear(found: Rows) -> list[float]:
     return [row["mse"] / row["linear_mse"] for row in needed(found, "LSH errors")]
 
 
-def judge_wins(rows: Rows, target: str) -> Verdict:
-    """Against the best linear predictor, and against ReLU layers without and with biases."""
+def _judge_wins(rows: Rows, target: str) -> Verdict:
     many = {n: hashed(rows, target=target, n_units=n) for n in sizes(rows, MANY)}
     linear = every(*(within(median_of(over_linear(found)), most=1, what=f"{n}:") for n, found in many.items()))
     layers = {
@@ -58,8 +56,7 @@ def judge_wins(rows: Rows, target: str) -> Verdict:
     return only_if("the dense layer has no activation, so that it is linear", told, every(*relu))
 
 
-def judge_threshold(rows: Rows) -> Verdict:
-    """Half as many buckets as the paper names must not do."""
+def _judge_threshold(rows: Rows) -> Verdict:
     found = hashed(rows, target="polynomial", n_units=MANY // 2)
     verdict = within(median_of(over_linear(found)), least=1, what=f"{MANY // 2} buckets, error over linear:")
     ratios = {n: over_linear(hashed(rows, target="polynomial", n_units=n)) for n in sizes(rows, 0)}
@@ -68,23 +65,20 @@ def judge_threshold(rows: Rows) -> Verdict:
     return Verdict(verdict.outcome, f"{verdict.measured}; {told}")
 
 
-def judge_improves(rows: Rows, target: str) -> Verdict:
-    """Each number of buckets against the one before."""
+def _judge_improves(rows: Rows, target: str) -> Verdict:
     found = {n: hashed(rows, target=target, n_units=n) for n in sizes(rows, 0, at_least=2)}
     return every(
         *(within(median_of(over(found[b], found[a])), most=1, what=f"{a} to {b}:") for a, b in pairwise(found))
     )
 
 
-def judge_training(rows: Rows, target: str) -> Verdict:
-    """The paper's optimiser against the best linear predictor."""
+def _judge_training(rows: Rows, target: str) -> Verdict:
     found = {n: hashed(rows, target=target, n_units=n, trained=True) for n in sizes(rows, MANY)}
     whole = every(*(within(median_of(over_linear(trained)), most=1, what=f"{n}:") for n, trained in found.items()))
     return Verdict(whole.outcome, f"error over the best linear predictor's, at buckets {whole.measured}")
 
 
-def judge_cells(rows: Rows) -> Verdict:
-    """Buckets met, as a share of the cells that there are."""
+def _judge_cells(rows: Rows) -> Verdict:
     found = needed(Rows([*hashed(rows), *hashed(rows, offset="uniform")]), "LSH")
     verdict = within(range_of([row["n_non_empty"] / row["n_cells"] for row in found]), most=1, what="met over cells:")
     most = max(hashed(rows), key=lambda row: int(row["n_units"]))
@@ -92,8 +86,7 @@ def judge_cells(rows: Rows) -> Verdict:
     return Verdict(verdict.outcome, f"{verdict.measured}; {told}")
 
 
-def judge_offsets(rows: Rows) -> Verdict:
-    """Offset hyperplanes against those through the origin, at the most buckets."""
+def _judge_offsets(rows: Rows) -> Verdict:
     n = sizes(rows, 0)[-1]
     parts = []
     for target in TARGETS:
@@ -122,7 +115,7 @@ def claims_of(target: str, function: str, figure: str) -> tuple[Claim, ...]:
             rule=WINS,
             refuted_if="at some number of buckets from 2048 on the error is significantly above the best linear "
             "predictor's",
-            judge=partial(judge_wins, target=target),
+            judge=partial(_judge_wins, target=target),
         ),
         Claim(
             name=f"improves-{target}",
@@ -131,7 +124,7 @@ def claims_of(target: str, function: str, figure: str) -> tuple[Claim, ...]:
             printed="a figure without numbers",
             rule=IMPROVES,
             refuted_if="some number of buckets significantly errs more than the one before",
-            judge=partial(judge_improves, target=target),
+            judge=partial(_judge_improves, target=target),
         ),
         Claim(
             name=f"training-{target}",
@@ -140,7 +133,7 @@ def claims_of(target: str, function: str, figure: str) -> tuple[Claim, ...]:
             printed="a figure without numbers",
             rule=TRAINING,
             refuted_if="at some number from 2048 on RMSProp significantly errs more than the best linear predictor",
-            judge=partial(judge_training, target=target),
+            judge=partial(_judge_training, target=target),
         ),
     )
 
@@ -155,27 +148,24 @@ CLAIMS = (
         printed=f"number of buckets is large (>= {MANY})",
         rule=f"holds if {MANY // 2} buckets have at least the best linear error; {MEDIANS}",
         refuted_if="1024 buckets significantly err less than the best linear predictor",
-        judge=judge_threshold,
+        judge=_judge_threshold,
     ),
     *_POLYNOMIAL[1:],
     *claims_of("hypercube", "hypercube function", "2b"),
     Claim(
         name="cells",
-        place="beyond the paper",
         statement="m hyperplanes do not make 2^m buckets: through the origin they cut R^8 into 2 sum_(i<8) C(m-1, i) "
         "cells, with offsets into sum_(i<=8) C(m, i); no more are ever met.",
         printed="2^m buckets (Section 2.2)",
         rule="holds if no row has more buckets with a point in them than there are cells",
         refuted_if="some row has more buckets than there are cells",
-        judge=judge_cells,
+        judge=_judge_cells,
     ),
     Claim(
         name="offsets",
-        place="beyond the paper",
         statement="Hyperplanes through uniform points of the cube beat hyperplanes through the origin.",
-        printed="",
         rule=f"holds if at the most buckets they have no more error, on both targets; {MEDIANS}",
         refuted_if="at the most buckets offsets significantly err more on some target",
-        judge=judge_offsets,
+        judge=_judge_offsets,
     ),
 )

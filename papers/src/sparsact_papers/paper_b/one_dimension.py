@@ -8,23 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.dsm.training import RMSProp
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.bucket_scalars import ScalarTraining, bucket_lines, bucket_means, trained_scalars
 from sparsact_papers.common.rates import HALF
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import median_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -102,8 +97,7 @@ def of(rows: Rows, model: str, *, trained: bool = False) -> Rows:
     return Rows(row for row in rows.where(model=model) if (row["epochs"] > 0) == trained)
 
 
-def judge_falls(rows: Rows, model: str, power: int) -> Verdict:
-    """Power of 1 / buckets with which the squared error of each seed falls."""
+def _judge_falls(rows: Rows, model: str, power: int) -> Verdict:
     found = needed(of(rows, model), f"errors of {model}")
     curves = found.groups("seed").values()
     needed(found if min(len(curve) for curve in curves) > 1 else Rows([]), "two numbers of buckets")
@@ -112,8 +106,7 @@ def judge_falls(rows: Rows, model: str, power: int) -> Verdict:
     return Verdict(verdict.outcome, f"{verdict.measured}; {_steps(found)}")
 
 
-def judge_improves(rows: Rows, *, trained: bool) -> Verdict:
-    """Constants in each number of buckets against those in half as many."""
+def _judge_improves(rows: Rows, *, trained: bool) -> Verdict:
     found = needed(of(rows, CONSTANTS, trained=trained), "constants").groups("n_units")
     steps = [(few, many) for (few,), (many,) in pairwise(found)]
     return every(
@@ -129,15 +122,13 @@ def _steps(found: Rows) -> str:
     return f"falls of the median: {falls}"
 
 
-def judge_one_active(rows: Rows) -> Verdict:
-    """The fewest buckets against a dense layer of one unit."""
+def _judge_one_active(rows: Rows) -> Verdict:
     dense = needed(rows.where(model=DENSE, n_units=1), "dense layers of one unit")
     n = min(needed(of(rows, CONSTANTS), "constants").distinct("n_units"))
     return within(median_of(_over(of(rows, CONSTANTS).where(n_units=n), dense)), most=1, what=f"{n} buckets:")
 
 
-def judge_same_width(rows: Rows) -> Verdict:
-    """N constants against N units that are all active, at every size that both have."""
+def _judge_same_width(rows: Rows) -> Verdict:
     closed, dense = needed(of(rows, CONSTANTS), "constants"), rows.where(model=DENSE)
     return every(
         *(
@@ -149,9 +140,7 @@ def judge_same_width(rows: Rows) -> Verdict:
 
 def _over(found: Rows, others: Rows) -> list[float]:
     """Errors as shares of another model's of the same seed."""
-    beside = {row["seed"]: row["mse"] for row in others}
-    paired = needed(Rows(row for row in found if row["seed"] in beside), "a pair of errors")
-    return [row["mse"] / beside[row["seed"]] for row in paired]
+    return [row["mse"] / other["mse"] for row, other in needed(found.paired(others, "seed"), "a pair of errors")]
 
 
 MEDIANS = "by the interval of the median over seeds of errors paired by seed"
@@ -163,7 +152,7 @@ CLAIMS = (
         printed="a figure without numbers",
         rule=f"closed form; holds if each number of buckets has no more error than half as many, {MEDIANS}",
         refuted_if="some number of buckets significantly errs more than half as many",
-        judge=partial(judge_improves, trained=False),
+        judge=partial(_judge_improves, trained=False),
     ),
     Claim(
         name="improves-trained",
@@ -172,17 +161,15 @@ CLAIMS = (
         printed="a figure without numbers",
         rule="the same, of RMSProp",
         refuted_if="some number of buckets significantly errs more than half as many",
-        judge=partial(judge_improves, trained=True),
+        judge=partial(_judge_improves, trained=True),
     ),
     Claim(
         name="fourfold",
-        place="beyond the paper",
         statement="The squared error falls like 1/buckets^2, fourfold per doubling: the square of Theorem 4.1's rate.",
-        printed="",
         rule="slope of log squared error in log buckets of each seed, closed form; holds if the 95 % interval of its "
         "mean lies within 1/2 of -2",
         refuted_if="the slope is significantly farther than 1/2 from -2",
-        judge=partial(judge_falls, model=CONSTANTS, power=2),
+        judge=partial(_judge_falls, model=CONSTANTS, power=2),
     ),
     Claim(
         name="one-active-unit",
@@ -191,26 +178,22 @@ CLAIMS = (
         printed="a figure without numbers",
         rule=f"holds if the fewest buckets have at most the error of a frozen ReLU layer of one unit, {MEDIANS}",
         refuted_if="the fewest buckets significantly err more than the frozen unit",
-        judge=judge_one_active,
+        judge=_judge_one_active,
     ),
     Claim(
         name="same-width",
-        place="beyond the paper",
         statement="N constants, one of them active, have no more error than N frozen ReLU units that are all active.",
-        printed="",
         rule=f"holds if it is so at every N, {MEDIANS}",
         refuted_if="at some N the constants significantly err more than the frozen units",
-        judge=judge_same_width,
+        judge=_judge_same_width,
     ),
     Claim(
         name="sixteenfold",
-        place="beyond the paper",
         statement="With a line in each bucket (degree 1) the squared error falls like 1/buckets^4, sixteenfold per "
         "doubling.",
-        printed="",
         rule="the same; holds if the 95 % interval lies within 1/2 of -4",
         refuted_if="the slope is significantly farther than 1/2 from -4",
-        judge=partial(judge_falls, model=LINES, power=4),
+        judge=partial(_judge_falls, model=LINES, power=4),
     ),
 )
 
@@ -219,25 +202,19 @@ LINE, FOURFOLD = "best linear function", "fourfold per doubling"
 NAMES = {CONSTANTS: "constants, closed form", LINES: "lines, closed form", DENSE: "dense ReLU, all units active"}
 
 
-def _named(row: Row) -> str:
-    return f"constants, RMSProp, {row['epochs']} epochs" if row["epochs"] else NAMES[row["model"]]
-
-
-def _share(row: Row) -> float:
-    return float(row["mse"] / row["variance"])
-
-
-def frame(rows: Rows) -> Frame:
-    """Median over seeds of the error as a share of the variance, a row a number of buckets or units."""
+def _frame(rows: Rows) -> Frame:
     found = (of(rows, CONSTANTS), of(rows, CONSTANTS, trained=True), of(rows, DENSE), of(rows, LINES))
-    models = [curves(part, series=_named, x="n_units", y=_share, y_name="share") for part in found]
-    line = curves(
-        of(rows, DENSE),
-        series=lambda _: LINE,
-        x="n_units",
-        y=lambda row: row["linear_mse"] / row["variance"],
-        y_name="share",
-    )
+    models = [
+        curves(
+            part,
+            lambda row: f"constants, RMSProp, {row['epochs']} epochs" if row["epochs"] else NAMES[row["model"]],
+            "n_units",
+            "mse / variance",
+            "share",
+        )
+        for part in found
+    ]
+    line = curves(of(rows, DENSE), LINE, "n_units", "linear_mse / variance", "share")
     return joined(*models, line, _fourfold(models[0]))
 
 
@@ -248,49 +225,36 @@ def _fourfold(means: Frame) -> Frame:
     return means | {"series": [FOURFOLD] * len(ideal), "share": ideal, "low": ideal, "high": ideal}
 
 
-def plot(frame: Frame) -> Figure:
-    """Error against buckets on logarithmic axes, with the fourfold fall as a line."""
-    drawing = plot_curves(
-        frame,
-        x_label="buckets, one active; or dense units, all active",
-        y_label="mean squared error / variance",
-        log_x=2,
-        log_y=10,
-        lines=(LINE, FOURFOLD),
-        levels={"variance of the target": 1.0},
-        size=(5.8, 5.0),
-    )
-    drawing.axes[0].xaxis.set_major_formatter("{x:g}")
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "error",
-        "Error against buckets",
-        "Points: median over seeds; bars: its interval. Each seed has its own target, points and shift.",
-        frame,
-        plot,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="one-dimension",
     paper="B",
     place="Section 1, the one-dimensional example",
     title="Buckets of a line",
-    summary=(
-        "A sum of three cosines of random frequency and phase on [-1, 1] is learned by a constant in each of N buckets "
-        "of equal width with a random shift: in closed form, and by the paper's RMSProp with learning rate 5e-6 and "
-        "200 epochs. The paper states neither target nor buckets, nor the batches (32) and the start (0). Beside them: "
-        "a line in each bucket, and frozen random ReLU layers with biases, "
-        "solved by ridge with a relative penalty of 1e-12."
-    ),
+    summary="A sum of three cosines of random frequency and phase on [-1, 1] is learned by a constant in each of N "
+    "buckets of equal width with a random shift: in closed form, and by the paper's RMSProp with learning rate 5e-6 "
+    "and 200 epochs. The paper states neither target nor buckets, nor the batches (32) and the start (0). Beside "
+    "them: a line in each bucket, and frozen random ReLU layers with biases, solved by ridge with a relative penalty "
+    "of 1e-12.",
     version=2,
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "error",
+            "Error against buckets",
+            "Points: median over seeds; bars: its interval. Each seed has its own target, points and shift.",
+            _frame,
+            curve_plot(
+                "buckets, one active; or dense units, all active",
+                "mean squared error / variance",
+                log_x=2,
+                log_y=10,
+                lines=(LINE, FOURFOLD),
+                levels={"variance of the target": 1.0},
+                size=(5.8, 5.0),
+            ),
+        ),
+    ),
     order=10,
 )

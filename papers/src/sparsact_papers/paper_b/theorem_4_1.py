@@ -10,22 +10,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, by_width, curve_plot, curves, joined, level
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common.rates import HALF, RATE_REFUTED, RATE_RULE, error_curve, judge_rate
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
 from sparsact_papers.intervals import median_of, range_of, slope_of
-from sparsact_papers.results import Row, Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -55,16 +51,15 @@ RATES, EPOCHS = (1e-2, 1e-3, 1e-4), 40  # of Adam: rates one after the other, ea
 
 def parameters(scale: Scale) -> Iterator[dict[str, int]]:
     """A curve for every dimension and seed, and dense networks of several widths on the same targets."""
-    for seed in range(SEEDS[scale]):
-        for k, power in LOG2_ROWS[scale].items():
-            draw = {"k": k, "ambient": AMBIENT, "centres": CENTRES, "n_test": N_TEST[scale], "seed": seed}
-            yield draw | {"n_directions": 4 * k, "rows": 1 << power}
-            if k == 4 and scale is Scale.FULL:
-                yield draw | {"n_directions": 4 * k, "rows": FINER_ROWS}
-            if seed < DENSE_SEEDS[scale]:
-                rows = 1 << LOG2_DENSE_ROWS[scale]
-                yield from (draw | {"n_units": 4 * k * times, "rows": rows} for times in TRAINED[scale])
-                yield from (draw | {"n_random_units": 4 * k * times, "rows": rows} for times in RANDOM[scale])
+    for seed, (k, power) in product(range(SEEDS[scale]), LOG2_ROWS[scale].items()):
+        draw = {"k": k, "ambient": AMBIENT, "centres": CENTRES, "n_test": N_TEST[scale], "seed": seed}
+        yield draw | {"n_directions": 4 * k, "rows": 1 << power}
+        if k == 4 and scale is Scale.FULL:
+            yield draw | {"n_directions": 4 * k, "rows": FINER_ROWS}
+        if seed < DENSE_SEEDS[scale]:
+            rows = 1 << LOG2_DENSE_ROWS[scale]
+            yield from (draw | {"n_units": 4 * k * times, "rows": rows} for times in TRAINED[scale])
+            yield from (draw | {"n_random_units": 4 * k * times, "rows": rows} for times in RANDOM[scale])
 
 
 def measure(
@@ -81,11 +76,11 @@ def measure(
 ) -> dict[str, Any]:
     """Errors on fresh points of hash tables of several widths, or of a dense layer, trained or random and solved."""
     from sparsact_papers.common.hard_families import dense_error
-    from sparsact_papers.data import lower_envelope, random_subspace
+    from sparsact_papers.data import LowerEnvelope, random_subspace
 
     rng = np.random.default_rng([seed, k])
     domain = random_subspace(ambient, k, rng=rng)
-    f = lower_envelope(domain.coordinates(domain.sample(centres, rng=rng)), rng.uniform(0, 0.5, centres))
+    f = LowerEnvelope(domain.coordinates(domain.sample(centres, rng=rng)), rng.uniform(0, 0.5, centres))
     X, new = domain.sample(rows, rng=rng), domain.sample(n_test, rng=rng)
     y, truth = f(domain.coordinates(X)), f(domain.coordinates(new))
     if n_units is not None:
@@ -165,8 +160,7 @@ def dense(rows: Rows) -> Rows:
     return Rows(row for row in rows if "n_units" in row.parameters or "n_random_units" in row.parameters)
 
 
-def judge_cost(rows: Rows) -> Verdict:
-    """The least dense operations (and parameters) that reach the error of the finest table, over those of the hash."""
+def _judge_cost(rows: Rows) -> Verdict:
     parts = []
     for (k,), networks in needed(dense(rows), "dense layers").groups("k").items():
         ratios, out_of_reach = [], 0
@@ -188,8 +182,7 @@ def _operations(row: Row) -> int:
     return int(row["operations"])
 
 
-def judge_growth(rows: Rows) -> Verdict:
-    """How fast the largest error above random layers falls with their operations."""
+def _judge_growth(rows: Rows) -> Verdict:
     layers = needed(Rows(row for row in rows if "n_random_units" in row.parameters), "random layers")
     parts = []
     for (k,), group in layers.groups("k").items():
@@ -222,18 +215,16 @@ CLAIMS = (
         "the finest table, over the hash's d K + K (the widest layer's where none serves); holds if above 1 for every "
         "k and seed. Parameters read, (d + 2) w + 1 against K (d + 1) + 1, have the same ratios within 6 %",
         refuted_if="for some k and seed a dense layer of the hash's operations has the finest table's error",
-        judge=judge_cost,
+        judge=_judge_cost,
     ),
     Claim(
         name="cost-growth",
-        place="beyond the paper",
-        statement="On this easy target too, not only on the hardest of Theorem 4.2, the operations of a dense "
-        "model with a random bottom layer grow like (1/eps)^k.",
-        printed="",
+        statement="On this easy target too, not only on the hardest of Theorem 4.2, the operations of a dense model "
+        "with a random bottom layer grow like (1/eps)^k.",
         rule="slope of log largest error in log operations over all widths of random layers, fitted for each seed; "
         "holds if the 95 % interval of its mean lies above -1/(k - 1/2) for each k",
         refuted_if="for some k the error falls significantly faster than operations^(-1/(k - 1/2))",
-        judge=judge_growth,
+        judge=_judge_growth,
     ),
 )
 
@@ -252,78 +243,24 @@ def whole_curves(rows: Rows) -> Rows:
     return Rows(found)
 
 
-def _levels(rows: Rows, frame: Frame, x: str) -> list[Frame]:
-    """Lines across the figure: deviation of the target and error of the best linear function."""
-    ends = [min(frame[x]), max(frame[x])]
-    lines: list[Frame] = []
-    for name, column in ((DEVIATION, "deviation"), (LINEAR, "linear_rmse")):
-        one = median_of(rows.array(column))
-        level = {"y": one.estimate, "low": one.low, "high": one.high, "repetitions": one.n, "series": name}
-        lines.append({head: ends if head == x else [level[head]] * 2 for head in frame})
-    return lines
-
-
-def errors_frame(rows: Rows, errors: str) -> Frame:
-    """A list of errors against buckets, and the lines across."""
+def _errors_frame(rows: Rows, errors: str) -> Frame:
     found = whole_curves(rows)
     frame = by_width(found, {"": errors}, "buckets")
-    return joined(frame, *_levels(found, frame, "buckets"))
+    heights = {DEVIATION: "deviation", LINEAR: "linear_rmse"}
+    return joined(frame, *(level(name, median_of(found.array(column)), frame) for name, column in heights.items()))
 
 
-def operations_frame(rows: Rows) -> Frame:
-    """Largest error of the better dense layer of each width, and of the finest table, against operations."""
+def _operations_frame(rows: Rows) -> Frame:
     layers = dense(rows).groups("k", "seed", "operations").values()
     better = Rows(min(group, key=lambda row: float(row["sup_error"])) for group in layers)
     hashed = Rows(row.with_values(sup_error=row["sup_errors"][-1]) for row in whole_curves(rows))
     return joined(
-        curves(better, series=lambda row: f"dense, k = {row['k']}", x="operations", y="sup_error"),
-        curves(hashed, series=lambda row: f"finest table, k = {row['k']}", x="operations", y="sup_error"),
+        curves(better, "dense, k = {k}", "operations", "sup_error"),
+        curves(hashed, "finest table, k = {k}", "operations", "sup_error"),
     )
 
 
-def _error_plot(label: str, frame: Frame) -> Figure:
-    return plot_curves(frame, x_label="buckets", y_label=label, log_x=10, log_y=10, lines=(DEVIATION, LINEAR))
-
-
 OVER = "Median over seeds with its interval; a point for each width of the hash."
-CHARTS: tuple[Chart[Rows], ...] = (
-    Chart(
-        "sup",
-        "Largest error against buckets",
-        OVER + " Theory: slope -1/k.",
-        partial(errors_frame, errors="sup_errors"),
-        partial(_error_plot, "largest error"),
-    ),
-    Chart(
-        "mean",
-        "Mean error against buckets",
-        OVER,
-        partial(errors_frame, errors="mean_errors"),
-        partial(_error_plot, "mean absolute error"),
-    ),
-    Chart(
-        "misses",
-        "Misses against buckets",
-        OVER + " A miss goes to the nearest bucket.",
-        lambda rows: by_width(whole_curves(rows), {"": "misses"}, "buckets"),
-        partial(plot_curves, x_label="buckets", y_label="share of points in empty buckets", log_x=10),
-    ),
-    Chart(
-        "operations",
-        "Largest error of dense layers against their operations",
-        "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the widest "
-        "only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
-        operations_frame,
-        partial(
-            plot_curves,
-            x_label="multiply-adds of a forward pass",
-            y_label="largest error",
-            log_x=10,
-            log_y=10,
-            size=(5.4, 5.0),
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -331,20 +268,47 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorem 4.1",
     title="Constants in hash buckets on a subspace",
-    summary=(
-        "Points are uniform on the part of a random k-dimensional subspace within [-1, 1]^16, and the target is the "
-        "lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k normal directions in "
-        "all 16 columns, as the theorem has it, constants, the nearest bucket for an empty one. Widths run from about "
-        "a dozen buckets to the first with 2 % of misses (for k = 4 further, on 2^22 rows). Dense layers of ReLU "
-        "units, on 2^15 rows: scikit-learn's MLPRegressor with 4k, 16k and 64k units, all weights trained by Adam on "
-        "standardised columns with rates .01, .001 and .0001 one after the other, each until early stopping or 40 "
-        "epochs, the state with the least largest error on validation rows; and random units, up to 256k, whose kinks "
-        "are spread over the points, under the best linear layer. Test points: 16,384 fresh ones."
-    ),
-    version=1,
+    summary="Points are uniform on the part of a random k-dimensional subspace within [-1, 1]^16, and the target is "
+    "the lower envelope of three cones, exactly 1-Lipschitz. One Euclidean hash of 4k normal directions in all 16 "
+    "columns, as the theorem has it, constants, the nearest bucket for an empty one. Widths run from about a dozen "
+    "buckets to the first with 2 % of misses (for k = 4 further, on 2^22 rows). Dense layers of ReLU units, on 2^15 "
+    "rows: scikit-learn's MLPRegressor with 4k, 16k and 64k units, all weights trained by Adam on standardised "
+    "columns with rates .01, .001 and .0001 one after the other, each until early stopping or 40 epochs, the state "
+    "with the least largest error on validation rows; and random units, up to 256k, whose kinks are spread over the "
+    "points, under the best linear layer. Test points: 16,384 fresh ones.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "sup",
+            "Largest error against buckets",
+            OVER + " Theory: slope -1/k.",
+            partial(_errors_frame, errors="sup_errors"),
+            curve_plot("buckets", "largest error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
+        ),
+        Chart(
+            "mean",
+            "Mean error against buckets",
+            OVER,
+            partial(_errors_frame, errors="mean_errors"),
+            curve_plot("buckets", "mean absolute error", log_x=10, log_y=10, lines=(DEVIATION, LINEAR)),
+        ),
+        Chart(
+            "misses",
+            "Misses against buckets",
+            OVER + " A miss goes to the nearest bucket.",
+            lambda rows: by_width(whole_curves(rows), {"": "misses"}, "buckets"),
+            curve_plot("buckets", "share of points in empty buckets", log_x=10),
+        ),
+        Chart(
+            "operations",
+            "Largest error of dense layers against their operations",
+            "Median over seeds with its interval. Dense: one hidden layer of ReLU units, trained or random (the "
+            "widest only random), whichever errs less. A table's operations are those of its hash, whatever its width.",
+            _operations_frame,
+            curve_plot("multiply-adds of a forward pass", "largest error", log_x=10, log_y=10, size=(5.4, 5.0)),
+        ),
+    ),
     order=40,
 )

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from sparsact.bounds import table_samples
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, curves, joined, plot_curves
+from sparsact_papers.charts import Chart, Frame, by_width, curve_plot, curves, joined
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows, Scale
 from sparsact_papers.intervals import mean_of, slope_of
-from sparsact_papers.results import Rows, Scale
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -51,10 +46,9 @@ def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
             fewer = round((width / WIDTHS[scale][-1]) ** PLANE["k"])  # buckets
             samples = {"fewest": 1 << fewest, "most": (1 << most) // fewer, "large": (LARGE << most) // fewer}
             yield {"part": MISSES, **PLANE, "width": width, **samples, "seed": seed}
-        for ambient in AMBIENTS:
-            for power in LOG2_ROWS[scale]:
-                sizes = {"rows": 1 << power, "n_test": N_TEST[scale], "seed": seed}
-                yield {"part": RIVALS, "k": INTRINSIC, "ambient": ambient, "centres": CENTRES, **sizes}
+        for ambient, power in product(AMBIENTS, LOG2_ROWS[scale]):
+            sizes = {"rows": 1 << power, "n_test": N_TEST[scale], "seed": seed}
+            yield {"part": RIVALS, "k": INTRINSIC, "ambient": ambient, "centres": CENTRES, **sizes}
 
 
 def measure(*, part: str, **sizes: Any) -> dict[str, Any]:
@@ -118,11 +112,11 @@ def rivals(*, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: 
     from sklearn.neighbors import KNeighborsRegressor
 
     from sparsact.learners import LSHRegressor
-    from sparsact_papers.data import lower_envelope, random_subspace
+    from sparsact_papers.data import LowerEnvelope, random_subspace
 
     rng = np.random.default_rng([seed, ambient])
     domain = random_subspace(ambient, k, rng=rng)
-    f = lower_envelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
+    f = LowerEnvelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
     new, X = domain.sample(n_test, rng=rng), domain.sample(rows, rng=rng)
     models = {
         "literal": LSHRegressor(1, "auto", "auto", 0, "euclidean", "nearest", seed),
@@ -149,8 +143,7 @@ def finest(rows: Rows) -> Rows:
     return found.where(width=min(found.column("width")))
 
 
-def judge_prediction(rows: Rows) -> Verdict:
-    """Predicted against measured misses, at every number of samples that leaves a noticeable share."""
+def _judge_prediction(rows: Rows) -> Verdict:
     curves = finest(rows)
     parts = []
     for i, m in enumerate(curves[0]["samples"]):
@@ -161,8 +154,7 @@ def judge_prediction(rows: Rows) -> Verdict:
     return every(*parts)
 
 
-def judge_proof(rows: Rows) -> Verdict:
-    """How the share of misses at the proof's number of samples changes with the width."""
+def _judge_proof(rows: Rows) -> Verdict:
     curves = needed(rows.where(part=MISSES), "curves of misses", 2).groups("seed").values()
     needed(rows if min(len(curve) for curve in curves) > 1 else Rows([]), "two widths of a seed")
     slope = slope_of((curve.column("width"), curve.column("proof_misses")) for curve in curves)
@@ -172,8 +164,7 @@ def judge_proof(rows: Rows) -> Verdict:
     return Verdict(verdict.outcome, f"{verdict.measured}; at width {last[0]['width']:g} {share} of the points")
 
 
-def judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
-    """Error of a model over that of a rival on the same rows, at every size."""
+def _judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
     found = needed(rows.where(part=RIVALS), "tasks with rivals", 2)
     return every(
         *(
@@ -186,16 +177,14 @@ def judge_ratio(rows: Rows, model: str, rival: str, **limits: float) -> Verdict:
 CLAIMS = (
     Claim(
         name="misses",
-        place="beyond the paper",
         statement="The share of fresh points in empty buckets is sum_b p_b (1 - p_b)^m, which another sample of four "
         "times the most samples predicts without bias.",
-        printed="",
         rule="predicted less measured share, over the mean measured one; holds if the 95 % interval of its mean over "
-        f"seeds lies within +- {NEAR:g} at every number of samples that leaves more than {NOTICEABLE:.1%} of "
-        "misses on average, at the finest width",
-        refuted_if="at some number of samples the predicted share is significantly farther from the measured "
-        "one than the limit",
-        judge=judge_prediction,
+        f"seeds lies within +- {NEAR:g} at every number of samples that leaves more than {NOTICEABLE:.1%} of misses "
+        "on average, at the finest width",
+        refuted_if="at some number of samples the predicted share is significantly farther from the measured one than "
+        "the limit",
+        judge=_judge_prediction,
     ),
     Claim(
         name="samples-of-the-proof",
@@ -206,27 +195,23 @@ CLAIMS = (
         "predicted without bias from another sample; holds if the 95 % interval of the mean over seeds of the slope "
         "of its logarithm in log eps lies above 0",
         refuted_if="the share of misses grows significantly as eps falls",
-        judge=judge_proof,
+        judge=_judge_proof,
     ),
     Claim(
         name="literal-and-nearest",
-        place="beyond the paper",
         statement="The literal learner, one table of constants with the best gap, loses to the nearest neighbour.",
-        printed="",
         rule="its root mean squared error over that of 1-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies above 1 at every size",
         refuted_if="the literal learner significantly errs less than the nearest neighbour at some size",
-        judge=lambda rows: judge_ratio(rows, "literal", "nearest", least=1.0),
+        judge=lambda rows: _judge_ratio(rows, "literal", "nearest", least=1.0),
     ),
     Claim(
         name="recommended-and-eight-nearest",
-        place="beyond the paper",
         statement="The recommended learner, 16 adapted tables of lines, beats the mean of eight nearest neighbours.",
-        printed="",
         rule="its root mean squared error over that of 8-NN on the same rows; holds if the 95 % interval of the mean "
         "over seeds lies below 1 at every size",
         refuted_if="the recommended learner significantly errs more than eight nearest neighbours at some size",
-        judge=lambda rows: judge_ratio(rows, "recommended", "eight_nearest", most=1.0),
+        judge=lambda rows: _judge_ratio(rows, "recommended", "eight_nearest", most=1.0),
     ),
 )
 
@@ -243,74 +228,13 @@ NAMES = {
 }
 
 
-def misses_frame(rows: Rows) -> Frame:
-    """Misses against samples, measured and predicted."""
-    return by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples")
-
-
-def misses_plot(frame: Frame) -> Figure:
-    """The predictions as lines."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if name.startswith((PLUG_IN, UNBIASED))]
-    return plot_curves(
-        frame,
-        x_label="samples",
-        y_label="share of fresh points in empty buckets",
-        log_x=2,
-        log_y=10,
-        lines=lines,
-    )
-
-
-def errors_frame(rows: Rows, ambient: int) -> Frame:
-    """Errors as shares of the target's deviation."""
+def _errors_frame(rows: Rows, ambient: int) -> Frame:
     found = rows.where(part=RIVALS, ambient=ambient)
 
     def share(column: str) -> Frame:
-        return curves(
-            found,
-            series=lambda _: NAMES[column],
-            x="rows",
-            y=lambda row: row[column] / row["deviation"],
-            y_name="share",
-        )
+        return curves(found, lambda _: NAMES[column], "rows", f"{column} / deviation", "share")
 
     return joined(*(share(column) for column in NAMES))
-
-
-def errors_plot(frame: Frame) -> Figure:
-    """Error against rows."""
-    drawing = plot_curves(
-        frame,
-        x_label="rows",
-        y_label="rms error / standard deviation of the target",
-        log_x=2,
-        log_y=10,
-        lines=(LINEAR,),
-        levels={DEVIATION: 1.0},
-    )
-    drawing.axes[0].xaxis.set_major_formatter("{x:g}")
-    return drawing
-
-
-CHARTS = (
-    Chart(
-        "misses",
-        "Misses against samples",
-        "Median over seeds with its interval, on a plane (k = 2) in R^16. Lines: predictions from another sample.",
-        misses_frame,
-        misses_plot,
-    ),
-    *(
-        Chart(
-            f"errors-{d}",
-            f"The literal learner and its rivals in R^{d}",
-            "Median over seeds with its interval; 4-dimensional subspaces, lower envelope of 64 cones.",
-            partial(errors_frame, ambient=d),
-            errors_plot,
-        )
-        for d in AMBIENTS
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -318,17 +242,45 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorem 4.1",
     title="Samples that fill the buckets, and the literal learner against its rivals",
-    summary=(
-        "Misses: one Euclidean hash of 8 directions and gap 1/2, 1/4 or 1/8 on random planes within [-1, 1]^16; the "
-        "buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. "
-        "Rivals: random 4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of "
-        "16 directions, constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest "
-        "neighbours are scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines)."
-    ),
-    version=1,
+    summary="Misses: one Euclidean hash of 8 directions and gap 1/2, 1/4 or 1/8 on random planes within [-1, 1]^16; "
+    "the buckets' probabilities are estimated from 2^16, 2^18 or 2^20 rows, misses are counted on as many fresh ones. "
+    "Rivals: random 4-dimensional subspaces, lower envelopes of 64 cones about their points. Literal: one table of 16 "
+    "directions, constants, the nearest bucket for an empty one, the gap of least leave-one-out error. Nearest "
+    "neighbours are scikit-learn's; recommended is LSHRegressor with its defaults (16 adapted grids, lines).",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "misses",
+            "Misses against samples",
+            "Median over seeds with its interval, on a plane (k = 2) in R^16. Lines: predictions from another sample.",
+            lambda rows: by_width(finest(rows), {f"{name}, ": column for name, column in COLUMNS.items()}, "samples"),
+            curve_plot(
+                "samples",
+                "share of fresh points in empty buckets",
+                log_x=2,
+                log_y=10,
+                lines=lambda name: name.startswith((PLUG_IN, UNBIASED)),
+            ),
+        ),
+        *(
+            Chart(
+                f"errors-{d}",
+                f"The literal learner and its rivals in R^{d}",
+                "Median over seeds with its interval; 4-dimensional subspaces, lower envelope of 64 cones.",
+                partial(_errors_frame, ambient=d),
+                curve_plot(
+                    "rows",
+                    "rms error / standard deviation of the target",
+                    log_x=2,
+                    log_y=10,
+                    lines=(LINEAR,),
+                    levels={DEVIATION: 1.0},
+                ),
+            )
+            for d in AMBIENTS
+        ),
+    ),
     order=42,
 )

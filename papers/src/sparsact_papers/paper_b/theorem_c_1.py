@@ -9,22 +9,108 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from math import ceil, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds import manifold_table_size, manifold_table_size_proof
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import by_width, joined, plot_curves
-from sparsact_papers.experiment import Experiment
-from sparsact_papers.intervals import median_of
-from sparsact_papers.paper_b.theorem_c_1_claims import AMBIENTS, CLAIMS, DIMENSIONS, FEW
-from sparsact_papers.results import Row, Rows, Scale
+from sparsact_papers.charts import Chart, Frame, by_width, curve_plot, joined, level
+from sparsact_papers.claims import Claim, Verdict, every, needed, within
+from sparsact_papers.common.rates import RATE_REFUTED, RATE_RULE, judge_rate, window
+from sparsact_papers.experiment import Experiment, Row, Rows, Scale
+from sparsact_papers.intervals import mean_of, median_of, share_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+DIMENSIONS = {"circle": 1, "sphere": 2, "swiss roll": 2}
+AMBIENTS = (8, 16)
+FEW = 8  # rows: a bucket of fewer is pruned
+PROBABILITY = 0.8  # of the theorem
+
+
+def _judge_columns(rows: Rows) -> Verdict:
+    parts = []
+    for (manifold,), found in needed(rows, "curves").groups("manifold").items():
+        k = DIMENSIONS[manifold]
+        pairs = [pair for pair in found.groups("seed").values() if pair.distinct("ambient") == list(AMBIENTS)]
+        powers = [
+            (_log_constant(pair.where(ambient=AMBIENTS[1]), k) - _log_constant(pair.where(ambient=AMBIENTS[0]), k))
+            / np.log(AMBIENTS[1] / AMBIENTS[0])
+            for pair in pairs
+        ]
+        parts.append(within(mean_of(powers), most=k / 2, what=f"{manifold}: power of d against {k / 2:g},"))
+    return every(*parts)
+
+
+def _log_constant(curve: Rows, k: int) -> float:
+    """Mean of log(buckets * error^k) over the window of a curve."""
+    buckets, errors = window(curve, k)
+    return float(np.mean(np.log(buckets) + k * np.log(errors)))
+
+
+def _judge_pruning(rows: Rows) -> Verdict:
+    lost = [most for row in needed(rows, "curves") if (most := _most_lost(row)) is not None]
+    kept = sum(most == 0 for most in lost)
+    what = f"draws in which no point is lost; at most {max(lost, default=0):.2%} of the points are,"
+    return within(share_of(kept, len(lost)), least=PROBABILITY, what=what)
+
+
+def _most_lost(row: Row) -> float | None:
+    """Largest share of lost points at the widths that leave FEW rows in a bucket of the proof's least volume."""
+    k, d = row["k"], row["ambient"]
+    # least volume (width / (d sqrt(k)))^k, as a share of the (2 sqrt(d))^k that the domain has at most
+    shares = [(width / (d * k**0.5) / (2 * d**0.5)) ** k for width in row["widths"]]
+    lost = [lost for lost, share in zip(row["pruned_by_all"], shares, strict=True) if row["rows"] * share >= FEW]
+    return max(lost, default=None)
+
+
+def _rate(manifold: str, k: int) -> Claim:
+    return Claim(
+        name=f"rate-{manifold.replace(' ', '-')}",
+        place="Theorem C.1",
+        statement=f"On a {manifold} (k = {k}) a table needs O(1 / eps^k) buckets for a largest error of eps.",
+        printed="O(sqrt(dk)^k / eps^k) buckets",
+        rule=f"{RATE_RULE}, in both ambient dimensions",
+        refuted_if=f"{RATE_REFUTED}, in some ambient dimension",
+        judge=lambda rows: every(
+            *(
+                judge_rate(group, DIMENSIONS[manifold], f"{manifold}, d = {d}:")
+                for (d,), group in needed(rows.where(manifold=manifold), f"curves on a {manifold}")
+                .groups("ambient")
+                .items()
+            )
+        ),
+    )
+
+
+CLAIMS = (
+    *(_rate(manifold, k) for manifold, k in DIMENSIONS.items()),
+    Claim(
+        name="columns",
+        place="Theorem C.1",
+        statement="At equal largest error the buckets of a table grow no faster than d^(k/2), although each table has "
+        "d directions.",
+        printed="O(sqrt(dk)^k / eps^k), and in the proof (d^2 sqrt(k) / eps)^k: not exponential in d",
+        rule="mean of log(buckets * error^k) over the same tables, at d = 16 less at d = 8, the same manifold and "
+        "seed, over log 2; holds if the 95 % interval of its mean over seeds lies below k/2 for every manifold",
+        refuted_if="for some manifold the power of d is significantly above k/2",
+        judge=_judge_columns,
+    ),
+    Claim(
+        name="pruning",
+        place="Theorem C.1, proof",
+        statement="When sparse buckets are pruned, every point still has a kept bucket in at least one table, with "
+        "probability 0.8.",
+        printed="we only include buckets with volume at least (Omega(eps / (d sqrt(k))))^k",
+        rule=f"pruned are buckets with fewer than {FEW} rows, at widths eps for which (eps / (d sqrt(k)))^k of the (2 "
+        f"sqrt(d))^k that the domain's volume is at most holds {FEW} rows or more; holds if the 95 % interval "
+        "(Clopper and Pearson) of the share of draws in which all test points have a kept bucket lies above 0.8",
+        refuted_if="the share of draws in which all points keep a bucket is significantly below 0.8",
+        judge=_judge_pruning,
+    ),
+)
+
 
 Array = NDArray[np.float64]
 
@@ -39,18 +125,16 @@ SEEDS = {Scale.SMOKE: 2, Scale.QUICK: 3, Scale.FULL: 5}
 
 def parameters(scale: Scale) -> Iterator[dict[str, Any]]:
     """A curve for every seed, ambient dimension and manifold."""
-    for seed in range(SEEDS[scale]):
-        for ambient in AMBIENTS:
-            for manifold, k in DIMENSIONS.items():
-                yield {
-                    "manifold": manifold,
-                    "k": k,
-                    "ambient": ambient,
-                    "centres": CENTRES,
-                    "rows": 1 << LOG2_ROWS[scale],
-                    "n_test": N_TEST[scale],
-                    "seed": seed,
-                }
+    for seed, ambient, (manifold, k) in product(range(SEEDS[scale]), AMBIENTS, DIMENSIONS.items()):
+        yield {
+            "manifold": manifold,
+            "k": k,
+            "ambient": ambient,
+            "centres": CENTRES,
+            "rows": 1 << LOG2_ROWS[scale],
+            "n_test": N_TEST[scale],
+            "seed": seed,
+        }
 
 
 def widths(manifold: str, ambient: int, rows: int) -> list[float]:
@@ -62,11 +146,11 @@ def widths(manifold: str, ambient: int, rows: int) -> list[float]:
 
 def measure(*, manifold: str, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: int) -> dict[str, Any]:
     """For each width: buckets a table, errors on fresh points, misses, printed table sizes, losses by pruning."""
-    from sparsact_papers.data import lower_envelope
+    from sparsact_papers.data import LowerEnvelope
 
     rng = np.random.default_rng([seed, list(DIMENSIONS).index(manifold)])
     domain = _domain(manifold, ambient).rotated(rng=rng)
-    f = lower_envelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
+    f = LowerEnvelope(domain.sample(centres, rng=rng), rng.uniform(0, 0.5, centres))
     X, new = domain.sample(rows, rng=rng), domain.sample(n_test, rng=rng)
     y, truth = f(X), f(new)
     n_tables = ceil(k * log(ambient))
@@ -98,15 +182,7 @@ def _at_width(width: float, n_tables: int, X: Array, y: Array, new: Array, truth
     def fitted(min_count: int) -> LSHRegressor:
         # Directions of a Euclidean hash are normal in all columns; `directions` names only how it tells what is near.
         return LSHRegressor(
-            n_tables,
-            X.shape[1],
-            width,
-            0,
-            "euclidean",
-            "nearest",
-            seed,
-            directions="principal",
-            min_count=min_count,
+            n_tables, X.shape[1], width, 0, "euclidean", "nearest", seed, directions="principal", min_count=min_count
         ).fit(X, y)
 
     model = fitted(1)
@@ -126,6 +202,7 @@ def _at_width(width: float, n_tables: int, X: Array, y: Array, new: Array, truth
     }
 
 
+TABLE, LINEAR = "buckets of a table", "best linear"
 DEVIATION = "standard deviation of the target"
 SIZES = {"printed_sizes": "statement, ", "proof_sizes": "proof, "}
 
@@ -150,28 +227,14 @@ def _share_frame(rows: Rows, column: str) -> Frame:
     """An error as a share of the target's deviation, with that of the best linear function as lines."""
     shares = _with(rows, "share", lambda row: [e / row["deviation"] for e in row[column]])
     frame = _manifolds(shares, {"": "share"}, "buckets")
-    ends = [min(frame["buckets"]), max(frame["buckets"])]
-    lines: list[Frame] = []
-    for (manifold,), group in rows.groups("manifold").items():
-        one = median_of([row["linear_rmse"] / row["deviation"] for row in group])
-        level = {"series": f"best linear, {manifold}", "repetitions": one.n}
-        level |= {"y": one.estimate, "low": one.low, "high": one.high}
-        lines.append({head: ends if head == "buckets" else [level[head]] * 2 for head in frame})
+    lines = (
+        level(f"{LINEAR}, {manifold}", median_of([row["linear_rmse / deviation"] for row in group]), frame)
+        for (manifold,), group in rows.groups("manifold").items()
+    )
     return joined(frame, *lines)
 
 
-def mean_frame(rows: Rows) -> Frame:
-    """Mean error."""
-    return _share_frame(rows, "mean_errors")
-
-
-def sup_frame(rows: Rows) -> Frame:
-    """Largest error."""
-    return _share_frame(rows, "sup_errors")
-
-
-def sizes_frame(rows: Rows) -> Frame:
-    """Buckets of a table and both printed sizes, against the reciprocal of the largest error."""
+def _sizes_frame(rows: Rows) -> Frame:
     inverse = _with(rows, "inverse", lambda row: [1 / e for e in row["sup_errors"]])
     printed = inverse.where(ambient=min(rows.distinct("ambient")))
     printed = Rows(row for row in printed if row["manifold"] != "swiss roll")  # as the sphere's: k is the same
@@ -181,124 +244,18 @@ def sizes_frame(rows: Rows) -> Frame:
     )
 
 
-def pruning_frame(rows: Rows) -> Frame:
-    """Shares of a table's buckets that are pruned."""
-    return _manifolds(rows, {"": "pruned_buckets"}, "buckets")
-
-
-def lost_frame(rows: Rows) -> Frame:
-    """Shares of points without a kept bucket in one table, and in all."""
-    return _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets")
-
-
-def misses_frame(rows: Rows) -> Frame:
-    """Shares of points in empty buckets of one table."""
-    return _manifolds(rows, {"": "misses"}, "buckets")
-
-
-def ambient_frame(rows: Rows) -> Frame:
-    """Buckets of a table against d / width, in each ambient dimension."""
-    gaps = _with(rows, "gaps", lambda row: [row["ambient"] / width for width in row["widths"]])
-    return joined(
-        *(
-            by_width(group, {f"{manifold}, d = {ambient}, ": "buckets"}, "gaps")
-            for (manifold, ambient), group in gaps.groups("manifold", "ambient").items()
-        )
-    )
-
-
-def _share_plot(label: str, frame: Frame) -> Figure:
-    lines = [name for name in dict.fromkeys(frame["series"]) if name.startswith("best linear")]
-    return plot_curves(
-        frame,
-        x_label="buckets of a table",
-        y_label=label,
-        log_x=10,
-        log_y=10,
-        lines=lines,
-        levels={DEVIATION: 1.0},
-        size=(5.6, 4.8),
-    )
-
-
-def sizes_plot(frame: Frame) -> Figure:
-    """Measured and printed sizes."""
-    lines = [name for name in dict.fromkeys(frame["series"]) if name.startswith(tuple(SIZES.values()))]
-    return plot_curves(
-        frame,
-        x_label="1 / largest error",
-        y_label="buckets of a table",
-        log_x=10,
-        log_y=10,
-        lines=lines,
-        size=(5.6, 4.8),
-    )
-
-
-def _shares_plot(label: str, frame: Frame) -> Figure:
-    return plot_curves(frame, x_label="buckets of a table", y_label=label, log_x=10, size=(5.6, 4.6))
-
-
+share_plot = partial(
+    curve_plot,
+    TABLE,
+    log_x=10,
+    log_y=10,
+    lines=lambda name: name.startswith(LINEAR),
+    levels={DEVIATION: 1.0},
+    size=(5.6, 4.8),
+)
+linear_plot = partial(curve_plot, TABLE, log_x=10, size=(5.6, 4.6))
 OVER = "Median over seeds with its interval; a point for each width. "
 LEAST = OVER + "Ambient dimension 8. "
-CHARTS = (
-    Chart(
-        "mean",
-        "Mean error against buckets",
-        LEAST + "Theory: slope -1/k.",
-        mean_frame,
-        partial(_share_plot, "mean absolute error / standard deviation"),
-    ),
-    Chart(
-        "sup",
-        "Largest error against buckets",
-        LEAST + "Theory: slope -1/k.",
-        sup_frame,
-        partial(_share_plot, "largest error / standard deviation"),
-    ),
-    Chart(
-        "sizes",
-        "Buckets at equal largest error, and the printed table sizes",
-        LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
-        sizes_frame,
-        sizes_plot,
-    ),
-    Chart(
-        "misses",
-        "Misses against buckets",
-        LEAST + "Of one table.",
-        misses_frame,
-        partial(_shares_plot, "share of points in empty buckets of a table"),
-    ),
-    Chart(
-        "pruning",
-        "Buckets lost by pruning",
-        LEAST + f"Pruned: buckets of fewer than {FEW} rows.",
-        pruning_frame,
-        partial(_shares_plot, "share of buckets pruned"),
-    ),
-    Chart(
-        "lost",
-        "Points lost by pruning",
-        LEAST + f"Points whose buckets hold fewer than {FEW} rows: in one table (mean over tables) and in all.",
-        lost_frame,
-        partial(_shares_plot, "share of points without a kept bucket"),
-    ),
-    Chart(
-        "ambient",
-        "Buckets in two ambient dimensions",
-        OVER + "D = d directions; curves of one manifold that coincide mean (d / width)^k buckets.",
-        ambient_frame,
-        partial(
-            plot_curves,
-            x_label="ambient dimension d / width",
-            y_label="buckets of a table",
-            log_x=10,
-            log_y=10,
-            size=(5.6, 4.8),
-        ),
-    ),
-)
 
 
 EXPERIMENT = Experiment(
@@ -306,18 +263,81 @@ EXPERIMENT = Experiment(
     paper="B",
     place="Theorem C.1",
     title="Constants in hash buckets on curved manifolds",
-    summary=(
-        "Points are uniform on a circle, a sphere or a swiss roll within the unit ball, in a random frame of R^8 or "
-        "R^16, and the target is the lower envelope of three cones about points of the manifold, exactly 1-Lipschitz. "
-        "Euclidean hashes of D = d directions in all d columns, the same for all widths; ceil(k ln d) tables, "
-        "averaged with the numbers of rows as weights (the proof leaves open how they are put together); the nearest "
-        "bucket where all are empty. A table's buckets are counted as the mean over tables. Pruned: buckets of fewer "
-        f"than {FEW} rows. Test points: 16,384 fresh ones."
-    ),
-    version=1,
+    summary="Points are uniform on a circle, a sphere or a swiss roll within the unit ball, in a random frame of R^8 "
+    "or R^16, and the target is the lower envelope of three cones about points of the manifold, exactly 1-Lipschitz. "
+    "Euclidean hashes of D = d directions in all d columns, the same for all widths; ceil(k ln d) tables, averaged "
+    "with the numbers of rows as weights (the proof leaves open how they are put together); the nearest bucket where "
+    f"all are empty. A table's buckets are counted as the mean over tables. Pruned: buckets of fewer than {FEW} rows. "
+    "Test points: 16,384 fresh ones.",
     parameters=parameters,
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "mean",
+            "Mean error against buckets",
+            LEAST + "Theory: slope -1/k.",
+            lambda rows: _share_frame(rows, "mean_errors"),
+            share_plot("mean absolute error / standard deviation"),
+        ),
+        Chart(
+            "sup",
+            "Largest error against buckets",
+            LEAST + "Theory: slope -1/k.",
+            lambda rows: _share_frame(rows, "sup_errors"),
+            share_plot("largest error / standard deviation"),
+        ),
+        Chart(
+            "sizes",
+            "Buckets at equal largest error, and the printed table sizes",
+            LEAST + "Lines: (sqrt(dk) / eps)^k of the statement and (d^2 sqrt(k) / eps)^k of the proof, constants 1.",
+            _sizes_frame,
+            curve_plot(
+                "1 / largest error",
+                "buckets of a table",
+                log_x=10,
+                log_y=10,
+                lines=lambda name: name.startswith(tuple(SIZES.values())),
+                size=(5.6, 4.8),
+            ),
+        ),
+        Chart(
+            "misses",
+            "Misses against buckets",
+            LEAST + "Of one table.",
+            lambda rows: _manifolds(rows, {"": "misses"}, "buckets"),
+            linear_plot("share of points in empty buckets of a table"),
+        ),
+        Chart(
+            "pruning",
+            "Buckets lost by pruning",
+            LEAST + f"Pruned: buckets of fewer than {FEW} rows.",
+            lambda rows: _manifolds(rows, {"": "pruned_buckets"}, "buckets"),
+            linear_plot("share of buckets pruned"),
+        ),
+        Chart(
+            "lost",
+            "Points lost by pruning",
+            LEAST + f"Points whose buckets hold fewer than {FEW} rows: in one table (mean over tables) and in all.",
+            lambda rows: _manifolds(rows, {"one table, ": "pruned_points", "all tables, ": "pruned_by_all"}, "buckets"),
+            linear_plot("share of points without a kept bucket"),
+        ),
+        Chart(
+            "ambient",
+            "Buckets in two ambient dimensions",
+            OVER + "D = d directions; curves of one manifold that coincide mean (d / width)^k buckets.",
+            lambda rows: joined(
+                *(
+                    by_width(group, {f"{manifold}, d = {ambient}, ": "buckets"}, "gaps")
+                    for (manifold, ambient), group in _with(
+                        rows, "gaps", lambda row: [row["ambient"] / width for width in row["widths"]]
+                    )
+                    .groups("manifold", "ambient")
+                    .items()
+                )
+            ),
+            curve_plot("ambient dimension d / width", "buckets of a table", log_x=10, log_y=10, size=(5.6, 4.8)),
+        ),
+    ),
     order=45,
 )

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sparsact.reports.figure import Chart, Frame
-from sparsact_papers.charts import curves, panelled, plot_curves, plot_panels
+from sparsact_papers.charts import Chart, Frame, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Row, Rows
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Row, Rows
 
 if TYPE_CHECKING:
     from sparsact.inference.training import SparsityRegularizer
@@ -20,16 +18,7 @@ if TYPE_CHECKING:
 
 
 def measure(
-    *,
-    model: str,
-    width: int,
-    n_layers: int,
-    hidden: int,
-    context: int,
-    batch: int,
-    steps: int,
-    windows: int,
-    seed: int,
+    *, model: str, width: int, n_layers: int, hidden: int, context: int, batch: int, steps: int, windows: int, seed: int
 ) -> dict[str, Any]:
     """Loss in nats, density and dead units of each layer while training; the same at the end without top-k."""
     from sparsact_papers.training import evaluation, train
@@ -86,53 +75,12 @@ def dead(row: Row) -> float:
 
 def paired(rows: Rows, one: str, other: str) -> list[tuple[Row, Row]]:
     """Rows of two models, for each seed that has both."""
-    beside = {row["seed"]: row for row in rows.where(model=other)}
-    found = [(row, beside[row["seed"]]) for row in rows.where(model=one) if row["seed"] in beside]
-    needed(Rows(row for row, _ in found), f"a pair of {one} and {other}")
-    return found
-
-
-def judge_falls(rows: Rows) -> Verdict:
-    """The last density of the plain model as a share of that before the first step."""
-    shares = [density(row) / density(row, 0) for row in needed(rows.where(model=PLAIN), "the plain model")]
-    return within(mean_of(shares), most=1, what="density after training over before:")
-
-
-def judge_few(rows: Rows) -> Verdict:
-    """The last density of the plain model."""
-    return within(mean_of(map_of(rows, PLAIN, density)), most=FEW, what="density:")
+    return needed(rows.where(model=one).paired(rows.where(model=other), "seed"), f"a pair of {one} and {other}")
 
 
 def map_of(rows: Rows, model: str, value: Callable[[Row], float]) -> list[float]:
     """A value of each row of a model."""
     return [value(row) for row in needed(rows.where(model=model), model)]
-
-
-def judge_l1(rows: Rows) -> Verdict:
-    """Density and loss of each strength against the plain model's of the same seed."""
-    return every(*(part for model in STRENGTHS for part in (_density(rows, model, HALF), _loss(rows, model))))
-
-
-def judge_stronger(rows: Rows) -> Verdict:
-    """The strong penalty's density as a share of the weak one's."""
-    shares = [density(one) / density(other) for one, other in paired(rows, STRONG, WEAK)]
-    return within(mean_of(shares), most=1, what=f"density, {STRONG} over {WEAK}:")
-
-
-def judge_top_k(rows: Rows) -> Verdict:
-    """The loss of top-k against the plain model's of the same seed."""
-    return _loss(rows, TOP_K)
-
-
-def judge_released(rows: Rows) -> Verdict:
-    """The loss of top-k's parameters when every unit is kept, less the loss with k."""
-    losses = [row["released_loss"] - loss(row) for row in needed(rows.where(model=TOP_K), TOP_K)]
-    return within(mean_of(losses), most=NEAR, what="loss, all units kept minus k kept, nats:")
-
-
-def judge_alive(rows: Rows) -> Verdict:
-    """The share of dead units of each model."""
-    return every(*(within(mean_of(map_of(rows, model, dead)), most=ALIVE, what=f"{model}:") for model in MODELS))
 
 
 def _density(rows: Rows, model: str, most: float) -> Verdict:
@@ -151,11 +99,14 @@ CLAIMS = (
         name="falls",
         place="Paper A, Section 1",
         statement="Density falls while a ReLU transformer is trained, without anything that asks for it.",
-        printed="",
         rule="density (a mean over layers) after the last step over that before the first: holds if its 95 % interval "
         "over seeds lies below 1",
         refuted_if="density significantly rises",
-        judge=judge_falls,
+        judge=lambda rows: within(
+            mean_of([density(row) / density(row, 0) for row in needed(rows.where(model=PLAIN), "the plain model")]),
+            most=1,
+            what="density after training over before:",
+        ),
     ),
     Claim(
         name="few",
@@ -164,54 +115,61 @@ CLAIMS = (
         printed="3 % at the least, of large transformers",
         rule="holds if the 95 % interval of the last density over seeds lies below 3 %",
         refuted_if="the last density is significantly above 3 %",
-        judge=judge_few,
+        judge=lambda rows: within(mean_of(map_of(rows, PLAIN, density)), most=FEW, what="density:"),
     ),
     Claim(
         name="l1",
         place="beyond the papers",
         statement="L1 on activations at least halves the density, at a validation loss as good.",
-        printed="",
         rule=f"at both strengths: density at most {HALF:g} of plain's, loss at most {NEAR:g} nats more, {PAIRS}",
         refuted_if="at some strength the density significantly exceeds the limit, or the loss does",
-        judge=judge_l1,
+        judge=lambda rows: every(
+            *(part for model in STRENGTHS for part in (_density(rows, model, HALF), _loss(rows, model)))
+        ),
     ),
     Claim(
         name="stronger",
         place="beyond the papers",
         statement="A stronger penalty lowers density further.",
-        printed="",
         rule=f"holds if density at 0.3 over that at 0.1 lies below 1, {PAIRS}",
         refuted_if="the stronger penalty significantly has the higher density",
-        judge=judge_stronger,
+        judge=lambda rows: within(
+            mean_of([density(one) / density(other) for one, other in paired(rows, STRONG, WEAK)]),
+            most=1,
+            what=f"density, {STRONG} over {WEAK}:",
+        ),
     ),
     Claim(
         name="top-k",
         place="beyond the papers",
         statement=f"A transformer that keeps one unit in {KEPT} while it is trained is as good as one that keeps all.",
-        printed="",
         rule=f"holds if its validation loss is at most {NEAR:g} nats above plain's, {PAIRS}",
         refuted_if="its loss significantly exceeds plain's by more than the limit",
-        judge=judge_top_k,
+        judge=lambda rows: _loss(rows, TOP_K),
     ),
     Claim(
         name="released",
         place="beyond the papers",
         statement="It may be used with all of its units as well: what is trained with top-k does not need the choice.",
-        printed="",
-        rule=f"holds if the validation loss with all units is at most {NEAR:g} nats above that with the units kept, by "
-        "the 95 % interval of the mean over seeds",
+        rule=f"holds if the validation loss with all units is at most {NEAR:g} nats above that with the units kept, "
+        "by the 95 % interval of the mean over seeds",
         refuted_if="the loss with all units significantly exceeds that with the units kept by more than the limit",
-        judge=judge_released,
+        judge=lambda rows: within(
+            mean_of([row["released_loss"] - loss(row) for row in needed(rows.where(model=TOP_K), TOP_K)]),
+            most=NEAR,
+            what="loss, all units kept minus k kept, nats:",
+        ),
     ),
     Claim(
         name="alive",
         place="beyond the papers",
         statement="Units that are off are not dead: others of the inputs switch them on.",
-        printed="",
         rule=f"holds if at most {100 * ALIVE:g} % of the units of each model are off for all inputs of the last "
         "evaluation, by the 95 % interval of the mean over seeds",
         refuted_if="some model significantly has a larger share of dead units",
-        judge=judge_alive,
+        judge=lambda rows: every(
+            *(within(mean_of(map_of(rows, model, dead)), most=ALIVE, what=f"{model}:") for model in MODELS)
+        ),
     ),
 )
 
@@ -235,31 +193,18 @@ def histories(found: Rows) -> Rows:
     )
 
 
-def density_frame(found: Rows) -> Frame:
-    """Density of each layer against steps, a panel a model."""
+def _density_frame(found: Rows) -> Frame:
     rows = histories(found)
     return panelled(
-        {
-            model: curves(rows.where(model=model), series="layer", x="step", y="density", interval=range_of)
-            for model in MODELS
-        }
+        {model: curves(rows.where(model=model), "{layer}", "step", "density", interval=range_of) for model in MODELS}
     )
 
 
-def loss_frame(found: Rows) -> Frame:
-    """Validation loss of each model against steps."""
-    return curves(histories(found).where(layer="layer 1"), series="model", x="step", y="loss", interval=range_of)
-
-
-def units_frame(found: Rows) -> Frame:
-    """Shares of units that are dead, and that are rarely active, against steps."""
+def _units_frame(found: Rows) -> Frame:
     rows = Rows(_mean_over_layers(row, i) for row in found for i in range(len(row["at"])))
     kinds = {"dead": "off for all", "rare": "on for less than 1 in 1000"}
     return panelled(
-        {
-            told: curves(rows, series="model", x="step", y=kind, y_name="share", interval=range_of)
-            for kind, told in kinds.items()
-        }
+        {told: curves(rows, "{model}", "step", kind, "share", interval=range_of) for kind, told in kinds.items()}
     )
 
 
@@ -268,49 +213,43 @@ def _mean_over_layers(row: Row, i: int) -> Row:
     return row.with_values(step=row["at"][i], **{name: sum(row[name][i]) / units for name in ("dead", "rare")})
 
 
-CHARTS = (
-    Chart(
-        "density",
-        "Units that are on while training",
-        f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
-        density_frame,
-        partial(plot_panels, x_label="step", y_label="density", log_y=10),
-    ),
-    Chart(
-        "loss",
-        "Validation loss while training",
-        f"Mean cross-entropy of the next character, without the penalty. {SEEDS}",
-        loss_frame,
-        partial(plot_curves, x_label="step", y_label="validation loss in nats"),
-    ),
-    Chart(
-        "units",
-        "Dead units and rarely active ones",
-        f"Shares of all units, counted over the characters of one evaluation. {SEEDS}",
-        units_frame,
-        partial(plot_panels, x_label="step", y_label="share of units"),
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="induced-sparsity",
     paper="practice",
     place="Paper A, Section 1: sparsity of trained transformers",
     title="Sparse activations, trained from nothing",
-    summary=(
-        "Decoders with ReLU feed-forward layers learn the next character of tinyshakespeare by AdamW, its last tenth "
-        "kept for validation: plain; with the mean absolute activation of each layer added to the loss, times 0.1 or "
-        f"0.3; and with only the largest 1/{KEPT} of each layer's activations kept. At full size: 4 layers of width "
-        "128 with 512 units, passages of 128 characters, 16 an update, 1000 updates. A unit is dead if it is off for "
-        "every character of the evaluation, and rarely active if it is on for less than one in a thousand. Models of "
-        "one seed start from the same parameters and see the same passages."
-    ),
-    version=1,
+    summary="Decoders with ReLU feed-forward layers learn the next character of tinyshakespeare by AdamW, its last "
+    "tenth kept for validation: plain; with the mean absolute activation of each layer added to the loss, times 0.1 "
+    f"or 0.3; and with only the largest 1/{KEPT} of each layer's activations kept. At full size: 4 layers of width "
+    "128 with 512 units, passages of 128 characters, 16 an update, 1000 updates. A unit is dead if it is off for "
+    "every character of the evaluation, and rarely active if it is on for less than one in a thousand. Models of one "
+    "seed start from the same parameters and see the same passages.",
     parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "density",
+            "Units that are on while training",
+            f"Share of the units of each layer that are on, a mean over characters of the validation text. {SEEDS}",
+            _density_frame,
+            panel_plot("step", "density", log_y=10),
+        ),
+        Chart(
+            "loss",
+            "Validation loss while training",
+            f"Mean cross-entropy of the next character, without the penalty. {SEEDS}",
+            lambda found: curves(histories(found).where(layer="layer 1"), "{model}", "step", "loss", interval=range_of),
+            curve_plot("step", "validation loss in nats"),
+        ),
+        Chart(
+            "units",
+            "Dead units and rarely active ones",
+            f"Shares of all units, counted over the characters of one evaluation. {SEEDS}",
+            _units_frame,
+            panel_plot("step", "share of units"),
+        ),
+    ),
     order=10,
     unmet=characters.unmet,
 )

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsact.reports.figure import COLOURS, Chart, Frame, figure, list_axis, rows, styled
-from sparsact_papers.charts import curves, plot_curves
+from sparsact_papers.charts import curve_plot, curves
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
 from sparsact_papers.common import characters
-from sparsact_papers.experiment import Experiment
+from sparsact_papers.experiment import Experiment, Rows
 from sparsact_papers.intervals import mean_of, range_of
-from sparsact_papers.results import Rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,16 +27,7 @@ LEVELS = ACTIVE.bit_length() - 1  # of a tree, or hyperplanes of a table: as man
 
 
 def measure(
-    *,
-    model: str,
-    width: int,
-    n_layers: int,
-    hidden: int,
-    context: int,
-    batch: int,
-    steps: int,
-    windows: int,
-    seed: int,
+    *, model: str, width: int, n_layers: int, hidden: int, context: int, batch: int, steps: int, windows: int, seed: int
 ) -> dict[str, Any]:
     """Validation loss in nats while training, and operations for a token, forward, of routing and of units."""
     from sparsact_papers.training import train
@@ -103,13 +93,11 @@ TOP_K_COSTS = 0.5  # every pre-activation, which is half of the operations
 
 def differences(rows: Rows, one: str, other: str) -> list[float]:
     """Nats by which the last loss of a model exceeds another's, for each seed that has both."""
-    beside = {row["seed"]: row["losses"][-1] for row in rows.where(model=other)}
-    pairs = needed(Rows(row for row in rows.where(model=one) if row["seed"] in beside), f"a pair of {one} and {other}")
-    return [row["losses"][-1] - beside[row["seed"]] for row in pairs]
+    pairs = needed(rows.where(model=one).paired(rows.where(model=other), "seed"), f"a pair of {one} and {other}")
+    return [row["losses"][-1] - beside["losses"][-1] for row, beside in pairs]
 
 
-def judge_losses(rows: Rows, models: tuple[str, ...], other: str, most: float) -> Verdict:
-    """The last losses of models against another's."""
+def _judge_losses(rows: Rows, models: tuple[str, ...], other: str, most: float) -> Verdict:
     return every(
         *(
             within(mean_of(differences(rows, model, other)), most=most, what=f"{model} minus {other}, nats:")
@@ -122,14 +110,6 @@ def share_of_dense(rows: Rows, model: str) -> list[float]:
     """Operations of a model's feed-forward layers, routing included, over those of the dense ones."""
     whole = needed(rows.where(model=DENSE), DENSE)[0]["flops"]
     return [row["flops"] / whole for row in needed(rows.where(model=model), model)]
-
-
-def judge_flops(rows: Rows) -> Verdict:
-    """Every routed model's operations; top-k's are to be many."""
-    cheap = [
-        within(range_of(share_of_dense(rows, model)), most=CHEAP, what=f"{model}:") for model in (LSH, LSH_4, TREE)
-    ]
-    return every(*cheap, within(range_of(share_of_dense(rows, TOP_K)), least=TOP_K_COSTS, what=f"{TOP_K}:"))
 
 
 PAIRS = "by the 95 % interval of the mean over seeds, in pairs of one seed"
@@ -145,10 +125,9 @@ CLAIMS = (
             name=name,
             place="Paper B, future work",
             statement=statement,
-            printed="",
             rule=GAIN,
             refuted_if="a routed model significantly has the higher loss",
-            judge=partial(judge_losses, models=models, other=NARROW, most=0.0),
+            judge=partial(_judge_losses, models=models, other=NARROW, most=0.0),
         )
         for name, statement, models in LOSSES
     ),
@@ -156,30 +135,33 @@ CLAIMS = (
         name="as-good-as-dense",
         place="Paper B, future work",
         statement="Layers routed by LSH are as good as dense ones of the same total width.",
-        printed="",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above dense, {PAIRS}",
         refuted_if="a routed model's loss significantly exceeds dense's by more than the limit",
-        judge=partial(judge_losses, models=(LSH, LSH_4), other=DENSE, most=NEAR),
+        judge=partial(_judge_losses, models=(LSH, LSH_4), other=DENSE, most=NEAR),
     ),
     Claim(
         name="as-good-as-top-k",
         place="beyond the papers",
         statement="A hash that knows nothing of the units chooses as well as their pre-activations do.",
-        printed="",
         rule=f"in one table and in four: validation loss at most {NEAR:g} nats above top-k, {PAIRS}",
         refuted_if="a hash's loss significantly exceeds top-k's by more than the limit",
-        judge=partial(judge_losses, models=(LSH, LSH_4), other=TOP_K, most=NEAR),
+        judge=partial(_judge_losses, models=(LSH, LSH_4), other=TOP_K, most=NEAR),
     ),
     Claim(
         name="flops",
         place="beyond the papers",
-        statement=f"With one unit in {ACTIVE} on, hash and tree save operations even when routing is counted; "
-        "top-k, which computes every pre-activation, saves less than half.",
-        printed="",
+        statement=f"With one unit in {ACTIVE} on, hash and tree save operations even when routing is counted; top-k, "
+        "which computes every pre-activation, saves less than half.",
         rule=f"operations of the feed-forward layers for a token over dense, routing included: at most {CHEAP:g} for "
         f"LSH and the tree, at least {TOP_K_COSTS:g} for top-k, at every seed",
         refuted_if="some seed of LSH or of the tree costs more than its limit, or of top-k less",
-        judge=judge_flops,
+        judge=lambda rows: every(
+            *[
+                within(range_of(share_of_dense(rows, model)), most=CHEAP, what=f"{model}:")
+                for model in (LSH, LSH_4, TREE)
+            ],
+            within(range_of(share_of_dense(rows, TOP_K)), least=TOP_K_COSTS, what=f"{TOP_K}:"),
+        ),
     ),
 )
 
@@ -188,24 +170,7 @@ SEEDS = "Median over seeds; bars: least and greatest."
 PARTS = {"units": "active_flops", "routing": "routing_flops", "all else": "other_flops"}
 
 
-def loss_frame(found: Rows) -> Frame:
-    """Validation loss of each model against steps."""
-    steps = Rows(
-        row.with_values(step=step, loss=loss)
-        for row in found
-        for step, loss in zip(row["at"], row["losses"], strict=True)
-    )
-    return curves(steps, series="model", x="step", y="loss", interval=range_of)
-
-
-def cost_frame(found: Rows) -> Frame:
-    """The last loss of each model against what its feed-forward layers cost."""
-    last = Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1e6) for row in found)
-    return curves(last, series="model", x="megaflops", y="loss", interval=range_of)
-
-
-def parts_frame(found: Rows) -> Frame:
-    """Operations of each model for a token, by what they are for."""
+def _parts_frame(found: Rows) -> Frame:
     first = [found.where(model=model)[0] for model in MODELS if found.where(model=model)]
     parts = {part: [row[name] / 1e6 for row in first] for part, name in PARTS.items()}
     return {"model": [row["model"] for row in first], **parts, "parameters": [row["parameters"] for row in first]}
@@ -228,55 +193,55 @@ def plot_parts(frame: Frame) -> Figure:
     return drawing
 
 
-CHARTS = (
-    Chart(
-        "loss",
-        "Validation loss while training",
-        f"Mean cross-entropy of the next character. {SEEDS}",
-        loss_frame,
-        partial(plot_curves, x_label="step", y_label="validation loss in nats"),
-    ),
-    Chart(
-        "cost",
-        "Quality and operations",
-        f"Validation loss after the last step; operations of the feed-forward layers, routing included. {SEEDS}",
-        cost_frame,
-        partial(
-            plot_curves,
-            x_label="million operations for a token, feed-forward",
-            y_label="validation loss in nats",
-            log_x=10,
-        ),
-    ),
-    Chart(
-        "parts",
-        "What a token costs",
-        "Forward pass: units that are on, the choice of them, and attention and logits.",
-        parts_frame,
-        plot_parts,
-    ),
-)
-
-
 EXPERIMENT = Experiment(
     name="routed-transformer",
     paper="practice",
     place="Paper B, future work: LSH inside transformers",
     title="Feed-forward layers of a transformer, routed",
-    summary=(
-        "Decoders that learn the next character of tinyshakespeare, all alike but for their feed-forward layers: dense "
-        f"with ReLU; of the same width with one unit in {ACTIVE} on, chosen by random hyperplanes in one table or "
-        f"in four (HyperplaneLSH), by a tree of learned hyperplanes, or by the largest pre-activations; and dense "
-        f"of {ACTIVE} times fewer units. A bucket or a leaf stands for neighbouring units; the tree mixes all its "
-        "leaves while it is trained and takes one when it is evaluated. At full size: 4 layers of width 128 with 512 "
-        "units, 64 on. "
-        "Operations are those of a forward pass for one token, in all feed-forward layers, routing included."
-    ),
-    version=1,
+    summary="Decoders that learn the next character of tinyshakespeare, all alike but for their feed-forward layers: "
+    f"dense with ReLU; of the same width with one unit in {ACTIVE} on, chosen by random hyperplanes in one table or "
+    "in four (HyperplaneLSH), by a tree of learned hyperplanes, or by the largest pre-activations; and dense of "
+    f"{ACTIVE} times fewer units. A bucket or a leaf stands for neighbouring units; the tree mixes all its leaves "
+    "while it is trained and takes one when it is evaluated. At full size: 4 layers of width 128 with 512 units, 64 "
+    "on. Operations are those of a forward pass for one token, in all feed-forward layers, routing included.",
     parameters=partial(characters.tasks, MODELS),
     measure=measure,
     claims=CLAIMS,
-    charts=CHARTS,
+    charts=(
+        Chart(
+            "loss",
+            "Validation loss while training",
+            f"Mean cross-entropy of the next character. {SEEDS}",
+            lambda found: curves(
+                found.unfolded(step="at", loss="losses"),
+                "{model}",
+                "step",
+                "loss",
+                interval=range_of,
+            ),
+            curve_plot("step", "validation loss in nats"),
+        ),
+        Chart(
+            "cost",
+            "Quality and operations",
+            f"Validation loss after the last step; operations of the feed-forward layers, routing included. {SEEDS}",
+            lambda found: curves(
+                Rows(row.with_values(loss=row["losses"][-1], megaflops=row["flops"] / 1000000.0) for row in found),
+                "{model}",
+                "megaflops",
+                "loss",
+                interval=range_of,
+            ),
+            curve_plot("million operations for a token, feed-forward", "validation loss in nats", log_x=10),
+        ),
+        Chart(
+            "parts",
+            "What a token costs",
+            "Forward pass: units that are on, the choice of them, and attention and logits.",
+            _parts_frame,
+            plot_parts,
+        ),
+    ),
     order=20,
     unmet=characters.unmet,
 )

@@ -10,9 +10,7 @@
 ([0, 3], 32)
 """
 
-from sparsact_papers.training.recipe import Recipe
-from sparsact_papers.training.text import CharacterText, Evaluation, evaluation
-from sparsact_papers.training.train import train, training_progress
+from sparsact_papers.training.train import CharacterText, Evaluation, Recipe, evaluation, train, training_progress
 from sparsact_papers.training.transformer import FeedForward, Transformer, generate
 
 __all__ = [

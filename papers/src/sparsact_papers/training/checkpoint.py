@@ -77,13 +77,7 @@ def write(folder: str | Path, settings: Mapping[str, Any], rows: list[Any], trai
 
 
 def read(folder: str | Path, settings: Mapping[str, Any], training: TrainingState) -> list[dict[str, Any]]:
-    """Restore a training from the checkpoint of a folder; the rows of its evaluations, none if there is no checkpoint.
-
-    Raises
-    ------
-    ValueError
-        If the checkpoint is damaged, or of a training with other settings.
-    """
+    """Restore a training from the checkpoint of a folder; rows of its evaluations, none without a checkpoint."""
     path = Path(folder) / FILE
     if not path.exists():
         return []

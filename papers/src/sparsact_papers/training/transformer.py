@@ -147,18 +147,13 @@ def generate(model: Transformer, tokens: Tensor, length: int, *, generator: torc
     Parameters
     ----------
     model : Transformer
-        In the mode that it is in.
     tokens : Tensor of shape (m, n)
-        What stands at the beginning.
     length : int
-        Tokens to add.
     generator : torch.Generator
-        Draws them.
 
     Returns
     -------
     tokens : Tensor of shape (m, n + length)
-        The beginnings with what follows.
     """
     for _ in range(length):
         chances = model(tokens[:, -model.context :])[:, -1].softmax(dim=-1)

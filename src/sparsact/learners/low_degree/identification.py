@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,7 +35,7 @@ def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np
     pivots: list[int] = []
     for start in range(0, a.shape[1], _PANEL):
         row, panel = len(pivots), slice(start, start + _PANEL)
-        order, columns = _eliminated(a[row:, panel].copy(), prime)
+        order, columns = eliminate(a[row:, panel].copy(), prime)
         if not columns:
             continue
         a[row:] = a[row:][order]
@@ -50,27 +51,33 @@ def reduced_echelon(matrix: NDArray[np.float64], prime: int) -> tuple[NDArray[np
 
 
 def _inverse(matrix: NDArray[np.float64], prime: int) -> NDArray[np.float64]:
-    joined = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
-    _eliminated(joined, prime, len(matrix))
-    return joined[:, len(matrix) :]
+    augmented = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    eliminate(augmented, prime, len(matrix))
+    return augmented[:, len(matrix) :]
 
 
-def _eliminated(a: NDArray[np.float64], prime: int, width: int | None = None) -> tuple[NDArray[np.intp], list[int]]:
-    """Reduce residues to echelon form in place; the order in which the rows then stand, and the pivot columns."""
-    order, columns = np.arange(len(a)), list[int]()
-    for column in range(a.shape[1] if width is None else width):
-        row = len(columns)
+def eliminate(
+    a: NDArray[Any], prime: int, n_columns: int | None = None, reduce: Callable[[NDArray[Any], int], Any] = residues
+) -> tuple[NDArray[np.intp], list[int]]:
+    """Bring residues to reduced echelon form in place; the order in which the rows then stand, and the pivot columns.
+
+    Only the first ``n_columns`` columns are given pivots; ``reduce(values, prime)`` takes remainders.
+    """
+    order, pivots = np.arange(len(a)), list[int]()
+    for column in range(a.shape[1] if n_columns is None else n_columns):
+        row = len(pivots)
         below = np.flatnonzero(a[row:, column])
         if not len(below):
             continue
         swap = [row, row + int(below[0])]
         a[swap], order[swap] = a[swap[::-1]], order[swap[::-1]]
-        a[row] = residues(a[row] * pow(int(a[row, column]), -1, prime), prime)
-        others = np.flatnonzero(a[:, column])
+        rest = a[:, column:]  # to the left, the pivot's row is 0
+        rest[row] = reduce(rest[row] * pow(int(rest[row, 0]), -1, prime), prime)
+        others = np.flatnonzero(rest[:, 0])
         others = others[others != row]
-        a[others] = residues(a[others] - np.outer(a[others, column], a[row]), prime)
-        columns.append(column)
-    return order, columns
+        rest[others] = reduce(rest[others] - np.outer(rest[others, 0], rest[row]), prime)
+        pivots.append(column)
+    return order, pivots
 
 
 @dataclass(frozen=True, eq=False)
