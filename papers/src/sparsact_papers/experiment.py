@@ -14,6 +14,11 @@ from sparsact_papers.results import MissingRowsError, Parameter, Row, Rows, Scal
 __all__ = ["Experiment", "Findings", "MissingRowsError", "Parameter", "Row", "Rows", "Scale"]
 
 
+def _nothing() -> str | None:
+    """What an experiment lacks on this machine: nothing."""
+    return None
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A figure, table or claim of a paper ("A", "B", or "practice") as data.
@@ -37,7 +42,7 @@ class Experiment:
     charts: tuple[Chart[Rows], ...]
     order: int
     version: int = 1
-    unmet: Callable[[], str | None] = lambda: None
+    unmet: Callable[[], str | None] = _nothing
 
     def tasks(self, scale: Scale) -> list[Task]:
         """Every task of a scale, each once, in the order in which they are best run."""
