@@ -201,7 +201,8 @@ def test_random_networks_are_those_of_their_seed():
 
 
 @pytest.mark.parametrize(
-    ("n", "s", "k", "message"), [(5, 3, 4, "from 1 to s = 3"), (5, 3, 0, "from 1"), (3, 9, 2, "raise n or k")]
+    ("n", "s", "k", "message"),
+    [(5, 3, 4, "between 1 and `n_units` = 3"), (5, 3, 0, "between 1"), (3, 9, 2, "raise `n` or `max_active`")],
 )
 def test_strange_random_networks_are_refused(n, s, k, message):
     with pytest.raises(ValueError, match=message):

@@ -40,7 +40,7 @@ CASES = {  # file, targets, options by their names in Python
     "numbers": ("t.csv", ["y"], {"ignore": ("z", "kind", "bent"), "model": "low-degree", "domain": "real"}),
     "parts": ("part-*.csv", ["y"], {"columns": BITS}),
 }
-IN_THE_COMMAND = {"columns": "--columns", "ignore": "--ignore", "random_state": "--seed"}
+IN_THE_COMMAND = {"columns": "--columns", "ignore": "--ignore", "random_state": "--random-state"}
 
 
 @pytest.fixture(scope="module")
