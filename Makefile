@@ -133,7 +133,7 @@ reproduce: .venv/sparsact
 	$(BIN)/sparsact reproduce
 
 docs: .venv/docs
-	rm -rf docs/api # pages of names that there are no longer
+	rm -rf docs/api docs/_build/html/api # pages of names that there are no longer
 	$(BIN)/sphinx-build --quiet --fail-on-warning -b html docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
