@@ -1,4 +1,26 @@
-"""Bounds on the largest number of active units by mixed-integer programming."""
+r"""Bounds on the largest number of active units by mixed-integer programming.
+
+*The program.* Variables are those of the reduction (integers t with :math:`v_f = c_f - 2 t_f`) and an indicator
+:math:`a_j` for each unit that some point of the cube switches on and some does not. The sum of the indicators is
+maximised subject to
+
+.. math:: \sum_f r_{jf} v_f - b_j \ge \theta_j - M_j (1 - a_j), \qquad M_j = \theta_j + b_j + \sum_f |r_{jf}| c_f,
+
+so that :math:`a_j = 0` asks nothing, and to one row :math:`\sum_{j \in C} a_j \le 1` a clique of conflicts.
+
+*Why the bound is valid.* An allowed input, with the indicators of its active units, satisfies every row:
+:math:`\theta_j` is at most the least pre-activation that is active, minus all rounding
+(:mod:`sparsact.certificate.thresholds`). Tolerances of the solver only admit more points, and more points only raise a
+maximum. What is trusted is HiGHS's search: that it discards no subtree that holds a point without any violation.
+Objectives are whole numbers, so its dual bound may be off by almost 1 before the rounded-down bound is.
+
+*Why the other side is.* A solution counts for what its input switches on, decided exactly; one that lives by tolerance
+alone (at a tie, say) is cut off, and the program solved again.
+
+*Conflicts.* Of a clique of pairs of units that are never active together, at most one unit is on. If :math:`\max_x
+(\langle w_j + w_k, x \rangle - b_j - b_k) \le 0`, then the two are never both positive. The maximum over the cube is a
+sum of magnitudes. Juntas and Index_b are proved 1-sparse by this alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Reductions of the cube: fewer states than points, where the units cannot tell points apart."""
+r"""Reductions of the cube: fewer states than points, where the units cannot tell points apart.
+
+A pre-activation is :math:`\sum_f r_f\, v_f - b` over *features* :math:`v_f = c_f - 2 t_f`, where
+:math:`t_f \in \{0, \ldots, c_f\}`:
+
+- over the cube, coordinates whose columns of W are equal up to sign form
+  a group, and only the sum of their signs matters: one feature a group of :math:`c_f` coordinates, hence
+  :math:`\prod_f (c_f + 1)` states for 2**n points;
+- over a lift, a feature is a product of coordinates of y, and
+  there are 2**m states.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Pre-activations nearest to 0, listed without rounding, and rows scaled for a solver with tolerances."""
+r"""Pre-activations nearest to 0, listed without rounding, and rows scaled for a solver with tolerances.
+
+HiGHS accepts a point that misses a row by 1e-6 or so, and drops coefficients below 1e-9. Neither may cut off a true
+point:
+
+- *whole rows*: all numbers are multiples of one step, and at most ``2**18`` steps make up their sum; divided by the
+  step they are integers, exactly. "Active" is then "at least 1", and a miss by 1e-6 (of the sum) changes no decision.
+- *fine rows*: anything else, scaled by a power of two to a common size. "Active" is then "at least the least value
+  above 0", where the values of a row can be listed, else "at least 0": never
+  too strict, so that the bound is one still, but points at a tie may pass.
+
+Coefficients too small for HiGHS leave a fine row, and every threshold is lowered by what that and the rounding of sums
+can amount to.
+
+*Ties.* A unit whose weights have few distinct magnitudes takes few values on the cube. Between the least value above 0
+and the most that is not, any threshold decides the same points; one halfway decides them in spite of rounding. So
+networks with weights such as 0.1 or 1 / sqrt(3) are decided as fast as those with integers, ties and all.
+"""
 
 from __future__ import annotations
 

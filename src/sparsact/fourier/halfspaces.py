@@ -1,4 +1,19 @@
-"""Halfspaces, neurons, and every function of one weighted sum with rational weights, at any size."""
+r"""Halfspaces, neurons, and every function of one weighted sum with rational weights, at any size.
+
+A unit :math:`f(x) = \varphi(\langle w, x \rangle)` depends on x through one sum alone, whose law is a polynomial
+(:mod:`sparsact.fourier.signed_sum`). Derivatives of f along the coordinates of S depend on the sum of the others:
+
+.. math::
+
+   \hat f(S) = \mathbb{E}[D_S f], \qquad
+   D_i f(x) = \tfrac12 \bigl(f(x^{i \to +1}) - f(x^{i \to -1})\bigr), \qquad
+   \mathrm{Inf}_i(f) = \mathbb{E}[(D_i f)^2].
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 2.1 and Lemma 6.
+.. [O] R. O'Donnell, "Analysis of Boolean Functions", 2014, Sections 2.2 and 5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Fitting the top layer: sums of products block by block, or RMSProp on shuffled mini-batches."""
+r"""Fitting the top layer: sums of products block by block, or RMSProp on shuffled mini-batches.
+
+.. math:: v \leftarrow \rho v + (1 - \rho) g^2, \qquad A \leftarrow A - \eta\, g / (\sqrt v + \varepsilon)
+
+The gradient of the loss is a product of matrices: there is nothing to differentiate automatically.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Which coefficients the rows determine, decided exactly: rank and null space of the design."""
+r"""Which coefficients the rows determine, decided exactly: rank and null space of the design.
+
+Rows of positive weight alone decide, not the weights: a coefficient is determined when its unit vector is a combination
+of rows of the design, that is when every null vector of the Gram matrix is zero there. The entries of that matrix are
+exact sums, so its echelon form modulo primes decides.
+
+The rank modulo a prime never exceeds the rank over the rationals, and is below it only if the prime divides every
+non-zero minor of that order. For a matrix that knows nothing of the prime the chance is about one in the prime.
+"""
 
 from __future__ import annotations
 

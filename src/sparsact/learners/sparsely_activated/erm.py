@@ -1,4 +1,9 @@
-"""Empirical risk minimisation: candidates inside the class, and the one that generalises best by its score."""
+r"""Empirical risk minimisation: candidates inside the class, and the one that generalises best by its score.
+
+A constant; a tree, or a sum of trees, which finds networks whose gates are columns (juntas, indexing, gated networks);
+descent from the best of these; then restarts, in turn a tree with another first split and a descent from random units,
+which finds networks whose regions are other halfspaces. Real columns have no gates, so there descent alone is left.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Models for the leaves of a tree: affine, one ReLU unit, or constant, and the sample that they are fitted to."""
+r"""Models for the leaves of a tree: affine, one ReLU unit, or constant, and the sample that they are fitted to.
+
+A ReLU is fitted in turn: the rows where it is on give its affine function, which says again where it is on. Each turn
+is a Newton step on the squared error, which is piecewise quadratic.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Pruning a tree to the size that generalised cross-validation prefers, and thresholding its weights."""
+r"""Pruning a tree to the size that generalised cross-validation prefers, and thresholding its weights.
+
+.. math:: \mathrm{GCV} = \frac{\text{squared error}}{(1 - p / m)^2}
+
+with p parameters, of which each split counts three in addition to those of its leaves, and m rows. The tree keeps, of
+all its pruned forms within the units allowed, the one of least score.
+
+A coefficient stays if its square exceeds :math:`2 \ln(n + 1)` times its variance, the universal threshold of [3]_: of n
+columns that do not matter, one at most passes in the mean. The noise is what the whole tree leaves unexplained, so
+without noise only rounding errors go. If what went explained more, taken together, than as many columns of noise would,
+nothing is trimmed at that leaf: small coefficients may matter in numbers.
+
+References
+----------
+.. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, Section 3.3.
+.. [2] J. Friedman, "Multivariate adaptive regression splines", Ann. Statist. 19, 1991, Section 3.6.
+.. [3] D. Donoho, I. Johnstone, "Ideal spatial adaptation by wavelet shrinkage", Biometrika 81, 1994.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Trees written as k-sparse networks within the scale (W, B)."""
+r"""Trees written as k-sparse networks within the scale (W, B).
+
+On the region where :math:`x_i = a_i` for the t columns of the leaf, the sum :math:`\sum_i a_i x_i - t` is 0; elsewhere
+it is at most -2. So
+
+.. math:: \sigma\Big(\ell(x) + \Gamma \Big(\sum_i a_i x_i - t\Big)\Big)
+
+is :math:`\sigma(\ell(x))` on the leaf and 0 elsewhere once :math:`2 \Gamma \ge \max \ell`: the gated network of [A]_,
+Appendix A, with the smallest Gamma that serves.
+
+With :math:`u_j = \pm 1` the scale of Definition 2 of [A]_ binds unit by unit: :math:`\|w_j\| \le W`,
+:math:`|b_j| \le B`. A unit :math:`\theta` stands for its multiple :math:`c(\theta)\,\theta` within the limits,
+
+.. math:: c(\theta) = \min\Big(1, \frac{W}{\|w\|}, \frac{B}{|b|}\Big), \qquad
+          \nabla c = -\frac{c}{\|w\|^2} \nabla \tfrac12 \|w\|^2 \ \text{ or } \ -\frac{c}{b} \nabla b,
+
+and since :math:`\sigma(c z) = c\,\sigma(z)`, descent over :math:`\theta` needs no other constraint.
+
+References
+----------
+.. [A] "Learning Neural Networks with Sparse Activations", 2024, Definition 2 and Appendix A.
+"""
 
 from __future__ import annotations
 
