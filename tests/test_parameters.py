@@ -434,3 +434,14 @@ def test_former_names_of_given_parameters(capsys):
     now, before = run(capsys, *words, "bucket_width=0.5"), run(capsys, *words, "width=0.5")
     assert now[:2] == before[:2]
     assert "`width` is now called `bucket_width`" in before[2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Rule", "ActivityPredictor"), ("Split", "CalibrationSplit"), ("LargestActivations", "TopKActivations")],
+)
+def test_classes_by_their_former_names(old, new):
+    predictors = import_module("sparsact.inference.predictors")
+    with pytest.warns(FutureWarning, match=f"`{old}` of .* is now called `{new}`"):
+        assert getattr(predictors, old) is getattr(predictors, new)
+    assert not hasattr(predictors, "Judge")
