@@ -36,6 +36,11 @@ class Block(nn.Module):
         return self.down(self.activation(self.gate(x)) * self.up(x))
 
 
+def rows(m, model, *, seed=7, dtype=torch.float32):
+    """Inputs (m, d) of a model."""
+    return torch.randn(m, model.d, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
 def plain(**options):
     return Block(**PLAIN, **options)
 

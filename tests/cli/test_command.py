@@ -239,12 +239,6 @@ def test_a_model_made_in_python_knows_no_columns(capsys, folder, tmp_path):
     assert "was not made by sparsact fit" in err
 
 
-def test_debug_lets_errors_pass(monkeypatch):
-    monkeypatch.setenv("SPARSACT_DEBUG", "1")
-    with pytest.raises(FileNotFoundError):
-        main(["fit", "missing.csv", "--target", "y"])
-
-
 def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
     status, out, err = run(capsys, "fit", folder / "t.csv", "--target", "y", "--json", "--progress")
     assert status == 0
@@ -276,51 +270,6 @@ def test_the_version_names_the_kernels_in_use():
     assert re.fullmatch(r"sparsact \S+, kernels: reference \(NumPy\)\n", done.stdout)
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["inspect"]])
-def test_every_command_has_help_with_an_example(capsys, command):
-    status, out, _ = run(capsys, *command, "--help")
-    assert status == 0
-    assert not command or f"Example: sparsact {command[0]}" in out
-
-
-def test_help_shows_no_value_after_a_flag(capsys):
-    """As no flag takes one; typer writes the type ``<bool>`` there."""
-    for words in (("--help",), ("fit", "--help"), ("reproduce", "--help")):
-        out = run(capsys, *words)[1]
-        assert "--help" in out
-        assert "bool" not in out
-
-
-def test_a_command_of_a_package_that_is_not_installed(capsys, monkeypatch):
-    monkeypatch.setattr("sparsact.cli.app.PlainGroup.get_command", lambda *_: None)
-    status, _, err = run(capsys, "reproduce", "--list")
-    assert status == 2
-    assert "part of sparsact-papers, not installed here: pip install sparsact-papers, or ./papers of a checkout." in err
-
-
-def test_a_remedy_can_be_pasted(capsys, tmp_path):
-    """The name of a column may have spaces."""
-    (tmp_path / "t.csv").write_text("a,free text,y\n" + "".join(f"{i % 2},note {i},{i}\n" for i in range(70)))
-    status, _, err = run(capsys, "fit", tmp_path / "t.csv", "--target", "y", "--strict")
-    assert status == 2
-    assert err.endswith("leave it out with --ignore 'free text'.\n")
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsys, tmp_path):
-    rows = "".join(f"n{i},{i % 2},{1 - i % 2},{i % 3 * 1.5},{i % 2 + i % 7}\n" for i in range(90))
-    (tmp_path / "t.csv").write_text("name,a,b,y_other,y_1\n" + rows)
-    words = ("fit", tmp_path / "t.csv", "--target", "y_1", "--ignore", "y_other")
-    status, out, _ = run(capsys, *words, "--report", tmp_path / "r.html")
-    notes = fit_json(capsys, *words[1:])["notes"]
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert status == 0
-    for part in ("as an identifier does: name.", "b (see a)."):
-        assert part in out
-        assert part in page
-        assert any(note.endswith(part) for note in notes)
-
-
 def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
     model, table = tmp_path / "m.sparsact", tmp_path / "new.csv"
     run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
@@ -334,12 +283,6 @@ def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
     assert run(capsys, "predict", model, table) == (0, '"y"\n', "")
     assert run(capsys, "predict", model, table, "--out", tmp_path / "p.parquet")[0] == 0
     assert pa.parquet.read_table(tmp_path / "p.parquet").num_rows == 0
-
-
-def test_a_bare_command_shows_its_help(capsys):
-    status, out, err = run(capsys)
-    assert (status, err) == (0, "")
-    assert "inspect" in out
 
 
 def test_tables_that_cannot_be_read_are_named(capsys, tmp_path):
@@ -387,24 +330,3 @@ def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(caps
     spectrum, (target,) = sparsact.load(model).spectrum_, told["targets"]
     assert target["weight_by_degree"] == pytest.approx(spectrum.weight_by_degree()[1 : told["degree"] + 1].tolist())
     assert list(target["influences"].values()) == pytest.approx(spectrum.influences().tolist())
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys, tmp_path):
-    """One of three letters as three columns, and a column that is constant: every product of these has others."""
-    rng = np.random.default_rng(6)
-    letter, other = rng.integers(0, 3, 211), rng.integers(0, 2, 211)
-    columns = {f"is_{i}": (letter == i).astype(int) for i in range(3)} | {"other": other, "always": np.ones(211, int)}
-    table = pa.table(columns | {"y": letter + 4.0 * other + rng.normal(0, 0.1, 211)})
-    pa.csv.write_csv(table, tmp_path / "letters.csv")
-    words = ("fit", tmp_path / "letters.csv", "--target", "y", "--degree", 2, "--report", tmp_path / "r.html")
-    told = fit_json(capsys, *words[1:])
-    (target,) = told["targets"]
-    intervals = {tuple(subset): low for subset, _, low, _ in target["terms"]}
-    assert target["not_identified"]["other"] == ["other × always"]
-    assert intervals["other",] is None
-    status, out, _ = run(capsys, *words)
-    assert status == 0
-    assert "other   not identified by these rows: same as other × always" in out
-    assert sum(gain["r2"] for gain in told["r2_by_degree"]) == pytest.approx(target["r2"])
-    assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it

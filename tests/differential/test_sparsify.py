@@ -9,39 +9,17 @@ import random
 import pytest
 import torch
 from sparse_models import gated, gated_up_first, jump, plain, squared
+from sparse_pairs import assert_as_dense, rows, sparse_and_dense
 from torch import nn
 from torch.nn.modules import module as modules
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparsact.inference import densify, sparsify
-from sparsact.inference.sparse_linear import SparseDown, SparseLinear, SparseUp
+from sparsact.inference.sparse_linear import SparseLinear, SparseUp
 
 MODELS = {"plain": plain, "squared": squared, "jump": jump, "gated": gated, "gated, up first": gated_up_first}
 BY_NAME = pytest.mark.parametrize("make", [pytest.param(plain, marks=pytest.mark.slow), gated])
-
-
-def rows(m, d, seed=0):
-    return torch.randn(m, d, generator=torch.Generator().manual_seed(seed))
-
-
-def sparse_and_dense(make, method="certified"):
-    """A sparse model whose copies of weights are made, and a dense one with weights of its own."""
-    dense = make()
-    model = sparsify(make(), method, rows(64, dense.d))
-    with torch.no_grad():
-        model(rows(1, dense.d))
-    assert model.down._sparse.sparse_calls
-    return model, dense
-
-
-def assert_as_dense(model, dense, calls=4):
-    """The sparse model answers as the dense one does with its parameters."""
-    dense.load_state_dict(copy.deepcopy(model.state_dict()))
-    with torch.no_grad():
-        for seed in range(calls):
-            x = rows(1 + seed % 3, dense.d, seed)
-            torch.testing.assert_close(model(x), dense(x), rtol=1e-4, atol=1e-5)
 
 
 def optimisers():
@@ -304,51 +282,6 @@ def test_an_activation_that_is_trained_gets_its_gradient():
     with torch.no_grad():
         model.activation.weight.fill_(0.5)
     assert_as_dense(model, dense, 1)
-
-
-def encoder(layers=2, **options):
-    torch.manual_seed(1)
-    layer = nn.TransformerEncoderLayer(24, 4, 60, dropout=0.0, batch_first=True, **options)
-    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=not options.get("norm_first"))
-    with torch.no_grad():
-        for one in model.layers:
-            one.linear1.bias.sub_(1.0)
-    return model.eval()
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-@pytest.mark.parametrize("method", ["exact", "certified"])
-@pytest.mark.parametrize(
-    "options",
-    [{}, *(pytest.param(one, marks=pytest.mark.slow) for one in ({"norm_first": True}, {"activation": nn.ReLU()}))],
-    ids=str,
-)
-def test_encoders_leave_their_fused_path(options, method):
-    fused, x = encoder(**options), torch.randn(1, 7, 24)
-    model = sparsify(copy.deepcopy(fused), method, x)
-    for _ in range(2):
-        with torch.no_grad():
-            wanted = fused(x)
-            torch.backends.mha.set_fastpath_enabled(False)
-            slow = fused(x)
-            torch.backends.mha.set_fastpath_enabled(True)
-            found = model(x)
-        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=2e-6)
-        torch.testing.assert_close(found, slow, rtol=1e-5, atol=2e-6)
-        downs = [layer for layer in model.modules() if isinstance(layer, SparseDown)]
-        assert len(downs) == 2
-        assert all(down._sparse.calls == down._sparse.sparse_calls > 0 for down in downs)
-        model = copy.deepcopy(model)
-    padding = torch.zeros(2, 7, dtype=torch.bool)
-    padding[1, 4:] = True
-    pair = torch.randn(2, 7, 24)
-    with torch.no_grad():
-        found, wanted = (one(pair, src_key_padding_mask=padding)[~padding] for one in (model, fused))
-        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=2e-6)
-        assert torch.equal(densify(model)(x), fused(x))
-    assert {name: vars(one).keys() for name, one in model.named_modules()} == {
-        name: vars(one).keys() for name, one in fused.named_modules()
-    }
 
 
 ACTIONS = {

@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 import torch
 from safetensors.torch import load_model, save_model
-from sparse_models import PLAIN, gated, gated_up_first, jump, language_like, plain, shared_middle, squared
+from sparse_models import PLAIN, gated, gated_up_first, jump, language_like, plain, rows, shared_middle, squared
 from torch import nn
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.comparison import speed
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 
 EXACT = {
@@ -28,10 +27,6 @@ EXACT = {
 }
 METHODS = ("exact", "certified")
 TIGHT = {torch.float32: 2e-6, torch.float64: 1e-14, torch.bfloat16: 0.02}
-
-
-def rows(m, model, dtype=torch.float32, seed=7):
-    return torch.randn(m, model.d, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
 def classes(model):
@@ -50,11 +45,11 @@ def test_the_output_is_that_of_the_dense_model(name, method, dtype):
     if method == "certified" and dtype == torch.float64:
         pytest.skip("proofs cover float32 and narrower; the error that says so is tested below")
     model = EXACT[name]().to(dtype)
-    sparse = sparsify(model, method, rows(64, model, dtype, 3), copy=True)
+    sparse = sparsify(model, method, rows(64, model, dtype=dtype, seed=3), copy=True)
     assert any(issubclass(kind, SparseLinear) for kind in classes(sparse))
     assert plan_of(sparse).choices[0].method == method
     for m in (0, 1, 3, 16, 40):
-        x = rows(m, model, dtype)
+        x = rows(m, model, dtype=dtype)
         before = x.clone()
         with torch.no_grad():
             wanted, found = model(x), sparse(x)
@@ -267,23 +262,6 @@ def test_the_bound_of_a_predictor_counts_its_own_bytes():
     assert choice.bound == pytest.approx(dense / (share * dense + choice.quality["nbytes"]))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"method": "fast", "inputs": torch.zeros(1, 12)}, "must be one of auto"),
-        ({"method": "exact"}, "`inputs` are needed"),
-        ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
-        ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
-        ({"method": "predictor", "inputs": torch.randn(800, 12)}, "never exactly zero"),
-    ],
-)
-def test_clear_errors(arguments, message):
-    model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 5))
-    with pytest.raises(ValueError, match=message):
-        sparsify(model, **arguments)
-    assert not any(isinstance(module, SparseLinear) for module in model.modules())
-
-
 def test_auto_leaves_gelu_dense():
     model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 5))
     (choice,) = plan_of(sparsify(model, inputs=torch.randn(8, 12))).choices
@@ -319,60 +297,6 @@ def test_pre_activations_read_elsewhere_keep_a_block_dense():
         assert_alike(model(x), wanted)
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("auto", {"density": 0.1}, 'method="auto" takes no density'),
-        ("exact", {"recall": 0.9, "error": 0.1}, 'method="exact" takes no error, recall'),
-        ("certified", {"predictor": "lsh"}, 'method="certified" takes no predictor'),
-        ("predictor", {"error": 0.1}, 'method="predictor" takes no error'),
-        ("threshold", {"recall": 0.9}, 'method="threshold" takes no recall'),
-        ("top_k", {"density": 0.1, "predictor": "lsh"}, 'method="top_k" takes no predictor'),
-    ],
-)
-def test_an_option_of_another_method_is_refused(method, options, message):
-    model = plain()
-    with pytest.raises(ValueError, match=message):
-        sparsify(model, method, rows(64, model), **options)
-    assert not any(isinstance(module, SparseLinear) for module in model.modules())
-
-
-def test_the_difference_that_speed_tells():
-    model = plain()
-    shown = [rows(5, model), rows(6, model, seed=8)]
-    assert speed(sparsify(model, "exact", shown), shown, rounds=1).difference < 2e-6
-    sparsify(model, "top_k", torch.cat(shown).repeat(5, 1), density=0.02)
-    found = speed(model, shown, rounds=1)
-    with torch.no_grad():
-        outputs = [model(x) for x in shown]
-        densify(model)
-        wanted = [model(x) for x in shown]
-    errors = [float((one - other).norm() / other.norm()) for one, other in zip(outputs, wanted, strict=True)]
-    assert found.difference == pytest.approx(max(errors), rel=1e-5)
-    assert (found.rounds, found.batches) == (1, 2)
-
-
-def test_speed_tells_of_a_number_that_is_lost():
-    """A model that forgets what is not a number where its layers are sparse."""
-
-    class Forgetting(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.block, self.d = plain(), PLAIN["d"]
-
-        def forward(self, x):
-            y = self.block(x)
-            return y.nan_to_num() if type(self.block.down) is SparseDown else y
-
-    model = Forgetting().eval()
-    x = rows(5, model)
-    sparsify(model, "exact", x)
-    x[1, 2] = math.nan
-    found = speed(model, [x], rounds=1)
-    assert found.difference == math.inf
-    assert found.to_dict()["difference"] is None
-
-
 def test_the_plan_tells_which_of_the_calls_shown_were_sparse():
     model = plain()
     shown = [rows(m, model, seed=m) for m in (1, 3, 16, 17, 40)]
@@ -381,15 +305,3 @@ def test_the_plan_tells_which_of_the_calls_shown_were_sparse():
     (choice,) = plan_of(sparsify(model, "exact", shown[3:])).choices
     assert (choice.rows, choice.share) == ((17, 17, 40), 0.0)
     assert "no call shown was computed sparsely" in choice.reason
-
-
-def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
-    """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
-    from sparsact.inference.autotune import Times
-
-    monkeypatch.setattr(Times, "is_faster", lambda self, method, block, max_ratio: self.rows[block] == 1)
-    (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices
-    assert (choice.max_rows, choice.share, choice.speed_up) == (1, 0.0, 1.0)
-    assert "faster for calls of one row; no call shown" in choice.reason
-    (choice,) = plan_of(sparsify(plain(), "auto", list(rows(40, plain()).split(1)), time_limit=0)).choices
-    assert (choice.max_rows, choice.share, choice.reason) == (1, 1.0, "fastest here")

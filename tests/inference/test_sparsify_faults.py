@@ -11,15 +11,13 @@ import weakref
 
 import pytest
 import torch
-from sparse_models import gated, gated_up_first, jump, plain, squared
+from sparse_models import gated, gated_up_first, jump, plain, rows
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.utils import prune
 from torch.nn.utils.parametrizations import weight_norm
 
 from sparsact.inference import densify, find_blocks, plan_of, sparsify
-from sparsact.inference.apply import Applicability, Replacement
-from sparsact.inference.autotune import Times, time_methods
 from sparsact.inference.sparse_linear import GatedUp, SparseDown, SparseLinear, SparseUp
 
 MAKES = [plain, gated, gated_up_first]
@@ -35,14 +33,10 @@ every = pytest.mark.parametrize(
 )
 
 
-def rows(m, model, seed=7):
-    return torch.randn(m, model.d, generator=torch.Generator().manual_seed(seed))
-
-
 def both(make, method):
     """A model sparsified, and the dense one."""
     dense = make()
-    return sparsify(make(), method, rows(64, dense, 3)), dense
+    return sparsify(make(), method, rows(64, dense, seed=3)), dense
 
 
 def assert_same(found, wanted):
@@ -71,7 +65,7 @@ class Named(torch.Tensor):
 @pytest.mark.parametrize("name", AROUND)
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # of torch.jit.trace, and of jvp's own code
 def test_what_records_transforms_or_casts_operations_sees_all_of_them(name, make, method):
-    x, y = rows(2, make(), 1), rows(2, make(), 2)
+    x, y = rows(2, make(), seed=1), rows(2, make(), seed=2)
     with torch.no_grad():
         found, wanted = (AROUND[name](model, x)(y) for model in both(make, method))
     assert_same(found, wanted)
@@ -240,7 +234,7 @@ def test_threads_share_a_model(make, method):
 
     def call(seed):
         with torch.no_grad():
-            for x in (rows(1, model, seed), shared) * 40:
+            for x in (rows(1, model, seed=seed), shared) * 40:
                 wrong.extend([seed] * (not torch.allclose(model(x), dense(x), atol=1e-5)))
 
     threads = [threading.Thread(target=call, args=(seed,)) for seed in range(3)]
@@ -295,7 +289,7 @@ def test_another_input_for_the_up_projection_than_for_the_gate():
     x = rows(8, model.block)
     sparsify(model, "exact", (x, x))
     with torch.no_grad():
-        y = rows(8, model.block, 9)
+        y = rows(8, model.block, seed=9)
         assert_same(model(x, y), dense(x, y))
 
 
@@ -319,41 +313,6 @@ def test_approximations_are_exact_in_training(method):
     assert torch.equal(model.train()(x), dense.train()(x))
 
 
-def test_methods_are_timed_in_evaluation_mode():
-    model = plain().train()
-    block = find_blocks(model, rows(3, model))[0]
-    seen = []
-    model.down.register_forward_hook(lambda module, given, output: seen.append(module.training))
-    time_methods(model, [block], [{}], [rows(3, model)], [1], 0.0)
-    assert seen
-    assert not any(seen)
-    assert model.down.training
-
-
-def test_timing_that_is_broken_off_leaves_the_model_dense():
-    model = plain()
-    block = find_blocks(model, rows(3, model))[0]
-
-    class Interrupted(Replacement):
-        def apply(self, model):
-            super().apply(model)
-            raise KeyboardInterrupt
-
-    from sparsact.inference.apply import exact_replacement
-
-    replacement = exact_replacement(model, block, Applicability())
-    with pytest.raises(KeyboardInterrupt):
-        time_methods(model, [block], [{"exact": Interrupted("exact", replacement.layers)}], [rows(3, model)], [1], 0.0)
-    assert type(model.down) is nn.Linear
-
-
-@pytest.mark.parametrize(("m", "most"), [(1, 1), (3, 3), (5, 5), (40, 40)])
-def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
-    monkeypatch.setattr(Times, "is_faster", lambda *given: True)
-    (choice,) = plan_of(sparsify(plain(), "auto", rows(m, plain()), time_limit=0)).choices
-    assert choice.max_rows == most
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_the_plan_tells_for_how_many_rows_a_method_is_taken(method):
     model, _ = both(plain, method)
@@ -374,40 +333,6 @@ def test_samples_are_let_go(method):
     gc.collect()
     assert alive() is None
     assert len(pickle.dumps(model)) < 3000 * model.d * 4
-
-
-BAD = {
-    "no row": ({"inputs": torch.zeros(0, 24)}, ValueError, "pass batches with rows"),
-    "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
-    "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
-    "no block": ({"blocks": []}, ValueError, "one at least"),
-    "blocks of another": ({"blocks": find_blocks(gated(), torch.zeros(1, 22))}, ValueError, "must be of this model"),
-    "other sizes": ({"blocks": find_blocks(jump(), torch.zeros(1, 23))}, ValueError, "a threshold for each unit"),
-    "options": ({"recall": 0.9}, ValueError, "takes no recall: it computes"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("method", ["auto", "exact"])
-def test_what_is_wrong_is_told(name, method):
-    given, kind, message = BAD[name]
-    model = plain()
-    with pytest.raises(kind, match=message):
-        sparsify(model, method, **{"inputs": rows(4, model)} | given)
-    assert type(model.down) is nn.Linear
-
-
-def test_a_first_batch_without_rows_is_not_what_is_verified():
-    model = squared()
-    sparsify(model, "certified", [rows(0, model), rows(30, model)])
-    assert plan_of(model).choices[0].method == "certified"
-
-
-def test_float16_is_told_what_it_needs_whatever_the_method():
-    for method in ("exact", "threshold"):
-        model = plain().half()
-        with pytest.raises(ValueError, match="float16, kernels take"):
-            sparsify(model, method, rows(400, model).half(), **({"error": 0.1} if method == "threshold" else {}))
 
 
 def test_copies_keep_their_own_thresholds():

@@ -47,16 +47,6 @@ def test_the_frames_hold_the_numbers_of_the_rows():
     assert shares["on for less than 1 in 1000", PLAIN, 7] == 3 / 200
 
 
-@pytest.fixture
-def short_text(monkeypatch):
-    torch = pytest.importorskip("torch")
-    from sparsact_papers.training import CharacterText
-
-    drawn = torch.randint(97, 104, (900,), generator=torch.Generator().manual_seed(0))
-    made = CharacterText.of("".join(chr(character) for character in drawn))
-    monkeypatch.setattr(characters, "text", lambda: made)
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_a_measurement_tells_every_layer_and_is_repeated_exactly(short_text, model):
     task = {"model": model, **characters.chosen(Scale.SMOKE, 0), "steps": 20}

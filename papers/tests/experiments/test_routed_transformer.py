@@ -65,16 +65,6 @@ def test_dense_layers_route_nothing():
     assert (flops(NARROW, 10, 96).routing, flops(NARROW, 10, 96).total) == (0, 12 * 40)
 
 
-@pytest.fixture
-def short_text(monkeypatch):
-    torch = pytest.importorskip("torch")
-    from sparsact_papers.training import CharacterText
-
-    drawn = torch.randint(97, 104, (900,), generator=torch.Generator().manual_seed(0))
-    made = CharacterText.of("".join(chr(character) for character in drawn))
-    monkeypatch.setattr(characters, "text", lambda: made)
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_a_measurement_is_repeated_exactly(short_text, model):
     task = {"model": model, **characters.chosen(Scale.SMOKE, 0), "steps": 3}

@@ -62,13 +62,13 @@ def bounds(
         parameters |= _of_network(net, parameters)
     _derive(parameters)
     rows, wanting = _rows(parameters)
-    told: dict[str, Any] = {"parameters": parameters, "bounds": rows, "wanting": wanting}
+    content: dict[str, Any] = {"parameters": parameters, "bounds": rows, "wanting": wanting}
     if net is not None:
-        told["measured"] = _measured(net, parameters, random_state)
+        content["measured"] = _measured(net, parameters, random_state)
     if as_json:
-        typer.echo(json.dumps(told, allow_nan=False))
+        typer.echo(json.dumps(content, allow_nan=False))
     else:
-        _tell(told)
+        _print(content)
 
 
 def _number(text: str) -> tuple[str, float]:
@@ -128,11 +128,11 @@ def _rows(parameters: dict[str, float]) -> tuple[list[dict[str, Any]], list[dict
     rows, wanting = [], []
     for entry in (entry for entry in BOUNDS if "complexity" not in entry.parameters):  # which is no number
         missing = [name for name in entry.parameters if name not in parameters]
-        told = {"statement": entry.statement, "paper": entry.paper, "status": entry.status, "name": entry.name}
+        content = {"statement": entry.statement, "paper": entry.paper, "status": entry.status, "name": entry.name}
         if missing:
-            wanting.append(told | {"wants": missing})
+            wanting.append(content | {"wants": missing})
         else:
-            rows.append(told | {"gives": entry.gives} | _value(entry, parameters))
+            rows.append(content | {"gives": entry.gives} | _value(entry, parameters))
     return rows, wanting
 
 
@@ -170,26 +170,26 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
     return {"average_sensitivity": asdict(average), "noise_sensitivity": asdict(noise), "degree": plain}
 
 
-def _tell(told: dict[str, Any]) -> None:
+def _print(content: dict[str, Any]) -> None:
     from rich.table import Table as Grid
 
     from sparsact.bounds.registry import MEANING
 
     console = terminal()
-    console.print(", ".join(f"{name} = {value:.6g}" for name, value in told["parameters"].items()))
+    console.print(", ".join(f"{name} = {value:.6g}" for name, value in content["parameters"].items()))
     grid = Grid("statement", "status", "gives")
     grid.add_column("value", justify="right")
-    for row in told["bounds"]:
+    for row in content["bounds"]:
         paper = "" if row["paper"] is None else f" ({row['paper']})"
         grid.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
     console.print(grid)
     for status, meaning in MEANING.items():
         console.print(f"{status}: {meaning}")
-    if told["wanting"]:
-        wants = sorted({name for row in told["wanting"] for name in row["wants"]})
-        console.print(f"{len(told['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")
-    if "measured" in told:
-        _tell_measured(console, told["measured"], told["parameters"])
+    if content["wanting"]:
+        wants = sorted({name for row in content["wanting"] for name in row["wants"]})
+        console.print(f"{len(content['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")
+    if "measured" in content:
+        _print_measured(console, content["measured"], content["parameters"])
 
 
 def _spelled(row: dict[str, Any]) -> str:
@@ -201,7 +201,7 @@ def _spelled(row: dict[str, Any]) -> str:
     return "infinite" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
-def _tell_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:
+def _print_measured(console: Any, measured: dict[str, Any], parameters: dict[str, float]) -> None:
     console.print(f"measured on {_SAMPLES:,} random points, with standard errors:")
     for name, at in (("average_sensitivity", ""), ("noise_sensitivity", f" at rho = {parameters['rho']:g}")):
         estimate = measured[name]

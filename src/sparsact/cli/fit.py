@@ -6,7 +6,7 @@ import json
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -101,7 +101,7 @@ def fit(
         bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
     ] = None,
 ) -> None:
-    """Learn a target from columns of bits or numbers, and tell how well and of what it consists.
+    """Learn a target from columns of bits or numbers, and report how well it predicts and of what it consists.
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are
@@ -132,18 +132,20 @@ def fit(
     kept = resume or _unused(out or Path(f"{paths[0].stem}.fit"))
     again = shlex.join(["sparsact", *words, *(() if resume else ("--resume", str(kept)))])
     checkpoint = Checkpoint(kept, keep_every if resume else None, f"; go on with: {again}")
+    choices: dict[str, Any] = {  # texts, which fit_table checks
+        "model": model.value,
+        "degree": degree,
+        "alpha": alpha,
+        "domain": domain.value,
+        "task": task.value,
+    }
     with checkpoint.listening():
         with bars(shown) as show:
             result = fit_table(
                 tables,
                 target,
-                model=model.value,
-                degree=degree,  # type: ignore[arg-type] # a text, which FitOptions reads
-                alpha=alpha,  # type: ignore[arg-type]
                 columns=columns or None,
                 ignore=ignore or (),
-                domain=domain.value,  # type: ignore[arg-type]
-                task=task.value,  # type: ignore[arg-type]
                 strict=strict,
                 folds=folds,
                 random_state=random_state,
@@ -151,6 +153,7 @@ def fit(
                 cluster=cluster,
                 resume=checkpoint,
                 progress=show,
+                **choices,
             )
         if out is not None:
             result.save(out)

@@ -71,7 +71,7 @@ def inspect_model(
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
     of_tables = hasattr(learned, "bucket_counts_")
-    told = {
+    content = {
         "kind": type(learned).__name__,
         "rows": int(learned.n_samples_seen_),
         "columns": list(encoding.feature_names),
@@ -79,11 +79,11 @@ def inspect_model(
         **(description_of_tables(learned, encoding) if of_tables else description(learned, encoding, top)),
     }
     if as_json:
-        typer.echo(json.dumps(told, allow_nan=False))
+        typer.echo(json.dumps(content, allow_nan=False))
     elif of_tables:
-        _tell_of_tables(told, top)
+        _print_tables(content, top)
     else:
-        _print_model(told)
+        _print_model(content)
     return None
 
 
@@ -122,32 +122,32 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     }
 
 
-def _tell_of_tables(told: dict[str, Any], top: int) -> None:
+def _print_tables(content: dict[str, Any], top: int) -> None:
     from rich.table import Table as Grid
 
     console = terminal()
-    console.print(f"{told['kind']} learned from {told['rows']:,} rows of {len(told['columns'])} columns")
-    console.print(shown(told["layout"]))
-    console.print(shown(told["fill"]))
-    grid = Grid("column", title=shown(", ".join(told["targets"])), title_justify="left")
+    console.print(f"{content['kind']} learned from {content['rows']:,} rows of {len(content['columns'])} columns")
+    console.print(shown(content["layout"]))
+    console.print(shown(content["fill"]))
+    grid = Grid("column", title=shown(", ".join(content["targets"])), title_justify="left")
     for heading in ("slope of the trend", "share of the local distance"):
         grid.add_column(heading, justify="right")
-    ranked = sorted(told["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
+    ranked = sorted(content["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
     for column in ranked[:top]:
         grid.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
     console.print(grid)
 
 
-def _print_model(told: dict[str, Any]) -> None:
+def _print_model(content: dict[str, Any]) -> None:
     from rich.table import Table as Grid
 
     console = terminal()
     console.print(
-        f"{told['kind']} of degree {told['degree']}, ridge penalty {told['alpha']:g}, "
-        f"learned from {told['rows']:,} rows of {len(told['columns'])} columns"
+        f"{content['kind']} of degree {content['degree']}, ridge penalty {content['alpha']:g}, "
+        f"learned from {content['rows']:,} rows of {len(content['columns'])} columns"
     )
-    console.print(shown(f"solver {told['solver']}: {told['solver_reason']}"))
-    for target in told["targets"]:
+    console.print(shown(f"solver {content['solver']}: {content['solver_reason']}"))
+    for target in content["targets"]:
         grid = Grid("columns", title=shown(target["name"]), title_justify="left")
         for heading in ("coefficient", "low (95 %)", "high (95 %)"):
             grid.add_column(heading, justify="right")

@@ -301,6 +301,6 @@ def _decided(profile: BlockProfile, picked: Replacement | None, times: Times, i:
     picked.set_limits(max_rows, Applicability().max_share)
     if max_rows >= profile.rows:
         return profile.planned(picked, "fastest here", seconds=seconds, max_rows=max_rows)
-    seconds[picked.method] = seconds["dense"]  # which is how calls of so many rows are computed
+    seconds[picked.method] = seconds["dense"]  # as calls of this many rows are computed
     few = "one row" if max_rows == 1 else f"at most {max_rows} rows"
     return profile.planned(picked, f"faster for calls of {few}", seconds=seconds, max_rows=max_rows)

@@ -73,7 +73,7 @@ FOLDED = (
     "Estimated: inputs with random signs were put into random groups, and every grouping has an exact spectrum. A "
     "product of d inputs keeps its degree unless two of them meet in a group. Bars: ± two standard errors."
 )
-EXACT = "Sum of the squared Fourier coefficients of all products of so many inputs, exact up to rounding."
+EXACT = "Sum of the squared Fourier coefficients of all products of this many inputs, exact up to rounding."
 
 
 def network_figures(summary: NetworkSummary) -> list[Display]:

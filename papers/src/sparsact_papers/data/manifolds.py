@@ -57,8 +57,7 @@ class Manifold(Domain):
 
     @property
     def _frame(self) -> NDArray[np.float64]:
-        assert self.frame is not None  # noqa: S101  # set by the constructor; for the type checker
-        return self.frame
+        return np.asarray(self.frame)  # the constructor has set it
 
     def _sample(self, m: int, rng: np.random.Generator) -> Points:
         return self._shape(m, rng) @ self._frame.T

@@ -100,19 +100,19 @@ def _hashed(
     """Buckets, largest and mean error, and the share of points in empty buckets, for each width."""
     from sparsact.learners import LSHRegressor
 
-    told: dict[str, list[float]] = {name: [] for name in ("buckets", "sup_errors", "mean_errors", "rmse", "misses")}
+    measured: dict[str, list[float]] = {name: [] for name in ("buckets", "sup_errors", "mean_errors", "rmse", "misses")}
     for width in widths:
         model = LSHRegressor(1, n_directions, width, 0, "euclidean", "nearest", seed, directions="principal").fit(X, y)
         error = np.abs(model.predict(new) - truth)
-        told["buckets"].append(model.n_buckets_)
-        told["sup_errors"].append(float(error.max()))
-        told["mean_errors"].append(float(error.mean()))
-        told["rmse"].append(float(np.sqrt(np.mean(error**2))))
-        told["misses"].append(float(np.mean(model.apply(new) < 0)))
+        measured["buckets"].append(model.n_buckets_)
+        measured["sup_errors"].append(float(error.max()))
+        measured["mean_errors"].append(float(error.mean()))
+        measured["rmse"].append(float(np.sqrt(np.mean(error**2))))
+        measured["misses"].append(float(np.mean(model.apply(new) < 0)))
     line = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), y, rcond=None)[0]
     left = truth - np.column_stack([new, np.ones(len(new))]) @ line
     return {
-        **told,
+        **measured,
         "widths": list(widths),
         "deviation": float(truth.std()),
         "linear_rmse": float(np.sqrt(np.mean(left**2))),

@@ -127,9 +127,9 @@ def rivals(*, k: int, ambient: int, centres: int, rows: int, n_test: int, seed: 
     }
     y, truth = f(X), f(new)
     errors = {name: model.fit(X, y).predict(new) - truth for name, model in models.items()}
-    told = {name: float(np.sqrt(np.mean(error**2))) for name, error in errors.items()}
+    errors_of = {name: float(np.sqrt(np.mean(error**2))) for name, error in errors.items()}
     literal = models["literal"]
-    return {**told, "deviation": float(truth.std()), "width": literal.bucket_width_, "buckets": literal.n_buckets_}
+    return {**errors_of, "deviation": float(truth.std()), "width": literal.bucket_width_, "buckets": literal.n_buckets_}
 
 
 MISSES, RIVALS = "misses", "rivals"

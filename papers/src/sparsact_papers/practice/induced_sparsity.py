@@ -204,7 +204,7 @@ def _units_frame(found: Rows) -> Frame:
     rows = Rows(_mean_over_layers(row, i) for row in found for i in range(len(row["at"])))
     kinds = {"dead": "off for all", "rare": "on for less than 1 in 1000"}
     return panelled(
-        {told: curves(rows, "{model}", "step", kind, "share", interval=range_of) for kind, told in kinds.items()}
+        {label: curves(rows, "{model}", "step", kind, "share", interval=range_of) for kind, label in kinds.items()}
     )
 
 

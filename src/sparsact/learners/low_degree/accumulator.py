@@ -66,7 +66,7 @@ class FitSpec:
     def size(
         self, n: int, n_rows: int, n_targets: int, form: str = "rows", *, explicit_gram: bool = False
     ) -> ProblemSize:
-        """What decides the cost of a fit of so many rows."""
+        """What decides the cost of a fit."""
         low, high = max(1, self.min_degree), min(self.degree, n)
         listed = self.subsets is not None
         n_monomials = len(self.family(n)) if listed else Family.count(n, high, low)

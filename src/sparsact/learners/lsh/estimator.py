@@ -100,10 +100,10 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         """Choose the layout from these rows, and hold none of them."""
         options: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(LSHConfig)}
         options |= {name: None for name in _NUMBERS if options[name] == "auto"}
-        config = LSHConfig(**options)
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state if given else check_random_state(self.random_state).randint(2**31))
-        choice: TunedLayout = choose(batch.X, batch.y, batch.row_weights(), config, hash_generator(seed))
+        generator = hash_generator(seed)
+        choice: TunedLayout = choose(batch.X, batch.y, batch.row_weights(), LSHConfig(**options), generator)
         self.bucket_width_, self.alpha_, self.directions_ = choice.bucket_width, choice.alpha, choice.directions
         self.trials_: tuple[Trial, ...] = choice.trials
         self.column_shares_: Array = choice.column_shares

@@ -27,7 +27,7 @@ _NULL = 1e-6
 
 
 def prefers_cells(n: int, n_rows: int) -> bool:
-    """Whether a table of 2**n cells is the cheaper statistic of so many rows."""
+    """Whether a table of 2**n cells is the cheaper statistic for this many rows."""
     return n <= MAX_CELLS_N and 32 * n_rows >= 2**n
 
 

@@ -1,0 +1,52 @@
+"""Columns that are left out and terms that are not identified: what the command says of them."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from commands import fit_json, run
+
+
+def test_a_remedy_can_be_pasted(capsys, tmp_path):
+    """The name of a column may have spaces."""
+    (tmp_path / "t.csv").write_text("a,free text,y\n" + "".join(f"{i % 2},note {i},{i}\n" for i in range(70)))
+    status, _, err = run(capsys, "fit", tmp_path / "t.csv", "--target", "y", "--strict")
+    assert status == 2
+    assert err.endswith("leave it out with --ignore 'free text'.\n")
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_columns_left_out_are_said_on_the_terminal_in_json_and_on_the_page(capsys, tmp_path):
+    rows = "".join(f"n{i},{i % 2},{1 - i % 2},{i % 3 * 1.5},{i % 2 + i % 7}\n" for i in range(90))
+    (tmp_path / "t.csv").write_text("name,a,b,y_other,y_1\n" + rows)
+    words = ("fit", tmp_path / "t.csv", "--target", "y_1", "--ignore", "y_other")
+    status, out, _ = run(capsys, *words, "--report", tmp_path / "r.html")
+    notes = fit_json(capsys, *words[1:])["notes"]
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert status == 0
+    for part in ("as an identifier does: name.", "b (see a)."):
+        assert part in out
+        assert part in page
+        assert any(note.endswith(part) for note in notes)
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys, tmp_path):
+    """One of three letters as three columns, and a column that is constant: every product of these has others."""
+    rng = np.random.default_rng(6)
+    letter, other = rng.integers(0, 3, 211), rng.integers(0, 2, 211)
+    columns = {f"is_{i}": (letter == i).astype(int) for i in range(3)} | {"other": other, "always": np.ones(211, int)}
+    table = pa.table(columns | {"y": letter + 4.0 * other + rng.normal(0, 0.1, 211)})
+    pa.csv.write_csv(table, tmp_path / "letters.csv")
+    words = ("fit", tmp_path / "letters.csv", "--target", "y", "--degree", 2, "--report", tmp_path / "r.html")
+    told = fit_json(capsys, *words[1:])
+    (target,) = told["targets"]
+    intervals = {tuple(subset): low for subset, _, low, _ in target["terms"]}
+    assert target["not_identified"]["other"] == ["other × always"]
+    assert intervals["other",] is None
+    status, out, _ = run(capsys, *words)
+    assert status == 0
+    assert "other   not identified by these rows: same as other × always" in out
+    assert sum(gain["r2"] for gain in told["r2_by_degree"]) == pytest.approx(target["r2"])
+    assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it

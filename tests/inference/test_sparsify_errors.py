@@ -1,0 +1,79 @@
+"""What sparsify refuses, and what it says then."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from sparse_models import gated, jump, plain, rows, squared
+from torch import nn
+
+from sparsact.inference import find_blocks, plan_of, sparsify
+from sparsact.inference.sparse_linear import SparseLinear
+
+BAD = {
+    "no row": ({"inputs": torch.zeros(0, 24)}, ValueError, "pass batches with rows"),
+    "array": ({"inputs": torch.zeros(2, 24).numpy()}, TypeError, "torch.as_tensor"),
+    "list of lists": ({"inputs": [[torch.zeros(2, 24)]]}, TypeError, "a batch must be a tensor"),
+    "no block": ({"blocks": []}, ValueError, "one at least"),
+    "blocks of another": ({"blocks": find_blocks(gated(), torch.zeros(1, 22))}, ValueError, "must be of this model"),
+    "other sizes": ({"blocks": find_blocks(jump(), torch.zeros(1, 23))}, ValueError, "a threshold for each unit"),
+    "options": ({"recall": 0.9}, ValueError, "takes no recall: it computes"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_what_is_wrong_is_refused(name, method):
+    given, kind, message = BAD[name]
+    model = plain()
+    with pytest.raises(kind, match=message):
+        sparsify(model, method, **{"inputs": rows(4, model)} | given)
+    assert type(model.down) is nn.Linear
+
+
+def test_float16_is_refused_whatever_the_method():
+    for method in ("exact", "threshold"):
+        model = plain().half()
+        with pytest.raises(ValueError, match="float16, kernels take"):
+            sparsify(model, method, rows(400, model).half(), **({"error": 0.1} if method == "threshold" else {}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "fast", "inputs": torch.zeros(1, 12)}, "must be one of auto"),
+        ({"method": "exact"}, "`inputs` are needed"),
+        ({"method": "exact", "inputs": torch.randn(8, 12)}, "never exactly zero"),
+        ({"method": "certified", "inputs": torch.randn(8, 12)}, "never exactly zero"),
+        ({"method": "predictor", "inputs": torch.randn(800, 12)}, "never exactly zero"),
+    ],
+)
+def test_clear_errors(arguments, message):
+    model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 5))
+    with pytest.raises(ValueError, match=message):
+        sparsify(model, **arguments)
+    assert not any(isinstance(module, SparseLinear) for module in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("auto", {"density": 0.1}, 'method="auto" takes no density'),
+        ("exact", {"recall": 0.9, "error": 0.1}, 'method="exact" takes no error, recall'),
+        ("certified", {"predictor": "lsh"}, 'method="certified" takes no predictor'),
+        ("predictor", {"error": 0.1}, 'method="predictor" takes no error'),
+        ("threshold", {"recall": 0.9}, 'method="threshold" takes no recall'),
+        ("top_k", {"density": 0.1, "predictor": "lsh"}, 'method="top_k" takes no predictor'),
+    ],
+)
+def test_an_option_of_another_method_is_refused(method, options, message):
+    model = plain()
+    with pytest.raises(ValueError, match=message):
+        sparsify(model, method, rows(64, model), **options)
+    assert not any(isinstance(module, SparseLinear) for module in model.modules())
+
+
+def test_a_first_batch_without_rows_is_not_what_is_verified():
+    model = squared()
+    sparsify(model, "certified", [rows(0, model), rows(30, model)])
+    assert plan_of(model).choices[0].method == "certified"

@@ -1,0 +1,99 @@
+"""How methods and models are timed, and for which calls a method is taken by its times."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from sparse_models import PLAIN, plain, rows
+from torch import nn
+
+from sparsact.inference import densify, find_blocks, plan_of, sparsify
+from sparsact.inference.apply import Applicability, Replacement
+from sparsact.inference.autotune import Times, time_methods
+from sparsact.inference.comparison import speed
+from sparsact.inference.sparse_linear import SparseDown
+
+
+def test_methods_are_timed_in_evaluation_mode():
+    model = plain().train()
+    block = find_blocks(model, rows(3, model))[0]
+    seen = []
+    model.down.register_forward_hook(lambda module, given, output: seen.append(module.training))
+    time_methods(model, [block], [{}], [rows(3, model)], [1], 0.0)
+    assert seen
+    assert not any(seen)
+    assert model.down.training
+
+
+def test_timing_that_is_broken_off_leaves_the_model_dense():
+    model = plain()
+    block = find_blocks(model, rows(3, model))[0]
+
+    class Interrupted(Replacement):
+        def apply(self, model):
+            super().apply(model)
+            raise KeyboardInterrupt
+
+    from sparsact.inference.apply import exact_replacement
+
+    replacement = exact_replacement(model, block, Applicability())
+    with pytest.raises(KeyboardInterrupt):
+        time_methods(model, [block], [{"exact": Interrupted("exact", replacement.layers)}], [rows(3, model)], [1], 0.0)
+    assert type(model.down) is nn.Linear
+
+
+@pytest.mark.parametrize(("m", "most"), [(1, 1), (3, 3), (5, 5), (40, 40)])
+def test_no_more_rows_are_taken_than_were_timed(m, most, monkeypatch):
+    monkeypatch.setattr(Times, "is_faster", lambda *given: True)
+    (choice,) = plan_of(sparsify(plain(), "auto", rows(m, plain()), time_limit=0)).choices
+    assert choice.max_rows == most
+
+
+def test_the_difference_that_speed_tells():
+    model = plain()
+    shown = [rows(5, model), rows(6, model, seed=8)]
+    assert speed(sparsify(model, "exact", shown), shown, rounds=1).difference < 2e-6
+    sparsify(model, "top_k", torch.cat(shown).repeat(5, 1), density=0.02)
+    found = speed(model, shown, rounds=1)
+    with torch.no_grad():
+        outputs = [model(x) for x in shown]
+        densify(model)
+        wanted = [model(x) for x in shown]
+    errors = [float((one - other).norm() / other.norm()) for one, other in zip(outputs, wanted, strict=True)]
+    assert found.difference == pytest.approx(max(errors), rel=1e-5)
+    assert (found.rounds, found.batches) == (1, 2)
+
+
+def test_speed_tells_of_a_number_that_is_lost():
+    """A model that forgets what is not a number where its layers are sparse."""
+
+    class Forgetting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block, self.d = plain(), PLAIN["d"]
+
+        def forward(self, x):
+            y = self.block(x)
+            return y.nan_to_num() if type(self.block.down) is SparseDown else y
+
+    model = Forgetting().eval()
+    x = rows(5, model)
+    sparsify(model, "exact", x)
+    x[1, 2] = math.nan
+    found = speed(model, [x], rounds=1)
+    assert found.difference == math.inf
+    assert found.to_dict()["difference"] is None
+
+
+def test_auto_times_as_many_rows_as_the_calls_shown_have(monkeypatch):
+    """A method that pays for one row is kept for calls of one row, and no more is said of the calls shown."""
+    from sparsact.inference.autotune import Times
+
+    monkeypatch.setattr(Times, "is_faster", lambda self, method, block, max_ratio: self.rows[block] == 1)
+    (choice,) = plan_of(sparsify(plain(), "auto", rows(40, plain()), time_limit=0)).choices
+    assert (choice.max_rows, choice.share, choice.speed_up) == (1, 0.0, 1.0)
+    assert "faster for calls of one row; no call shown" in choice.reason
+    (choice,) = plan_of(sparsify(plain(), "auto", list(rows(40, plain()).split(1)), time_limit=0)).choices
+    assert (choice.max_rows, choice.share, choice.reason) == (1, 1.0, "fastest here")
