@@ -437,11 +437,16 @@ def test_former_names_of_given_parameters(capsys):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("Rule", "ActivityPredictor"), ("Split", "CalibrationSplit"), ("LargestActivations", "TopKActivations")],
+    ("module", "old", "new"),
+    [
+        ("predictors", "Rule", "ActivityPredictor"),
+        ("predictors", "Split", "CalibrationSplit"),
+        ("predictors", "LargestActivations", "TopKActivations"),
+        ("training", "Inducement", "SparsityRegularizer"),
+    ],
 )
-def test_classes_by_their_former_names(old, new):
-    predictors = import_module("sparsact.inference.predictors")
+def test_classes_by_their_former_names(module, old, new):
+    found = import_module(f"sparsact.inference.{module}")
     with pytest.warns(FutureWarning, match=f"`{old}` of .* is now called `{new}`"):
-        assert getattr(predictors, old) is getattr(predictors, new)
-    assert not hasattr(predictors, "Judge")
+        assert getattr(found, old) is getattr(found, new)
+    assert not hasattr(found, "Judge")

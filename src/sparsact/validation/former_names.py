@@ -83,6 +83,31 @@ def renamed_attributes(**names: str) -> Callable[[Class], Class]:
     return decorate
 
 
+def renamed_members(module: str, **names: Any) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` that gives classes and functions by their former names too.
+
+    Parameters
+    ----------
+    module : str
+        Its ``__name__``.
+    **names
+        Former names, and the objects that bear another name now.
+
+    Returns
+    -------
+    getattr : callable
+        To be assigned to ``__getattr__``.
+    """
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warn_of(name, names[name].__name__, module)
+        return names[name]
+
+    return get
+
+
 def former_names(cls: Any) -> dict[str, str]:
     """Former names of parameters and attributes of a class, and what they are called now."""
     return dict(getattr(cls, "_former_names", {}))
