@@ -6,40 +6,21 @@ A protein landscape
 variants have been measured. Which sites matter, which pairs of sites act together, how sure is
 that, and how bright are the others?
 
-The complete landscape between two fluorescent proteins has been measured [1]_. Where the
-environment variable ``SPARSACT_DATA`` names a folder that holds it, this page uses it; otherwise a
-landscape of the same kind is drawn: sites of unequal strength, pairs and a triple that act
-together, and noise.
+The complete landscape between two fluorescent proteins has been measured [1]_, and the package
+holds it.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsact as sa
-from sparsact.datasets import poelwijk
-
-
-def drawn_landscape(rng):
-    """Every variant of 13 sites, as rows of bits, and a brightness for each."""
-    n = 13
-    bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    signs = 1 - 2 * bits
-    sites = rng.permutation(n)
-    brightness = 0.8 + signs[:, sites[:6]] @ np.array([0.22, -0.15, 0.12, 0.08, -0.05, 0.03])
-    for first, second, strength in [(0, 1, 0.15), (0, 2, -0.10), (3, 5, 0.07)]:
-        brightness += strength * signs[:, sites[first]] * signs[:, sites[second]]
-    brightness += 0.06 * signs[:, sites[[0, 1, 4]]].prod(axis=1)
-    return bits, brightness + rng.normal(0, 0.06, 2**n), tuple(f"site {i + 1}" for i in range(n))
+from sparsact.datasets import load_poelwijk
 
 
 rng = np.random.default_rng(0)
-try:
-    landscape = poelwijk()
-    X, y, names = landscape.X, landscape.y, tuple(f"site {i + 1}" for i in range(13))
-    print("measured:", landscape.source)
-except FileNotFoundError:
-    X, y, names = drawn_landscape(rng)
-    print("drawn: a landscape of the same kind")
+landscape = load_poelwijk()
+X, y, names = landscape.X, landscape.y, landscape.names
+print(landscape.source)
 
 order = rng.permutation(len(X))
 seen, unseen = order[:600], order[600:]

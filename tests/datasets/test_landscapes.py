@@ -1,22 +1,27 @@
+import csv
+import gzip
+import hashlib
 import os
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from sparsact.datasets import config_performance, iwls2020, moulana_s309, phillips_cr6261, poelwijk
+import sparsact.datasets
+from sparsact.datasets import config_performance, iwls2020, load_poelwijk, moulana_s309, phillips_cr6261
 
 needs_data = pytest.mark.skipif(
     "SPARSACT_DATA" not in os.environ, reason="SPARSACT_DATA does not name a folder with the real data"
 )
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("load", "shape"),
     [
-        (poelwijk, (8192, 13)),
-        (moulana_s309, (32768, 15)),
-        (lambda: config_performance("LLVM"), (1024, 10)),
+        (load_poelwijk, (8192, 13)),
+        pytest.param(moulana_s309, (32768, 15), marks=needs_data),
+        pytest.param(lambda: config_performance("LLVM"), (1024, 10), marks=needs_data),
     ],
 )
 def test_complete_landscapes_hold_every_point_once(load, shape):
@@ -27,6 +32,35 @@ def test_complete_landscapes_hold_every_point_once(load, shape):
     assert len(landscape.names) == shape[1]
     numbers = landscape.X @ (1 << np.arange(shape[1]))
     np.testing.assert_array_equal(np.sort(numbers), np.arange(shape[0]))
+
+
+def test_the_table_of_the_package_is_the_one_that_its_licence_names():
+    folder = Path(sparsact.datasets.__file__).parent
+    digest = hashlib.sha256((folder / "poelwijk2019.csv.gz").read_bytes()).hexdigest()
+    assert digest in (folder / "poelwijk2019.LICENCE.txt").read_text()
+
+
+@needs_data
+def test_the_table_of_the_package_is_the_one_that_was_published():
+    with gzip.open(Path(os.environ["SPARSACT_DATA"]) / "landscapes/poelwijk2019_eqfp611_2e13.csv.gz", "rt") as file:
+        published = {row["aa"]: float(row["brightness_combined"]) for row in csv.DictReader(file)}
+    landscape = load_poelwijk()
+    acids = [(name[0], name[-1]) for name in landscape.names]
+    sequences = ["".join(acids[i][bit] for i, bit in enumerate(row)) for row in landscape.X]
+    assert dict(zip(sequences, landscape.y, strict=True)) == published
+
+
+def test_a_landscape_is_a_table_of_arrow():
+    landscape = load_poelwijk()
+    table = pa.table(landscape).to_pydict()
+    assert list(table) == [*landscape.names, "brightness"]
+    assert table["N11D"] == landscape.X[:, 10].tolist()
+    assert table["brightness"] == landscape.y.tolist()
+
+
+def test_the_former_name_of_the_loader_warns():
+    with pytest.warns(FutureWarning, match="is now called `load_poelwijk`"):
+        assert sparsact.datasets.poelwijk is load_poelwijk
 
 
 @needs_data
@@ -49,7 +83,7 @@ def test_example_74_is_a_parity_of_16_bits():
 def test_a_missing_folder_is_named_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("SPARSACT_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="set SPARSACT_DATA"):
-        poelwijk()
+        moulana_s309()
     with pytest.raises(ValueError, match="system='Linux' is unknown"):
         config_performance("Linux")
     with pytest.raises(ValueError, match="need 0 <= example < 80"):

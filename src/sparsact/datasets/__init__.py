@@ -13,12 +13,13 @@ from sparsact.datasets.landscapes import (
     config_performance,
     data_folder,
     iwls2020,
+    load_poelwijk,
     moulana_s309,
     phillips_cr6261,
-    poelwijk,
 )
 from sparsact.datasets.parts import files
 from sparsact.datasets.tables import Table, encoded_table, open_table
+from sparsact.validation.former_names import renamed_members
 
 __all__ = [
     "Encoding",
@@ -29,8 +30,10 @@ __all__ = [
     "encoded_table",
     "files",
     "iwls2020",
+    "load_poelwijk",
     "moulana_s309",
     "open_table",
     "phillips_cr6261",
-    "poelwijk",
 ]
+
+__getattr__ = renamed_members(__name__, poelwijk=load_poelwijk)

@@ -1,16 +1,19 @@
 """Real functions of bits that have been measured: protein and antibody landscapes, configurable software, circuits.
 
-The files are not part of the package. They lie in the folder that the environment variable ``SPARSACT_DATA`` names, by
-default ``sparsact`` in the user's cache folder.
+:func:`load_poelwijk` reads a file of the package. The others lie in the folder that the environment variable
+``SPARSACT_DATA`` names, by default ``sparsact`` in the user's cache folder.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
@@ -21,13 +24,35 @@ SOFTWARE = ("Apache", "BDBC", "BDBJ", "LLVM", "x264")
 
 @dataclass(frozen=True)
 class Landscape:
-    """Measured values of a function of bits: X (m, n) uint8, y (m,) or (m, T) float64, a name for every bit."""
+    """Measured values of a function of bits.
+
+    It exports an Arrow stream, so :func:`sparsact.fit_table`, ``pyarrow.table`` and ``polars.DataFrame`` take it.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n), uint8
+        Bits.
+    y : ndarray of shape (m,) or (m, T), float64
+        Values.
+    names : tuple of str
+        A name for each bit.
+    target_names : tuple of str
+        A name for each column of values.
+    source, licence : str
+        Whom to cite, and the terms.
+    """
 
     X: NDArray[np.uint8]
     y: NDArray[np.float64]
     names: tuple[str, ...]
+    target_names: tuple[str, ...]
     source: str
     licence: str
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        """Columns of bits, then of values."""
+        columns = [*self.X.T, *np.atleast_2d(self.y.T)]
+        return pa.table(columns, [*self.names, *self.target_names]).__arrow_c_stream__(requested_schema)
 
 
 def data_folder() -> Path:
@@ -57,20 +82,34 @@ def data_file(name: str, folder: str | Path | None = None) -> Path:
     return path
 
 
-def poelwijk() -> Landscape:
-    """Combined brightness of all 2**13 genotypes between two fluorescent proteins.
+def load_poelwijk() -> Landscape:
+    """Brightness of all 2**13 genotypes between two fluorescent proteins, mTagBFP2 (all bits 0) and mKate2 (all 1).
+
+    A bit is one of the 13 mutations between them, named by both amino acids and its place among the 13: ``N11D``. The
+    brightness combines those measured in two colours. The package holds the table, under CC BY 4.0 [1]_.
 
     Returns
     -------
     landscape : Landscape
-        8,192 rows of 13 bits.
+        8,192 rows of 13 bits; the target is ``brightness``.
+
+    References
+    ----------
+    .. [1] F. J. Poelwijk, M. Socolich and R. Ranganathan, "Learning the pattern of epistasis linking genotype and
+       phenotype in a protein", Nature Communications 10:4213, 2019.
+
+    Examples
+    --------
+    >>> landscape = load_poelwijk()
+    >>> landscape.X.shape, landscape.names[10], landscape.y[:2].round(2).tolist()
+    ((8192, 13), 'N11D', [1.57, 1.54])
     """
-    return _landscape(
-        "landscapes/poelwijk2019_eqfp611_2e13.csv.gz",
-        "brightness_combined",
-        "Poelwijk, Socolich and Ranganathan, Nature Communications 10:4213 (2019)",
-        "CC BY 4.0",
-    )
+    path = Path(__file__).with_name("poelwijk2019.csv.gz")
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        *names, target = file.readline().strip().split(",")
+        rows = np.loadtxt(file, delimiter=",")
+    source = "Poelwijk, Socolich and Ranganathan, Nature Communications 10:4213 (2019)"
+    return Landscape(rows[:, :-1].astype(np.uint8), rows[:, -1], tuple(names), (target,), source, "CC BY 4.0")
 
 
 def moulana_s309() -> Landscape:
@@ -104,7 +143,7 @@ def phillips_cr6261() -> Landscape:
     measured = np.isfinite(y).all(axis=1)
     X = np.array([list(genotype) for genotype in table["genotype"].to_pylist()]).astype(np.uint8)
     names = tuple(f"genotype[{i}]" for i in range(X.shape[1]))
-    return Landscape(X[measured], y[measured], names, "Phillips et al., eLife 10:e71393 (2021)", "CC BY 4.0")
+    return Landscape(X[measured], y[measured], names, ("h1", "h9"), "Phillips et al., eLife 10:e71393 (2021)", "CC BY 4.0")
 
 
 def config_performance(system: str) -> Landscape:
@@ -150,10 +189,10 @@ def iwls2020(example: int, part: str = "train") -> Landscape:
         n, m = int(archive[f"{key}_n"]), int(archive[f"{key}_{part}_m"])
         X = np.unpackbits(archive[f"{key}_{part}_X"], axis=1, count=n)
         y = np.unpackbits(archive[f"{key}_{part}_y"], count=m).astype(np.float64)
-    return Landscape(X, y, tuple(f"x{i}" for i in range(n)), "IWLS 2020 programming contest", "none stated")
+    return Landscape(X, y, tuple(f"x{i}" for i in range(n)), ("y",), "IWLS 2020 programming contest", "none stated")
 
 
 def _landscape(file: str, target: str, source: str, licence: str, *, every_column: bool = False) -> Landscape:
     table = open_table(data_file(file), target, None if every_column else ["genotype"])
     X, y = zip(*table.batches(), strict=True)
-    return Landscape(np.concatenate(X), np.concatenate(y), table.feature_names, source, licence)
+    return Landscape(np.concatenate(X), np.concatenate(y), table.feature_names, (target,), source, licence)
