@@ -127,7 +127,7 @@ lock: .venv/dev
 	    --no-annotate --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file ci.lock
 
 bench: .venv/dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --rows results/benchmarks.jsonl
 
 reproduce: .venv/sparsact
 	$(BIN)/sparsact reproduce

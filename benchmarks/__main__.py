@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measure both sides of every comparison on this machine, and keep the README's table."""
+"""``python -m benchmarks``: measure both sides of every comparison on this machine."""
 
 from __future__ import annotations
 
@@ -31,10 +31,6 @@ def bench(
         Path | None,
         typer.Option(metavar="FILE", help="Append a line of JSON a figure, with machine, versions and commit."),
     ] = None,
-    readme: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table of all rows of --rows into this Markdown file."),
-    ] = None,
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Measure, or only tell of the rows that are kept.")
     ] = True,
@@ -49,7 +45,7 @@ def bench(
     Example: python -m benchmarks walsh_hadamard least_squares --rows rows.jsonl
     """
     from benchmarks.running import chosen
-    from benchmarks.table import newest, write_into
+    from benchmarks.table import newest
 
     if show:
         _tell_list(as_json)
@@ -57,17 +53,11 @@ def bench(
     benchmarks = chosen(names or ())
     if not measure and rows is None:
         raise ValueError("--no-measure tells of rows that are kept: name their file by --rows.")
-    if readme is not None and (quick or rows is None):
-        raise ValueError(
-            "--readme makes a table of the rows at full size: name their file by --rows, leave out --quick."
-        )
     with TemporaryDirectory() as folder:
         path = rows or Path(folder) / "rows.jsonl"
         before = newest(path) if path.exists() else {}
         status = _measure(benchmarks, path, quick=quick, quiet=as_json) if measure else {}
         found = newest(path) if path.exists() else {}
-    if readme is not None:
-        write_into(readme, found)
     new = {key: row for key, row in found.items() if not measure or before.get(key) != row}
     if as_json:
         typer.echo(json.dumps({"status": status, "rows": list(new.values())}))

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bound_table import bound_table
 from citations import initials, local_citations
 from command_pages import command_pages
-from kept_figures import missed_bars, substitutions
+from kept_figures import measured, missed_bars, substitutions
 from scaling_tables import scaling_tables
 from theory_map import theory_map
 from verdict_table import refuted_table, verdict_table
@@ -97,6 +97,7 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
     app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))
     app.connect("builder-inited", lambda app: refuted_table(Path(app.srcdir) / "api" / "refuted_table.rst"))
+    app.connect("builder-inited", lambda app: measured(Path(app.srcdir) / "api" / "measured.rst"))
     app.connect("builder-inited", lambda app: missed_bars(Path(app.srcdir) / "api" / "missed_bars.rst"))
     app.connect("builder-inited", lambda app: theory_map(Path(app.srcdir) / "api"))
     app.connect("builder-inited", lambda app: scaling_tables(Path(app.srcdir) / "api" / "scaling_tables.rst"))

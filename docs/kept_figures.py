@@ -1,10 +1,10 @@
-"""Figures of the kept rows for the prose: named values in place of typed ones, and the bars that were missed."""
+"""Figures of the kept rows: named values for the prose, the table of what was measured, the bars that were missed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.table import newest
+from benchmarks.table import lines, newest
 
 ROWS = Path(__file__).parents[1] / "results" / "benchmarks.jsonl"
 CUBE, POL, KIN = "f on a 4-dim subspace of R^64, m=65,536", "pol, 15,000 x 26", "kin40k, 40,000 x 8"
@@ -46,15 +46,25 @@ def substitutions() -> str:
     )
 
 
+def measured(path: Path) -> None:
+    """Write the table of what was measured, to be included by ``benchmarks.rst``."""
+    _write_table(path, [34, 20, 14, 32], list(lines(newest(ROWS))))
+
+
 def missed_bars(path: Path) -> None:
     """Write the table of the bars that the newest rows miss, to be included by ``limits.rst``."""
-    lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 44 26 15 15", ""]
     cells = [("benchmark and work", "quantity", "bar", "measured")]
     for row in newest(ROWS).values():
         if row.get("met") is False:
             bar = f"at least {row['least']:g}" if row.get("least") is not None else f"at most {row['most']:g}"
             cells.append((f"{row['benchmark']}: {row['work']}", row["quantity"], bar, f"{row['value']:.3g}"))
+    _write_table(path, [44, 26, 15, 15], cells)
+
+
+def _write_table(path: Path, widths: list[int], cells: list[tuple[str, str, str, str]]) -> None:
+    """Write a page that is nothing but a table."""
+    page = [":orphan:", "", ".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
     for first, *rest in cells:
-        lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
+        page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    path.write_text("\n".join([*page, ""]), encoding="utf-8")

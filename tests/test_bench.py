@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: what runs, what is kept, and the table of the README."""
+"""``python -m benchmarks``: what runs, what is kept, and the table of the documentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
-from benchmarks.table import BEGIN, END, lines, newest, write_into
+from benchmarks.table import lines, newest
 from sparsact_papers.provenance import commit
 
 ROOT = Path(__file__).parents[1]
@@ -46,11 +46,6 @@ def test_rows_name_the_commit():
     asked = ["git", "rev-parse", "--short", "HEAD"]
     head = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     assert commit().removesuffix("+") == head
-
-
-def test_the_readme_says_what_was_measured():
-    table = (ROOT / "README.md").read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    assert table.strip().splitlines() == list(lines(newest(ROWS)))
 
 
 def test_every_part_of_the_table_has_its_rows():
@@ -97,8 +92,6 @@ def test_a_peer_that_is_not_installed(capsys, monkeypatch):
     [
         (("nonsense",), "'nonsense' is no benchmark"),
         (("--no-measure",), "name their file by --rows"),
-        (("--readme", "README.md"), "name their file by --rows"),
-        (("units", "--quick", "--rows", "rows.jsonl", "--readme", "README.md"), "leave out --quick"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, told, capsys):
@@ -108,14 +101,9 @@ def test_what_makes_no_sense_is_refused(words, told, capsys):
 
 
 def test_a_file_that_is_none(tmp_path, capsys):
-    rows, page = tmp_path / "rows.jsonl", tmp_path / "page.md"
+    rows = tmp_path / "rows.jsonl"
     rows.write_text('{"work": 1}\n')
     assert "line 1" in run(capsys, "--no-measure", "--rows", rows)[2]
-    rows.write_text("")
-    page.write_text("no place")
-    with pytest.raises(ValueError, match="no place for the table"):
-        write_into(page, {})
-    assert page.read_text() == "no place"
 
 
 WHOLE = {"work": "w", "quantity": "q", "unit": "x", "value": 2.0, "samples": [1.0, 3.0], "met": None}
@@ -150,18 +138,6 @@ def test_a_table_of_any_of_the_rows():
         some = {key: row for key, row in every.items() if row["benchmark"] == name}
         assert set(lines(some)) <= whole, name
     assert list(lines({("w", "q"): WHOLE})) == list(lines({}))
-
-
-def test_the_table_replaces_only_itself(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nTHE FORMER\n{END}\nafter\n")
-    write_into(page, newest(ROWS))
-    write_into(page, newest(ROWS))
-    text = page.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith(f"{END}\nafter\n")
-    assert "THE FORMER" not in text
-    assert text.count("| work | against |") == 1
 
 
 def test_a_ratio_is_one_a_round():

@@ -1,4 +1,4 @@
-"""The README's table of measured figures, from the newest rows of a file."""
+"""The documentation's table of measured figures, from the newest rows of a file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import inference, networks, polynomials, routed
-from benchmarks.table.cells import Rows
-from sparsact.files import write
+from benchmarks.table.cells import Line, Rows
 
-HEAD = ("| work | against | bar | measured |", "|---|---|---|---|")
-BEGIN, END = "<!-- measured by python -m benchmarks -->", "<!-- end of what was measured -->"
+HEAD = ("work", "against", "bar", "measured")
 SECTIONS = (*polynomials.SECTIONS, *networks.SECTIONS, *routed.SECTIONS, *inference.SECTIONS)
 
 
@@ -33,7 +31,7 @@ def newest(path: str | Path) -> Rows:
                 raise ValueError
             rows[row["work"], row["quantity"]] = row
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise ValueError(f"{path}, line {number} is no row of a benchmark; take it out, or measure anew.") from None
+            raise ValueError(f"{path}, line {number} is no row of a benchmark; remove it.") from None
     return rows
 
 
@@ -47,28 +45,11 @@ def _is_whole(row: Any) -> bool:
     )
 
 
-def lines(rows: Rows) -> Iterator[str]:
-    """Lines of the table in Markdown; work that was not measured has none."""
-    yield from HEAD
+def lines(rows: Rows) -> Iterator[Line]:
+    """Lines of the table; work that was not measured has none."""
+    yield HEAD
     for section in SECTIONS:
         try:
             yield from list(section(rows))
-        except KeyError:  # some row that the section tells of is not there
+        except KeyError:  # some row that the section needs is not there
             continue
-
-
-def write_into(readme: str | Path, rows: Rows) -> None:
-    """Replace what stands between the two comments of a Markdown file by the table.
-
-    Raises
-    ------
-    ValueError
-        If the file lacks one of the comments.
-    """
-    text = Path(readme).read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{readme} has no place for the table: put the lines {BEGIN} and {END} where it should stand.")
-    table = "\n".join(lines(rows))
-    write(readme, f"{before}{BEGIN}\n\n{table}\n\n{END}{after}")

@@ -1,4 +1,4 @@
-"""Cells of the README's table."""
+"""Cells of the documentation's table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 Row = dict[str, Any]
 Rows = dict[tuple[str, str], Row]
+Line = tuple[str, str, str, str]  # work, against, bar, measured
 
 
 def spread(row: Row, unit: str = "s", factor: float = 1.0) -> str:
@@ -43,11 +44,6 @@ def starting(rows: Rows, words: str, work: str | None = None) -> dict[str, Row]:
     if not found:
         raise KeyError(words)
     return found
-
-
-def line(*cells: str) -> str:
-    """A row of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"
 
 
 def verdict(row: Row) -> str:

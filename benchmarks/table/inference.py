@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.table.cells import Rows, line, starting, times, verdict
+from benchmarks.table.cells import Line, Rows, starting, times, verdict
 
 SIZES = ((2048, 8192), (4096, 16384))
 GATHER = (("float32", 3, "0.75"), ("float32", 10, "0.75"), ("float32", 30, "0.80"), ("bfloat16", 3, "0.6"))
 
 
-def blocks(rows: Rows) -> Iterator[str]:
+def blocks(rows: Rows) -> Iterator[Line]:
     """Blocks with known units, and exact ones."""
     for dtype, density, bar in GATHER:
         work = [f"{d}-{s}-{d} {dtype} active={density}%" for d, s in SIZES]
@@ -20,14 +20,14 @@ def blocks(rows: Rows) -> Iterator[str]:
             for one, share in zip(work, shares, strict=True)
         )
         name = f"block with known active units, {dtype}, {density} % of them (d = 2,048 / 4,096, s = 4 d)"
-        yield line(name, "dense PyTorch", f"{bar} of 1 / density", told)
+        yield (name, "dense PyTorch", f"{bar} of 1 / density", told)
     for name, bar in (("exact ReLU", "1.7x"), ("exact ReGLU", "2.4x")):
         found = [rows[f"{d}-{s}-{d} float32 active=3%", f"{name}, times as fast"] for d, s in SIZES]
         told = " / ".join(map(times, found))
-        yield line(f"{name}, float32, 3 % active", "dense PyTorch", bar, told)
+        yield (f"{name}, float32, 3 % active", "dense PyTorch", bar, told)
 
 
-def screen(rows: Rows) -> Iterator[str]:
+def screen(rows: Rows) -> Iterator[Line]:
     """The certified block."""
     for spread in ("spread", "Gaussian"):
         works = [f"{d}x{s} bfloat16 {spread}" for d, s in SIZES]
@@ -35,19 +35,19 @@ def screen(rows: Rows) -> Iterator[str]:
         survivors = " / ".join(f"{100 * rows[work, 'survivors']['value']:.1f} %" for work in works)
         told = " / ".join(map(times, found))
         name = f"certified block, bfloat16, 3 % active, {spread} weights and inputs"
-        yield line(name, "dense PyTorch", "2.2x", f"{told} (not proved off: {survivors})")
+        yield (name, "dense PyTorch", "2.2x", f"{told} (not proved off: {survivors})")
     difference = max(row["value"] for row in starting(rows, "output, relative difference").values())
-    yield line("the same, output against float64", "-", "2e-6", f"{difference:.1e} at most")
+    yield ("the same, output against float64", "-", "2e-6", f"{difference:.1e} at most")
 
 
-def auto(rows: Rows) -> Iterator[str]:
+def auto(rows: Rows) -> Iterator[Line]:
     """Auto over all sizes and densities, and the cost of a call."""
     autos = starting(rows, "auto (")
     least = min(autos, key=lambda work: autos[work]["value"])
     most = max(autos, key=lambda work: autos[work]["value"])
     missed = sum(row["met"] is False for row in autos.values())
     told = f"{autos[least]['value']:.2f}x ({least}) to {autos[most]['value']:.2f}x ({most})"
-    yield line(
+    yield (
         f"sparsify, auto, {len(autos)} sizes, dtypes and densities from 0 to 100 %",
         "the dense model",
         "never below 0.97x",
@@ -55,12 +55,10 @@ def auto(rows: Rows) -> Iterator[str]:
     )
     for method in ("exact", "certified"):
         row = rows["16-32 float32", f"{method}, overhead of a call"]
-        yield line(
-            f"overhead of a call of a block, {method}", "nn.Linear", "15 us", f"{row['value']:.1f} us{verdict(row)}"
-        )
+        yield (f"overhead of a call of a block, {method}", "nn.Linear", "15 us", f"{row['value']:.1f} us{verdict(row)}")
 
 
-def trained(rows: Rows) -> Iterator[str]:
+def trained(rows: Rows) -> Iterator[Line]:
     """The small transformer, end to end."""
     work = next((work for work, quantity in reversed(rows) if quantity == "share of the bound"), "")
     faster, bound, share = (
@@ -69,7 +67,7 @@ def trained(rows: Rows) -> Iterator[str]:
     )
     name = f"tokens/s of a transformer trained here ({work})"
     told = f"{times(faster)}, {share['value']:.2f} of its bound {bound['value']:.2f}x{verdict(share)}"
-    yield line(name, "the dense model", "0.7 of the Amdahl bound", told)
+    yield (name, "the dense model", "0.7 of the Amdahl bound", told)
 
 
 SECTIONS = (blocks, screen, auto, trained)

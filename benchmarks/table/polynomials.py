@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.table.cells import Row, Rows, line, spread, times, verdict
+from benchmarks.table.cells import Line, Row, Rows, spread, times, verdict
 
 PIPELINE = "PolynomialFeatures + Ridge(cholesky)"
 SIZES = range(14, 25)
 
 
-def transform(rows: Rows) -> Iterator[str]:
+def transform(rows: Rows) -> Iterator[Line]:
     """The Walsh-Hadamard transform beside another library, and beside a copy."""
     for dtype in ("float32", "float64"):
         ratios = {n: rows[f"n={n} {dtype}", "times as fast"] for n in SIZES}
@@ -20,23 +20,23 @@ def transform(rows: Rows) -> Iterator[str]:
         told = f"{min(values):.2f}x to {max(values):.2f}x, " + (which or f"missed at n = {', '.join(missed)}")
         name = f"Walsh-Hadamard, n = {SIZES[0]}, {SIZES[1]}, ... {SIZES[-1]}, {dtype}"
         bars = " or ".join(f"{bar:g}x" for bar in sorted({ratio["least"] for ratio in ratios.values()}))
-        yield line(name, "fht-cpu 1.0.1", f"{bars} at each n", told)
+        yield (name, "fht-cpu 1.0.1", f"{bars} at each n", told)
     copies = " / ".join(f"{rows[f'n=20 {dtype}', 'copies']['value']:.1f}" for dtype in ("float32", "float64"))
-    yield line("Walsh-Hadamard, n = 20, float32 / float64", "a memory copy", "at most 6 copies", f"{copies} copies")
+    yield ("Walsh-Hadamard, n = 20, float32 / float64", "a memory copy", "at most 6 copies", f"{copies} copies")
 
 
-def least_squares(rows: Rows) -> Iterator[str]:
+def least_squares(rows: Rows) -> Iterator[Line]:
     """Fits and predictions beside scikit-learn's road."""
     for work, name in (("n=20 d=3 m=100,000", "(n, d, m) = (20, 3, 100k)"), ("n=50 d=2 m=100,000", "(50, 2, 100k)")):
         told = f"{times(rows[work, 'fit, times as fast'])} ({_both(rows, work)})"
-        yield line(f"fit, {name}, time", PIPELINE, "50x", told)
+        yield (f"fit, {name}, time", PIPELINE, "50x", told)
         megabytes = [rows[work, f"memory {side}"]["value"] for side in ("ours", "theirs")]
         share = f"1/{megabytes[1] / megabytes[0]:.0f} ({megabytes[0]:.0f} MB against {megabytes[1]:.0f} MB)"
-        yield line("the same, peak memory above the data", "the same", "at most 1/5", share)
+        yield ("the same, peak memory above the data", "the same", "at most 1/5", share)
         difference = rows[work, "difference of predictions"]["value"]
-        yield line("the same, difference of predictions", "the same", "1e-8 relative", f"{difference:.0e}")
+        yield ("the same, difference of predictions", "the same", "1e-8 relative", f"{difference:.0e}")
         first, later = (times(rows[work, f"{which}, times as fast"]) for which in ("first predict", "predict"))
-        yield line("predict 100k rows, the same model", "the same", "20x", f"{later}; after a fit {first}")
+        yield ("predict 100k rows, the same model", "the same", "20x", f"{later}; after a fit {first}")
 
 
 def _both(rows: Rows, work: str) -> str:
@@ -44,23 +44,23 @@ def _both(rows: Rows, work: str) -> str:
     return f"{ours} against {theirs}"
 
 
-def large(rows: Rows) -> Iterator[str]:
+def large(rows: Rows) -> Iterator[Line]:
     """A million rows."""
     for work, name, bar in (
         ("n=20 d=10 m=1,000,000", "fit, (20, 10, 1M): 616,666 monomials", "20 s, 2 GB"),
         ("n=100 d=2 m=1,000,000 Parquet", "fit, (100, 2, 1M) streamed from Parquet", "120 s, 2 GB"),
     ):
         seconds, memory = rows[work, "fit"]["value"], rows[work, "peak memory"]["value"]
-        yield line(name, "-", bar, f"{seconds:.1f} s, {memory:.2f} GB")
+        yield (name, "-", bar, f"{seconds:.1f} s, {memory:.2f} GB")
 
 
-def cross_validation(rows: Rows) -> Iterator[str]:
+def cross_validation(rows: Rows) -> Iterator[Line]:
     """Every degree, penalty and fold."""
     work = "n=20 m=100,000 3 degrees 20 alphas 5 folds"
     theirs, ours = rows[work, "GridSearchCV, measured in full"]["value"], rows[work, "ours"]["value"]
     told = f"{_whole(rows[work, 'times as fast'])} ({ours:.1f} s against {theirs:.0f} s), equal scores"
     name = "cross-validation, degrees 1-3, 20 penalties, 5 folds, n = 20, m = 100k"
-    yield line(name, "GridSearchCV", "50x", told)
+    yield (name, "GridSearchCV", "50x", told)
 
 
 def _whole(row: Row) -> str:

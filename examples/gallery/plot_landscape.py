@@ -16,7 +16,6 @@ import numpy as np
 import sparsact as sa
 from sparsact.datasets import load_poelwijk
 
-
 rng = np.random.default_rng(0)
 landscape = load_poelwijk()
 X, y, names = landscape.X, landscape.y, landscape.names

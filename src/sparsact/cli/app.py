@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from sparsact.cli.bounds import bounds
 from sparsact.cli.certify import certify
+from sparsact.cli.doctor import doctor
 from sparsact.cli.fit import fit
 from sparsact.cli.inspect import inspect_model
 from sparsact.cli.measure import measure
@@ -79,7 +80,7 @@ app = typer.Typer(
     name="sparsact",
     cls=PlainGroup,
     help="Learn from tables of bits or numbers; prove and measure which units a network switches on.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
@@ -114,6 +115,7 @@ for name, command in (
     ("measure", measure),
     ("sparsify", sparsify),
     ("bounds", bounds),
+    ("doctor", doctor),
 ):
     app.command(name, cls=PlainCommand)(command)
 for plugin in sorted(entry_points(group="sparsact.commands"), key=lambda each: each.name):

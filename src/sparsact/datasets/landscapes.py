@@ -143,7 +143,8 @@ def phillips_cr6261() -> Landscape:
     measured = np.isfinite(y).all(axis=1)
     X = np.array([list(genotype) for genotype in table["genotype"].to_pylist()]).astype(np.uint8)
     names = tuple(f"genotype[{i}]" for i in range(X.shape[1]))
-    return Landscape(X[measured], y[measured], names, ("h1", "h9"), "Phillips et al., eLife 10:e71393 (2021)", "CC BY 4.0")
+    source = "Phillips et al., eLife 10:e71393 (2021)"
+    return Landscape(X[measured], y[measured], names, ("h1", "h9"), source, "CC BY 4.0")
 
 
 def config_performance(system: str) -> Landscape:

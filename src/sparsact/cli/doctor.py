@@ -1,0 +1,84 @@
+"""``sparsact doctor``: what this installation runs on, and what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import typer
+
+EXTRAS = {  # what each brings, by the names of the packages
+    "cli": ("typer", "rich"),
+    "table": ("pyarrow",),
+    "report": ("jinja2", "matplotlib"),
+    "torch": ("torch", "array-api-compat"),
+    "hf": ("transformers",),
+    "dask": ("dask", "distributed", "pandas"),
+    "ann": ("usearch",),
+    "gpu": ("triton",),
+}
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_DATA", "SPARSACT_ISA", "SPARSACT_KERNELS")
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show the versions, kernels, threads, memory and optional packages that sparsact finds here.
+
+    The first thing to look at when something is slow or missing, and what a report of a bug should hold.
+
+    Example: sparsact doctor
+    """
+    found = findings()
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    from rich.table import Table
+
+    from sparsact.cli.terminal import terminal
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in {**found["versions"], **found["machine"]}.items():
+        table.add_row(name, str(value))
+    for extra, lacking in found["extras"].items():
+        remedy = f"lacks {', '.join(lacking)}: pip install 'sparsact[{extra}]', in a clone pip install '.[{extra}]'"
+        table.add_row(f"extra {extra}", remedy if lacking else "installed")
+    for advice in found["advice"]:
+        table.add_row("note", advice)
+    terminal().print(table)
+
+
+def findings() -> dict[str, Any]:
+    """What the command prints, as JSON holds it."""
+    import scipy.linalg  # noqa: F401 # threadpoolctl sees the BLAS of libraries that are loaded
+    from threadpoolctl import threadpool_info
+
+    from sparsact.environment import versions
+    from sparsact.kernels import dispatch
+    from sparsact.memory import free_memory, total_memory
+
+    pools = {
+        (pool["internal_api"], pool.get("architecture", ""), str(pool["num_threads"])) for pool in threadpool_info()
+    }
+    machine = {
+        "cores": os.cpu_count(),
+        "threads of kernels": dispatch.max_threads(),
+        "threads of libraries": ", ".join(" ".join(filter(None, pool)) for pool in sorted(pools)),
+        "memory": f"{free_memory() / 2**30:.1f} GiB free of {total_memory() / 2**30:.1f} GiB",
+        **{name: os.environ[name] for name in VARIABLES if name in os.environ},
+    }
+    extras = {extra: [name for name in names if not _installed(name)] for extra, names in EXTRAS.items()}
+    advice = []
+    if dispatch.backend() == "reference":
+        advice.append("the kernels are NumPy's, several times slower: install a C++ compiler, and then sparsact again.")
+    return {"versions": dict(versions()), "machine": machine, "extras": extras, "advice": advice}
+
+
+def _installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True

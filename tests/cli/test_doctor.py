@@ -1,0 +1,48 @@
+"""``sparsact doctor``: what it says of this installation is what other sources say."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+
+import commands
+import numpy as np
+import pytest
+
+from sparsact.cli import doctor
+from sparsact.memory import total_memory
+
+
+def test_it_says_what_is_installed(capsys):
+    status, out, err = commands.run(capsys, "doctor", "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["machine"]["cores"] == os.cpu_count()
+    assert f"of {total_memory() / 2**30:.1f} GiB" in found["machine"]["memory"]
+    declared = importlib.metadata.metadata("sparsact").get_all("Provides-Extra")
+    assert set(found["extras"]) <= set(declared)
+
+
+def test_what_is_missing_comes_with_the_remedy(capsys, monkeypatch):
+    def version(name):
+        if name == "matplotlib":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(doctor, "version", version)
+    _, out, _ = commands.run(capsys, "doctor")
+    lines = " ".join(out.split())
+    assert "extra report lacks matplotlib: pip install 'sparsact[report]', in a clone pip install '.[report]'" in lines
+    assert "extra cli installed" in lines
+
+
+@pytest.mark.parametrize("kernels", ["reference", ""])
+def test_slow_kernels_are_named(kernels):
+    command = [sys.executable, "-m", "sparsact", "doctor", "--json"]
+    environment = os.environ | {"SPARSACT_KERNELS": kernels}
+    found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    slow = found["versions"]["kernels"] == "reference (NumPy)"
+    assert slow or kernels == ""
+    assert any("C++ compiler" in advice for advice in found["advice"]) == slow
