@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import doctest
+import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.util.fileutil import copy_asset
 
 import sparsact
 
@@ -29,8 +32,10 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "decisions"]
@@ -48,6 +53,19 @@ html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "[!ag]*": ["globaltoc.html"]}  # the API and the gallery list the pages below them
+mathjax_path = "mathjax/tex-chtml.js"  # no page loads anything from elsewhere
+mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more of MathJax
+intersphinx_mapping = {  # wants a network
+    name: (address, None)
+    for name, address in {
+        "python": "https://docs.python.org/3",
+        "numpy": "https://numpy.org/doc/stable",
+        "scipy": "https://docs.scipy.org/doc/scipy",
+        "sklearn": "https://scikit-learn.org/stable",
+        "torch": "https://docs.pytorch.org/docs/stable",
+    }.items()
+    if "READTHEDOCS" in os.environ
+}
 smartquotes = False  # a command that is copied from a page keeps its dashes and quotes
 rst_epilog = substitutions()
 
@@ -89,8 +107,19 @@ sphinx_gallery_conf = {
 }
 
 
+def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Put MathJax among the pages: what shows formulas, and none of its menus and languages."""
+    package = find_spec("sphinx-mathjax-offline")
+    if error is None and package is not None and package.origin is not None:
+        source, target = Path(package.origin).parent / "static" / "mathjax", Path(app.outdir) / "_static" / "mathjax"
+        fonts = Path("output", "chtml", "fonts", "woff-v2")
+        copy_asset(source / "tex-chtml.js", target)
+        copy_asset(source / fonts, target / fonts)
+
+
 def setup(app: Sphinx) -> None:
     """Write the pages that are made from the command, the list of bounds and the kept rows; keep citations apart."""
+    app.connect("build-finished", copy_mathjax)
     app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
     app.connect("source-read", initials)
     app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
