@@ -9,30 +9,26 @@ from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from sparsact.datasets.frames import FrameSource
-from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_source
+from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_frame, open_source
 
 Paths = str | Path | Sequence[str | Path]
 Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table
 
-CORRECT = "; correct the file."
 
-
-@dataclass(frozen=True)
-class Stamp:
-    """By what a file is known to be as it was: its bytes, and when it was last written (ns)."""
+class Stamp(NamedTuple):
+    """Size of a file in bytes, and when it was last written (ns): it is unchanged as long as both are."""
 
     size: int
     written: int
 
     @classmethod
     def of(cls, path: Path) -> Stamp:
-        """The stamp that the file has now."""
+        """The present stamp of a file."""
         found = path.stat()
         return cls(found.st_size, found.st_mtime_ns)
 
@@ -53,7 +49,7 @@ class Parts:
     def open(cls, data: Data) -> Parts:
         """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
         if not is_paths(data):
-            frame = FrameSource.open(data)
+            frame = open_frame(data)
             return cls((frame,), (None,), [frame.n_rows])
         found = files(data)
         stamps = tuple(Stamp.of(path) if path.is_file() else Stamp(0, 0) for path in found)
@@ -100,36 +96,28 @@ class Parts:
                 before += length
                 continue
             row = 0
-            for batch in self._read(source, stamp, columns, batch_rows):
+            batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
+            while (batch := _next(batches, source, row, stamp)) is not None:
                 if before + row >= first_row:
-                    yield batch, Place(self._in(source), source.first_row + row, before + row)
+                    file = f"{source.path.name}: " if len(self.sources) > 1 else ""
+                    yield batch, Place(file, source.first_row + row, before + row)
                 row += batch.num_rows
             _check_unchanged(source.path, stamp)
             self.lengths[part] = row
             before += row
 
-    def _read(
-        self, source: Source, stamp: Stamp | None, columns: Sequence[str], batch_rows: int
-    ) -> Iterator[pa.RecordBatch]:
-        row = source.first_row
-        batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
-        while True:
-            try:
-                batch = next(batches, None)
-            except pa.ArrowMemoryError as error:
-                raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
-            except DAMAGE as error:
-                _check_unchanged(source.path, stamp)
-                message = one_line(error)
-                remedy = "" if isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) else CORRECT
-                raise ValueError(f"{source.path.name}, after row {row}: {message}{remedy}") from error
-            if batch is None:
-                return
-            yield batch
-            row += batch.num_rows
 
-    def _in(self, source: Source) -> str:
-        return f"{source.path.name}: " if len(self.sources) > 1 else ""
+def _next(batches: Iterator[pa.RecordBatch], source: Source, row: int, stamp: Stamp | None) -> pa.RecordBatch | None:
+    """The batch after ``row`` rows of a source; None at its end. Errors name the file and the row."""
+    try:
+        return next(batches, None)
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
+    except DAMAGE as error:
+        _check_unchanged(source.path, stamp)
+        has_remedy = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid)
+        fact = f"{source.path.name}, after row {source.first_row + row}: {one_line(error)}"
+        raise ValueError(fact if has_remedy else f"{fact}; correct the file.") from error
 
 
 @dataclass(frozen=True)
@@ -217,11 +205,11 @@ def _agree(first: Source, other: Source) -> None:
                     "need the same columns."
                 )
     if isinstance(first, ParquetSource) and isinstance(other, ParquetSource):
-        for name in first.names:
-            if first.kinds[name] != other.kinds[name]:
+        for name, kind in first.columns.items():
+            if kind != other.columns[name]:
                 raise ValueError(
-                    f"column {name!r} of {other.path.name} holds {other.kinds[name]}, but in {first.path.name} "
-                    f"{first.kinds[name]}; files of one table need the same kinds of values."
+                    f"column {name!r} of {other.path.name} holds {other.columns[name]}, but in {first.path.name} "
+                    f"{kind}; files of one table need the same kinds of values."
                 )
     elif type(first) is not type(other):
         raise ValueError(
