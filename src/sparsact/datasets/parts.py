@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_frame, open_source
+from sparsact.datasets.values import as_number
 
 Paths = str | Path | Sequence[str | Path]
 Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table
@@ -265,3 +267,32 @@ def _of_file(source: Source, least: int) -> list[Source]:
             found.append(replace(source, n_rows=n_rows, groups=groups, first_row=starts[begin]))
             begin = end
     return found if len(found) > 1 else [source]
+
+
+def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:
+    """Columns that the wanted names stand for, in the order asked."""
+    there = set(names)
+    found: dict[str, None] = {}
+    for name in wanted:
+        members = [name] if name in there else [column for column in names if _is_member(column, name)]
+        if not members:
+            raise ValueError(f"no {role} {name!r} in the table{did_you_mean(name, names)}")
+        found |= dict.fromkeys(members)
+    return list(found)
+
+
+def _is_member(column: str, array: str) -> bool:
+    return column.startswith(f"{array}[") and column.endswith("]") and column[len(array) + 1 : -1].isdigit()
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """The end of a message about a name that is not there: what may be meant."""
+    if all(as_number(column) is not None for column in names):
+        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        return f"; its only column is {names[0]!r}: separate columns by commas, or by tabs in a file named .tsv."
+    nearest = get_close_matches(name, names, n=3, cutoff=0.5)
+    if nearest:
+        return f"; did you mean {' or '.join(map(repr, nearest))}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"; its columns are {shown}."

@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from sparsact.datasets.spelling import as_number
+from sparsact.datasets.values import as_number
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
 CSV_BLOCK_BYTES = 4 << 20
