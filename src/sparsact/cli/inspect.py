@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.fourier import Estimate
     from sparsact.network import SparselyActivatedNetwork
-    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
+    from sparsact.reports.network_report import Activity, DegreeWeights, NetworkSummary
 
 
 def inspect_model(
@@ -197,7 +197,7 @@ def summarised(
     import numpy as np
     import scipy.sparse as sp
 
-    from sparsact.reports.network_summary import NetworkSummary
+    from sparsact.reports.network_report import NetworkSummary
 
     rng = np.random.default_rng(random_state)
     with bars() as show:
@@ -237,7 +237,7 @@ def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: 
     import numpy as np
 
     from sparsact.constructions import uniform
-    from sparsact.reports.network_summary import Activity
+    from sparsact.reports.network_report import Activity
 
     if certificate.distribution is not None:
         counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
@@ -253,7 +253,7 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     import scipy.sparse as sp
 
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
-    from sparsact.reports.network_summary import DegreeWeights
+    from sparsact.reports.network_report import DegreeWeights
 
     read = np.diff(sp.csr_array(network.W).indptr)
     if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:
