@@ -71,14 +71,12 @@ class BitString:
         if characters is not None and characters.shape[1] == self.length and is_zero_one(characters):
             bits: NDArray[np.uint8] = characters - np.uint8(ord("0"))
             return bits
-        wrong = next(i for i, text in enumerate(array.to_pylist()) if not self._holds(str(text)))
+        texts = map(str, array.to_pylist())
+        wrong = next(i for i, text in enumerate(texts) if len(text) != self.length or set(text) - {"0", "1"})
         raise ValueError(
             f"column {self.name!r}, row {first_row + wrong + 1}: {array[wrong].as_py()!r} is not a string of "
             f"{self.length} bits, as the table that was learned from had."
         )
-
-    def _holds(self, text: str) -> bool:
-        return len(text) == self.length and set(text) <= {"0", "1"}
 
 
 @dataclass(frozen=True)
@@ -233,8 +231,11 @@ class Encoding:
 
     def points(self, batch: pa.RecordBatch, first_row: int) -> Points:
         """X of a batch: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
-        signs = self.real
-        return np.concatenate([_part(column, batch, first_row, signs=signs) for column in self.columns], axis=1)
+        pieces: list[Points] = [column.encode(batch.column(column.name), first_row) for column in self.columns]
+        if self.real:
+            pairs = zip(self.columns, pieces, strict=True)
+            pieces = [piece if isinstance(column, Real) else 1.0 - 2.0 * piece for column, piece in pairs]
+        return np.concatenate(pieces, axis=1)
 
     def answers(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64]:
         """Targets of a batch: shape (m,), or (m, T) where there are several."""
@@ -264,8 +265,3 @@ class Encoding:
         if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
             raise ValueError("an encoding has targets that are no targets")
         return cls(columns, tuple(one), notes)
-
-
-def _part(column: Column, batch: pa.RecordBatch, first_row: int, *, signs: bool) -> Points:
-    part = column.encode(batch.column(column.name), first_row)
-    return 1.0 - 2.0 * part if signs and not isinstance(column, Real) else part

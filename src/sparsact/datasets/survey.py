@@ -71,6 +71,9 @@ class Seen:
     digest: int
 
 
+_PLAIN = ("numeric", "rows_until_full", "width", "leading_zero")  # fields of a survey that JSON holds as they are
+
+
 @dataclass
 class ColumnSurvey:
     """Running summary of a feature column.
@@ -157,14 +160,14 @@ class ColumnSurvey:
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
-        plain = {name: getattr(self, name) for name in ("numeric", "rows_until_full", "width", "leading_zero")}
+        plain = {name: getattr(self, name) for name in _PLAIN}
         seen = [[text, one.first, one.count, str(one.digest)] for text, one in self.seen.items()]
         bits = None if self.bit_digests is None else list(map(str, self.bit_digests.tolist()))
         return plain | {"seen": seen, "sums": self.sums.state(), "digest": str(self.digest), "bits": bits}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Have seen what another survey of the column had seen."""
-        for name in ("numeric", "rows_until_full", "width", "leading_zero"):
+        for name in _PLAIN:
             setattr(self, name, state[name])
         self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}
         self.sums, self.digest = NumberSums.restored(state["sums"]), int(state["digest"])
@@ -270,25 +273,20 @@ class TargetSurvey:
         if not len(array):
             return
         if self.numeric is None:
-            self.numeric = self.task != "classification" and self._is_number(array)
+            text = spelling(array[0].as_py())
+            number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
+            self.numeric = self.task != "classification" and number
         if self.numeric:
             values = numbers(array, self.name, first_row)
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
         else:
-            self._see_classes(array)
-
-    def _is_number(self, array: pa.Array) -> bool:
-        text = spelling(array[0].as_py())
-        return self.task == "regression" or as_number(text) is not None or is_infinite(text)
-
-    def _see_classes(self, array: pa.Array) -> None:
-        for text in texts_of(pc.unique(array)):
-            self.classes.add(text)
-            if len(self.classes) > MAX_CATEGORIES:
-                raise ValueError(
-                    f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
-                    "choose a target with fewer, or --task regression if it is a number."
-                )
+            for text in texts_of(pc.unique(array)):
+                self.classes.add(text)
+                if len(self.classes) > MAX_CATEGORIES:
+                    raise ValueError(
+                        f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
+                        "choose a target with fewer, or --task regression if it is a number."
+                    )
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""

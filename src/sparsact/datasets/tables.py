@@ -66,23 +66,21 @@ class TableSurvey:
                 raise ValueError(
                     f"the encoding is of target {named}, not {', '.join(targets)}; learn that, or leave it out."
                 )
-            resolve(encoding.source_columns, parts.names, "column")
+            features = resolve(encoding.source_columns, parts.names, "column")
             task = "regression" if isinstance(encoding.targets[0], Real) else "classification"
-            most = _most_rows(batch_rows, len(encoding.source_columns) + len(targets))
-            return cls(parts, [], [TargetSurvey(name, task) for name in targets], most, given=encoding)
-        ignored = resolve(ignore, parts.names, "column")
-        chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
-        others = {*targets, *ignored}
-        features = [name for name in chosen if name not in others]
+        else:
+            others = {*targets, *resolve(ignore, parts.names, "column")}
+            chosen = parts.names if columns is None else resolve(columns, parts.names, "column")
+            features = [name for name in chosen if name not in others]
         if not features:
             raise ValueError(
                 "no column is left to learn from; a table needs one besides its targets and the ignored columns."
             )
         most_texts = max(MAX_CATEGORIES, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // len(features)))
-        surveys = [ColumnSurvey(name, domain, most_texts) for name in features]
+        surveys = [] if encoding is not None else [ColumnSurvey(name, domain, most_texts) for name in features]
         answers = [TargetSurvey(name, task) for name in targets]
-        most = _most_rows(batch_rows, len(features) + len(targets))
-        return cls(parts, surveys, answers, most, strict, columns is not None)
+        most = min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // (len(features) + len(targets)))))
+        return cls(parts, surveys, answers, most, strict, columns is not None, given=encoding)
 
     @property
     def everything(self) -> list[ColumnSurvey | TargetSurvey]:
@@ -180,10 +178,6 @@ class TableSurvey:
             return str(unfit[0])
         fact = f"column {survey.name!r}{unfit[0].fact}"
         return f"{fact}; if its texts are sequences, give each of their {survey.letters} letters a column of its own."
-
-
-def _most_rows(batch_rows: int, n_columns: int) -> int:
-    return min(batch_rows, max(1, min(MOST_ROWS, MOST_VALUES // n_columns)))
 
 
 BATCH_ROWS = 65536

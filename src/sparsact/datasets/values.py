@@ -196,10 +196,10 @@ def has_code(array: pa.Array) -> bool:
     return bool(pc.any(pc.match_substring_regex(array, r"^\s*[+-]?0[0-9]+\s*$")).as_py())
 
 
-def texts_of(dictionary: pa.Array, piece: int = 128) -> Iterator[str]:
+def texts_of(dictionary: pa.Array) -> Iterator[str]:
     """Texts of distinct values, of which most may not be asked for."""
-    for start in range(0, len(dictionary), piece):
-        yield from map(spelling, dictionary[start : start + piece].to_pylist())
+    for start in range(0, len(dictionary), 128):
+        yield from map(spelling, dictionary[start : start + 128].to_pylist())
 
 
 def two_values(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
     """Share of the variance left unexplained on held-out rows, one row a candidate; ``best`` marks each degree's."""
-    best = {max(same, key=lambda c: c.r2.mean) for same in _by_degree(candidates)}
+    degrees = {c.degree for c in candidates}
+    best = {max((c for c in candidates if c.degree == degree), key=lambda c: c.r2.mean) for degree in degrees}
     return {
         "degree": [c.degree for c in candidates],
         "alpha": [c.alpha for c in candidates],
@@ -46,11 +47,6 @@ def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
         "standard deviation": [c.r2.deviation for c in candidates],
         "best": [c in best for c in candidates],
     }
-
-
-def _by_degree(candidates: Sequence[CVCandidate]) -> list[list[CVCandidate]]:
-    degrees = sorted({c.degree for c in candidates})
-    return [[c for c in candidates if c.degree == degree] for degree in degrees]
 
 
 @chart(

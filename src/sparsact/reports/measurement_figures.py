@@ -68,6 +68,14 @@ def _draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
     axes.grid(visible=True)
 
 
+def _curves(frame: Frame, x: str, y: str, labels: tuple[str, str], *, percent: str, **style: Any) -> Axes:
+    """A new figure of one line for each layer, with ``percent``, one of the two columns, in per cent."""
+    axes = panel(5.4, 4.2, x=labels[0], y=labels[1])
+    _draw(axes, {**frame, percent: [100 * share for share in frame[percent]]}, x, y, **style)
+    legend_above(axes)
+    return axes
+
+
 def density_by_layer_frame(measurement: Measurement) -> Frame:
     """A row for each layer, in the order of the model."""
     blocks = measurement.blocks
@@ -125,12 +133,9 @@ def density_over_rows_frame(measurement: Measurement) -> Frame:
 )
 def density_over_rows_chart(frame: Frame) -> Axes:
     """A step function a layer."""
-    axes = panel(5.4, 4.2, x="active units, % of all in the layer", y="share of rows with at most so many")
-    shown = {**frame, "density": [100 * density for density in frame["density"]]}
-    _draw(axes, shown, "density", "share of rows", drawstyle="steps-post")
-    axes.set_xlim(left=0)
-    axes.set_ylim(0, 1.02)
-    legend_above(axes)
+    labels = ("active units, % of all in the layer", "share of rows with at most so many")
+    axes = _curves(frame, "density", "share of rows", labels, percent="density", drawstyle="steps-post")
+    axes.set(xlim=(0, None), ylim=(0, 1.02))
     return axes
 
 
@@ -158,14 +163,11 @@ def unit_frequency_frame(measurement: Measurement) -> Frame:
 )
 def unit_frequency_chart(frame: Frame) -> Axes:
     """A falling curve a layer."""
-    axes = panel(
-        5.4, 4.2, x="units, % of all in the layer, most frequent first", y="share of rows in which the unit is active"
-    )
-    shown = {**frame, "rank": [100 * rank for rank in frame["rank, as a share of units"]]}
-    _draw(axes, shown, "rank", "share of rows")
+    labels = ("units, % of all in the layer, most frequent first", "share of rows in which the unit is active")
+    rank = "rank, as a share of units"
+    axes = _curves(frame, rank, "share of rows", labels, percent=rank)
     scale(axes, log_x=0, log_y=10)
     axes.set_xlim(0, 100)
-    legend_above(axes)
     return axes
 
 
@@ -190,14 +192,13 @@ def union_density_frame(measurement: Measurement) -> Frame:
 )
 def union_density_chart(frame: Frame) -> Axes:
     """A rising curve a layer."""
-    axes = panel(5.4, 4.2, x="consecutive rows of a sequence", y="units active for any of them, %")
-    shown = {**frame, "density of the union": [100 * density for density in frame["density of the union"]]}
-    _draw(axes, shown, "consecutive rows", "density of the union", marker="o", ms=4)
+    labels = ("consecutive rows of a sequence", "units active for any of them, %")
+    union = "density of the union"
+    axes = _curves(frame, "consecutive rows", union, labels, percent=union, marker="o", ms=4)
     axes.set_xscale("log", base=4)
     ticks = sorted(set(frame["consecutive rows"]))
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_ylim(bottom=0)
-    legend_above(axes)
     return axes
 
 
