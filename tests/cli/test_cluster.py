@@ -12,7 +12,7 @@ from distributed import LocalCluster
 
 from sparsact.datasets.parts import pieces
 from sparsact.datasets.sources import open_source
-from sparsact.datasets.table_survey import TableSurvey
+from sparsact.datasets.tables import TableSurvey
 from sparsact.fit import cluster
 from sparsact.fit.cluster import Workers
 from sparsact.saving import modelfile
@@ -85,7 +85,7 @@ def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch
     assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
     words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
     with monkeypatch.context() as patch:
-        patch.setattr("sparsact.datasets.table_survey.TableSurvey.update", interrupted())
+        patch.setattr("sparsact.datasets.tables.TableSurvey.update", interrupted())
         status, _, err = run(capsys, *words)
     assert (status, (folder / "statistic").is_file()) == (130, True)
     assert f"--resume {folder / 'statistic'}" in err

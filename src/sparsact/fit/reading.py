@@ -8,7 +8,8 @@ from dataclasses import replace
 from sparsact.datasets import Encoding, Table, tables
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
-from sparsact.datasets.table_survey import TableSurvey, TargetSurvey
+from sparsact.datasets.survey import TargetSurvey
+from sparsact.datasets.tables import TableSurvey
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
