@@ -180,6 +180,10 @@ class TableSurvey:
         self.digest = (self.digest + int(rows.numbers.sum())) % MODULUS
         self.n_rows = place.overall + batch.num_rows
 
+    def add(self, batch: pa.RecordBatch, place: Place, first: int) -> None:
+        """Look at the next batch, as a pass over the rows hands it over."""
+        self.update(batch, place)
+
     def encoding(self) -> Encoding:
         """How every column becomes bits or numbers."""
         if self.n_rows == 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from logging import ERROR
@@ -73,9 +72,9 @@ class Workers:
 
     client: Any
 
-    def summed(self, sums: Any, on_rows: OnRows) -> Summed:
-        """State of the sums over every row; those given are left empty."""
-        tables = _pieces(sums.table)
+    def run(self, one: Any, on_rows: OnRows) -> tuple[int, Any]:
+        """The rows of a pass, and its statistic with all of them: every file is summed where a worker reads it."""
+        statistic, tables = one.statistic, _pieces(one.source)
         files = [
             Partition(piece_name(table.parts.sources[0]), table)  # type: ignore[arg-type] # a table is its own reader
             for table in tables
@@ -89,14 +88,10 @@ class Workers:
 
         counter = ProgressCounter("learning", show, len(files))
         with listening(counter, self.client) as topic:
-            graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
+            graph = tree(files, first_rows, _of_file, _of_files, statistic.empty(), topic=topic)
             found: Summed = Engine(self.client).start(graph).result()
-        return found
-
-
-def _without_files(sums: Any) -> Any:
-    """The sums with what the encoding says of the table, without its files: every worker is sent it."""
-    return replace(sums, table=replace(sums.table, parts=Parts((), (), [])))
+        statistic.restore(*found)
+        return sum(table.parts.n_rows or 0 for table in tables), statistic
 
 
 def _pieces(table: Table) -> list[Table]:
@@ -110,24 +105,22 @@ def _pieces(table: Table) -> list[Table]:
 
 
 @of_partition
-def _of_file(sums: Any, task: PassTask) -> tuple[int, Summed]:
+def _of_file(statistic: Any, task: PassTask) -> tuple[int, Summed]:
     """What one file, or piece of it, adds."""
-    own, n_rows = deepcopy(sums), 0
-    own.begin(task.first_row)
+    own, row = statistic.empty(), task.first_row
     table: Any = task.reader
-    for X, y in table.batches():
-        own.take(X, y)
-        n_rows += len(X)
-    own.end(task.first_row)
+    for batch in table.batches():
+        own.add(*batch, row)
+        row += len(batch[0])
     arrays: Arrays = {}
-    return n_rows, (own.state(arrays), arrays)
+    return row - task.first_row, (own.state(arrays), arrays)
 
 
-def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:
+def _of_files(statistic: Any, parts: Sequence[Summed]) -> Summed:
     """What some of them add, merged in their order; the parts stay as they are."""
-    whole = deepcopy(sums)
+    whole = statistic.empty()
     for state, arrays in parts:
-        one = deepcopy(sums)
+        one = statistic.empty()
         one.restore(state, arrays)
         whole.merge(one)
     merged: Arrays = {}

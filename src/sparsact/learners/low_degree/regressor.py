@@ -43,11 +43,10 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     Parameters
     ----------
     degree : int or "auto", default=2
-        Largest size of an interaction. ``"auto"``: ``fit`` chooses it, and says how in ``degree_reason_``. Where the
-        rows pass for uniform and are many enough, by the variance that each degree leaves unexplained
-        (:func:`sparsact.bounds.degree_for`), without fitting any; else by the error on held-out folds. At most what
-        memory allows and, without a penalty, half as many monomials as rows. It wants all rows at once: there is no
-        ``partial_fit`` then.
+        Largest size of an interaction. ``"auto"``: ``fit`` chooses it by the error on held-out folds, for the given
+        ``alpha``, and says so in ``degree_reason_``. At most what time and memory allow and, without a penalty, half
+        as many monomials as rows. All rows are needed at once: there is no ``partial_fit`` then.
+        :class:`LowDegreeRegressorCV` chooses the penalty too, by the same rule.
     alpha : float, default=0.0
         Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
         the penalty on scikit-learn's ``Lasso`` scale.

@@ -104,7 +104,8 @@ class SavedLowDegree:
         if learner.subsets is not None:
             Family.explicit(n, learner.subsets)
         for name, check in (("degrees", as_count), ("alphas", as_nonnegative)):
-            for value in getattr(learner, name, []):
+            values = getattr(learner, name, [])
+            for value in () if values == "auto" else values:
                 check(value, name)
         learner._solution = solution = _solution_in(state["solution"], arrays)
         n_targets = len(solution.polynomial.intercept)
