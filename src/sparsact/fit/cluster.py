@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -11,13 +11,11 @@ from typing import Any
 
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
-from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
+from sparsact.distributed.engine import Engine, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
 from sparsact.fit.progress import OnRows
-from sparsact.saving.schema import Arrays, State
 
-Summed = tuple[State, Arrays]
 WAIT_FOR_WORKERS = 60  # seconds
 
 
@@ -88,10 +86,9 @@ class Workers:
 
         counter = ProgressCounter("learning", show, len(files))
         with listening(counter, self.client) as topic:
-            graph = tree(files, first_rows, _of_file, _of_files, statistic.empty(), topic=topic)
-            found: Summed = Engine(self.client).start(graph).result()
-        statistic.restore(*found)
-        return sum(table.parts.n_rows or 0 for table in tables), statistic
+            found = Engine(self.client).start(tree(files, statistic.empty(), first_rows, topic=topic)).result()
+        statistic.restore(*found.sums)
+        return found.n_rows, statistic
 
 
 def _pieces(table: Table) -> list[Table]:
@@ -102,26 +99,3 @@ def _pieces(table: Table) -> list[Table]:
         for of_file, stamp, length in zip(pieces(parts.sources), parts.stamps, parts.lengths, strict=True)
         for piece in of_file
     ]
-
-
-@of_partition
-def _of_file(statistic: Any, task: PassTask) -> tuple[int, Summed]:
-    """What one file, or piece of it, adds."""
-    own, row = statistic.empty(), task.first_row
-    table: Any = task.reader
-    for batch in table.batches():
-        own.add(*batch, row)
-        row += len(batch[0])
-    arrays: Arrays = {}
-    return row - task.first_row, (own.state(arrays), arrays)
-
-
-def _of_files(statistic: Any, parts: Sequence[Summed]) -> Summed:
-    """What some of them add, merged in their order; the parts stay as they are."""
-    whole = statistic.empty()
-    for state, arrays in parts:
-        one = statistic.empty()
-        one.restore(state, arrays)
-        whole.merge(one)
-    merged: Arrays = {}
-    return whole.state(merged), merged
