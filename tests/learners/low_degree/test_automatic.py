@@ -126,6 +126,7 @@ def test_later_rows_keep_the_degree_and_the_bits():
 def test_a_stream_cannot_choose():
     X, y = rows(40, 6)
     assert not hasattr(auto(), "partial_fit")  # so that whoever streams knows beforehand
+    assert not hasattr(LowDegreeRegressor(2, "auto"), "partial_fit")
     with pytest.raises(AttributeError, match="no attribute 'partial_fit'") as refused:
         auto().partial_fit(X, y)
     assert "chosen by fit, from all rows at once: for rows in pieces name a degree" in str(refused.value.__cause__)
@@ -154,14 +155,15 @@ def test_merge_wants_one_degree():
 @pytest.mark.parametrize("statistic", [False, True])
 def test_saved_and_loaded(tmp_path, statistic):
     X, y = rows(2500, 8, 0.2)
-    model = auto().fit(X, y)
+    model = auto(alpha="auto").fit(X, y)
     model.save(tmp_path / "model.sparsact", statistic=statistic)
     loaded = sparsact.load(tmp_path / "model.sparsact")
     assert loaded.get_params() == model.get_params()
-    assert (loaded.degree_, loaded.degree_reason_) == (model.degree_, model.degree_reason_)
+    assert (loaded.degree_, loaded.alpha_) == (model.degree_, model.alpha_)
+    assert loaded.degree_reason_ == model.degree_reason_
     assert_array_equal(loaded.predict(X), model.predict(X))
     if statistic:
-        twice = LowDegreeRegressor(3).fit(np.concatenate([X, X]), np.concatenate([y, y]))
+        twice = LowDegreeRegressor(3, model.alpha_).fit(np.concatenate([X, X]), np.concatenate([y, y]))
         assert_array_equal(loaded.merge(model).coef_, twice.coef_)
 
 
@@ -183,8 +185,10 @@ def test_the_estimators_and_the_table_choose_alike(kind, alpha):
     assert sorted(by_search) == [0, *sorted(tried)]
     assert all(by_search[degree] == pytest.approx(r2) for degree, r2 in tried.items())
     both = sparsact.fit_table(table, names, domain=domain, model="low-degree", explain=False).model
-    whole = LowDegreeRegressorCV().fit(X, Y)
-    assert (both.degree_, both.alpha) == (whole.degree_, whole.alpha_)
+    whole, fitted = LowDegreeRegressorCV().fit(X, Y), auto(alpha="auto").fit(X, Y)
+    assert (both.degree_, both.alpha) == (whole.degree_, whole.alpha_) == (fitted.degree_, fitted.alpha_)
+    given = LowDegreeRegressor(2, "auto").fit(X, Y)
+    assert (given.degree_, given.alpha_) == (2, LowDegreeRegressorCV((2,)).fit(X, Y).alpha_)
 
 
 def test_a_stream_is_chosen_for_as_a_whole():

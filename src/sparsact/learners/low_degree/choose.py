@@ -217,8 +217,10 @@ def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 _FOLDS = 5
 
 
-def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int, str]:
-    """A degree for some rows at a given penalty, and one sentence on how it was chosen: by five folds.
+def automatic(
+    batch: Batch, spec: FitSpec, degree: int | None, alpha: float | None, *, fit_intercept: bool
+) -> tuple[int, str, float]:
+    """A degree and a penalty for some rows by five folds, and one sentence on how the degree was chosen.
 
     Parameters
     ----------
@@ -226,23 +228,33 @@ def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int
         Rows as the learner was given them, checked.
     spec : FitSpec
         Of the learner; its degree is not looked at.
-    penalty : Penalty
-        Ridge.
+    degree, alpha : int, float or None
+        None is to be chosen.
+    fit_intercept : bool
+        Of the learner.
     """
-    if spec.subsets is not None:
-        return max((len(subset) for subset in spec.subsets), default=0), "the subsets are listed."
-    batch = _of_size_one(batch.positive(), centred=penalty.fit_intercept)
-    (n_rows, n), n_targets, alphas = batch.X.shape, batch.y.shape[1], [penalty.alpha]
+    batch = _of_size_one(batch.positive(), centred=fit_intercept)
+    (n_rows, n), n_targets, alphas = batch.X.shape, batch.y.shape[1], list(ALPHAS) if alpha is None else [alpha]
     real = spec.domain == "real" or detect_encoding(batch.X)[0] == "real"
-    degrees = enough_rows(degrees_in_reach(n, n_rows, n_targets, spec, real=real), n, n_rows, spec, alphas)
+    reach = degrees_in_reach(n, n_rows, n_targets, spec, real=real) if degree is None else [degree]
+    degrees = enough_rows(reach, n, n_rows, spec, alphas) if degree is None else reach
     most = f"at most {degrees[-1]} is affordable for {n_rows:,} rows of {n} columns"
-    if degrees == [0]:
-        return 0, f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
+    reason = (
+        "the degree was given."
+        if degree is not None
+        else f"least held-out error over degrees 0 to {degrees[-1]}; {most}."
+    )
+    if spec.subsets is not None:
+        reason = "the subsets are listed."
+    elif degrees == [0]:
+        reason = f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
+    if n_rows < 2 or (len(degrees) == 1 and len(alphas) == 1):
+        return degrees[0], reason, alphas[0]
     spec, n_folds = spec.with_degree(degrees[-1]), min(_FOLDS, n_rows)
     seen = Accumulator(n, n_targets, n_folds)
     seen.change(spec, replace(batch, folds=assign_folds(0, n_rows, n_folds, 0)))
-    chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=penalty.fit_intercept)
-    return chosen.degree, f"least held-out error over degrees 0 to {degrees[-1]}; {most}."
+    chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
+    return chosen.degree, reason, chosen.alpha
 
 
 def _of_size_one(batch: Batch, *, centred: bool) -> Batch:

@@ -169,6 +169,9 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved
 
+    def _chooses_alpha(self) -> bool:
+        return False
+
     def _change(self, X: NDArray[Any], *rows: Any, **options: Any) -> None:
         if self._all_degrees() and not self._begun():
             self._real_columns = self.domain == "real" or detect_encoding(X)[0] == "real"
