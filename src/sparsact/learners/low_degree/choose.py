@@ -31,7 +31,7 @@ MAX_MONOMIALS = 2500
 MAX_MONOMIALS_OF_PAIRS = 6000
 MAX_MONOMIALS_OF_FEW_ROWS = 20_000
 MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
-MAX_MONOMIALS_OF_HIGH_DEGREES = 1100  # above 4, where they seldom pay: all products of ten columns
+MAX_MONOMIALS_OF_HIGH_DEGREES = 700  # above 4, where they seldom pay: all products of nine columns
 FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
 EQUAL = 1e-9  # of the variance
 
