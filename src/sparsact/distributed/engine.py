@@ -37,8 +37,9 @@ class Statistic(Protocol):
     def empty(self) -> Self:
         """The same without rows: what a worker starts from."""
 
-    def add(self, *batch: Any) -> None:
-        """A batch as the partition's reader yields it, followed by the number of its first row."""
+    @property
+    def add(self) -> Callable[..., None]:
+        """Adds a batch as the partition's reader yields it, whose entries are followed by the number of its first row."""
 
     def merge(self, other: Self) -> None:
         """Add the rows of another, which stays as it is."""

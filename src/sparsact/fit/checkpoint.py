@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import signal
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,8 +87,9 @@ class Statistic(Protocol):
     Parts of the rows can be summed apart where it also has ``empty()`` and ``merge(other)``.
     """
 
-    def add(self, *batch: Any) -> None:
-        """A batch of the source, followed by the number of its first row."""
+    @property
+    def add(self) -> Callable[..., None]:
+        """Adds a batch of the source, whose entries are followed by the number of its first row."""
 
     def state(self, arrays: Arrays) -> State:
         """All of it, as JSON spells it; arrays are put among the others."""

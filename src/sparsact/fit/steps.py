@@ -11,7 +11,7 @@ from sparsact.environment import versions
 from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.choose import Selected, domain_of, models_to_try, search_for, select_model, select_polynomial
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
-from sparsact.fit.layout import layout_info, standardised_weights
+from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
 from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, HeldOutScores, fitted_tables
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Stages
@@ -39,7 +39,9 @@ class FitSteps:
             sums = self._sums(tries_lsh, on_rows)
             selected = select_polynomial(sums.search, options)
         n_rows, encoding = sums.n_rows, table.encoding
-        held_out = lsh = layout = None
+        lsh: Any = None
+        held_out: HeldOutScores | None = None
+        layout: LayoutInfo | None = None
         if tries_lsh:
             lsh, held_out = fitted_tables(table, options, sums.sample, self.stages, self.checkpoint)
         choices = select_model(selected, held_out, reason)
@@ -47,7 +49,7 @@ class FitSteps:
             if options.encoding is None:
                 notes = warnings(encoding, *sums.sample.rows()[:2])
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
-            if choices.lsh and lsh is not None and held_out is not None:
+            if choices.lsh and held_out is not None:
                 model, rows, targets = lsh, *self._of_tables(sums.sample, held_out, selected)
                 if options.explain:
                     X, y, _ = sums.sample.rows()

@@ -85,7 +85,7 @@ class CVSelection:
     alpha: float
     score: float
     results: dict[str, NDArray[Any]]
-    r2_of_targets: NDArray[np.float64] | None = None
+    r2_of_targets: Any = None
 
 
 def choose(
