@@ -39,7 +39,7 @@ class Statistic(Protocol):
 
     @property
     def add(self) -> Callable[..., None]:
-        """Adds a batch as the partition's reader yields it, whose entries are followed by the number of its first row."""
+        """Adds a batch of the partition, whose entries are followed by the number of its first row."""
 
     def merge(self, other: Self) -> None:
         """Add the rows of another, which stays as it is."""

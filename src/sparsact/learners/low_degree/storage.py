@@ -105,7 +105,7 @@ class SavedLowDegree:
             Family.explicit(n, learner.subsets)
         for name, check in (("degrees", as_count), ("alphas", as_nonnegative)):
             values = getattr(learner, name, [])
-            for value in () if values == "auto" else values:
+            for value in () if isinstance(values, str) and values == "auto" else values:
                 check(value, name)
         learner._solution = solution = _solution_in(state["solution"], arrays)
         n_targets = len(solution.polynomial.intercept)
