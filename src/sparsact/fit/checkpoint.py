@@ -199,7 +199,7 @@ class Checkpoint:
         state: State = {"asked": self._fingerprint, "passes": {}}
         waiting = dict(self._pending)
         for name, (rows, begun) in self._begun.items():
-            arrays = {}
+            arrays: Arrays = {}
             waiting[name] = (rows, begun.state(arrays), arrays)
         for name, (rows, sums, arrays) in waiting.items():
             state["passes"][name] = {"rows": rows, "sums": sums}
