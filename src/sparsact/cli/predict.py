@@ -63,7 +63,7 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
     import pyarrow as pa
 
     from sparsact.datasets.columns import Classes
-    from sparsact.fit.folds import class_numbers, values
+    from sparsact.fit.sums import class_numbers, values
 
     function_values = values(model, X)
     target = encoding.targets[0]

@@ -92,8 +92,8 @@ class TableSurvey:
         names = [survey.name for survey in self.everything]
         return self.parts.batches(names, self.batch_rows, first_row)
 
-    def update(self, batch: pa.RecordBatch, place: Place) -> None:
-        """Look at the next batch."""
+    def add(self, batch: pa.RecordBatch, place: Place, first: int = 0) -> None:
+        """Look at the next batch; `place` says which its first row is."""
         rows = RowNumbers.of(place.overall, batch.num_rows)
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         with place:
@@ -280,7 +280,7 @@ def open_table(
         Parts.open(paths), target, columns, batch_rows, ignore=ignore, domain=domain, task=task, strict=strict
     )
     for batch, place in survey.batches():
-        survey.update(batch, place)
+        survey.add(batch, place)
         progress(batch.num_rows)
     return Table(survey.parts, survey.encoding(), survey.n_rows, survey.batch_rows)
 

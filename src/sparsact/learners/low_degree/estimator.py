@@ -53,7 +53,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def __init__(
         self,
         degree: Any = 2,
-        alpha: float = 0.0,
+        alpha: float | str = 0.0,
         solver: str = "auto",
         fit_intercept: bool = True,
         *,

@@ -105,6 +105,10 @@ class ExactStatistic(ABC):
         twin.totals = self.totals.copy()
         return twin
 
+    def restricted(self, family: Family) -> Self:
+        """The sums that a family needs: the statistic itself, where it serves every family."""
+        return self
+
     def copy(self) -> Self:
         """An independent copy."""
         twin = self.empty()

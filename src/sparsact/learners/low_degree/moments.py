@@ -63,6 +63,18 @@ class Moments(BufferedSums):
         twin._clear()
         return twin
 
+    def restricted(self, family: Family) -> Self:
+        """The sums that a leading part of the family needs."""
+        if len(family) == len(self.family):
+            return self
+        self.flush()
+        twin = copy(self)
+        twin._serve(self.family.leading(family))
+        twin.totals = self.totals.copy()
+        twin.weights = self.weights.take(self.differences.places(twin.differences.masks))
+        twin.sums = self.sums.take(slice(len(family) + 1))
+        return twin
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""

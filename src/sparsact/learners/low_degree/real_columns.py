@@ -100,6 +100,13 @@ class CentredMoments(CentredSums):
         twin.merge(self)
         return twin
 
+    def restricted(self, family: Family) -> CentredMoments:
+        """The sums that a leading part of the family needs; shares arrays with this one."""
+        size, twin = len(self.family.leading(family)), copy(self)
+        twin.family, twin.feature_mean = family, self.feature_mean[:size]
+        twin.gram, twin.rhs = self.gram[:size, :size], self.rhs[:size]
+        return twin
+
     def fork(self) -> CentredMoments:
         """A copy that shares arrays with this one; changes make new arrays."""
         return copy(self)

@@ -40,16 +40,16 @@ from sparsact.transaction import lock_of
 from sparsact.validation.parameters import checked_positive
 
 
-def _degree_and_reason(value: Any, name: str) -> tuple[int, str]:
-    degree, reason = value
-    return as_count(degree, name), as_str(reason, name)
+def _automatic(value: Any, name: str) -> tuple[int, str, float]:
+    degree, reason, *alpha = value  # earlier versions chose no penalty
+    return as_count(degree, name), as_str(reason, name), as_nonnegative(alpha[0], name) if alpha else 0.0
 
 
 # What was learned besides the solution, and what each must be.
 _LEARNED: Checks = {
     "n_features_in_": as_count,
     "_single_target": as_bool,
-    "_automatic": _degree_and_reason,
+    "_automatic": _automatic,
     "rows_dealt_": as_n_rows,
     "table_encoding_": as_str,  # how the command encoded the columns of a table
 }
@@ -104,7 +104,8 @@ class SavedLowDegree:
         if learner.subsets is not None:
             Family.explicit(n, learner.subsets)
         for name, check in (("degrees", as_count), ("alphas", as_nonnegative)):
-            for value in getattr(learner, name, []):
+            values = getattr(learner, name, [])
+            for value in () if isinstance(values, str) and values == "auto" else values:
                 check(value, name)
         learner._solution = solution = _solution_in(state["solution"], arrays)
         n_targets = len(solution.polynomial.intercept)
