@@ -77,11 +77,6 @@ class ExactSum:
         """Shape of the array of sums."""
         return self.limbs.shape[1:]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the limbs."""
-        return self.limbs.nbytes
-
     def replace(self, base: int, limbs: NDArray[np.int64]) -> None:
         """Become other sums, given by normalised limbs."""
         self.base, self.limbs, self._bound, self._canonical = base, limbs, MAX_DIGIT, False

@@ -1,4 +1,4 @@
-"""Masked features: the frozen bottom layer, and the router that masks its units."""
+"""Masked features: the frozen bottom layer, the router that masks its units, and the random streams of both."""
 
 from __future__ import annotations
 
@@ -8,12 +8,27 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from sparsact import kernels
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.dsm.seeds import stream
 from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
 from sparsact.saving.schema import Arrays, check_array
+
+_STREAMS = ("bottom", "router", "top", "order")
+
+
+def entropy(random_state: int | np.random.RandomState | None) -> tuple[int, ...]:
+    """What all streams of a model follow from; scikit-learn's None means a fresh one, not the global state."""
+    if random_state is None:
+        return tuple(int(word) for word in np.random.SeedSequence().generate_state(4))
+    return tuple(check_random_state(random_state).randint(2**31 - 1, size=4).tolist())
+
+
+def stream(seed: tuple[int, ...], name: str, place: int = 0) -> np.random.Generator:
+    """The generator of one purpose; ``place`` numbers those of the same name."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(name), place)))
+
 
 Array = NDArray[np.float64]
 

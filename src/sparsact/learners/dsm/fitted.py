@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.dsm.features import Bottom, SparseLayer, to_dict
-from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.learners.dsm.training import TopLayer
+from sparsact.learners.dsm.training import RidgeStatistic, TopLayer
 from sparsact.routing import Router, from_dict
 from sparsact.saving import modelfile
 from sparsact.saving.schema import (

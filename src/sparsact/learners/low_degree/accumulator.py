@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.cells import Cells
+from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
-from sparsact.learners.low_degree.solvers.moments import prefers_moments
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible, prefers_moments
 from sparsact.learners.points import Encoding, Points, detect_encoding, pack
 from sparsact.memory import has_room
 from sparsact.saving.schema import (
@@ -279,9 +277,10 @@ class Accumulator:
         seen = cls(n, n_targets, n_folds, domain, as_encoding(state["encoding"]))
         nothing = Family.explicit(n, [])
         for fold, one in enumerate(states):
-            if str(one["kind"]) not in _FORMS or (one["kind"] == CentredMoments.kind) != (domain == "real"):
+            form = _FORMS.get(str(one["kind"]))
+            if form is None or (form is CentredMoments) != (domain == "real"):
                 raise ValueError(f"a statistic is not of {domain} columns, or of no known kind")
-            statistic = _FORMS[one["kind"]].for_family(nothing, n_targets)
+            statistic = form(nothing if form in (Moments, CentredMoments) else n, n_targets)
             statistic.restore(one, strip_prefix(f"statistic.{fold}", arrays))
             seen.statistics.append(statistic)
         for i, sign in enumerate(state["undecided"]):

@@ -255,7 +255,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def _solve_rescaled(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
         """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
-        n_rows = statistic.n_points if spec.solver == "kernel" else statistic.n_rows  # rescaled, points are distinct
+        distinct = spec.solver == "kernel" and statistic.kind == "rows"  # after rescaling
+        n_rows = statistic.n_points if distinct else statistic.n_rows
         explicit = self.heredity is not None
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind, explicit_gram=explicit)
         plan = choose_solver(spec.solver, size, spec.max_memory)

@@ -15,7 +15,7 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
-from sparsact.learners.low_degree.correlations import agreeing
+from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.polynomial import FittedPolynomial
 from sparsact.learners.low_degree.solvers.solver import Solution
 from sparsact.learners.low_degree.storage import SavedLowDegree

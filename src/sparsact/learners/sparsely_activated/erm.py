@@ -13,11 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sparsact.learners.sparsely_activated.descent import descend, scattered
 from sparsact.learners.sparsely_activated.leaf_models import EXACT, Piece, TrainingSample
-from sparsact.learners.sparsely_activated.pruning import n_parameters, prune, score, trim
-from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, units_of
-from sparsact.learners.sparsely_activated.tree import Node, grow
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, descend, scattered, units_of
+from sparsact.learners.sparsely_activated.tree import Node, grow, n_parameters, prune, score, trim
 
 SURPLUS = 2  # leaves grown for each that may stay
 SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round to round

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsact import kernels
-from sparsact.learners.low_degree.cells import MAX_N, Cells
+from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.low_degree.solvers.solver import Penalty, ProblemSize, Solution, Solver, SolverPlan
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.low_degree.correlations import correlations
-from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial

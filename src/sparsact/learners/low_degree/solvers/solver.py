@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import n_words
+from sparsact.hypercube import n_subsets, n_words
 from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.points import Encoding
@@ -347,3 +347,79 @@ def _refusal(name: str, size: ProblemSize, cheapest: SolverPlan, limit: float | 
 
 def _amount(nbytes: float) -> str:
     return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"
+
+
+_MAX_MONOMIALS = 12_000
+_MIN_ROWS = 1 << 16
+
+
+def prefers_moments(size: ProblemSize) -> bool:
+    """Whether moments are the cheaper statistic: many more rows than monomials."""
+    return size.n_rows >= max(4 * size.n_monomials, _MIN_ROWS) and size.n_monomials <= _MAX_MONOMIALS
+
+
+class MomentSolver(Solver):
+    """Ridge by popcount moments of symmetric differences, for any n."""
+
+    name = "moments"
+    forms = ON_POINTS | {"moments"}
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """What a fit needs."""
+        d, m, span = size.n_monomials, size.n_rows, size.degree_range
+        differences = min(d * (d + 1) / 2.0, float(n_subsets(size.n, 2 * span[1])) if span else float("inf"))
+        ranked = span is not None and span[0] == 1  # no search for the differences, no place of every pair
+        nbytes = differences * ((8.0 if ranked else 24.0) * n_words(size.n) + 40) + (28.0 if ranked else 32.0) * d * d
+        reason = (
+            f"n = {size.n} with {m:,} rows: the Gram matrix of {d:,} monomials from popcount moments of their "
+            "differences"
+        )
+        return SolverPlan(self, nbytes + size.nbytes + 48.0 * min(m, 1 << 18), reason, 2)
+
+
+class DenseSolver(Solver):
+    """Ridge by matrix products, for real columns."""
+
+    name = "dense"
+    forms = frozenset({"real"})
+    by_name = False
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """What a fit needs."""
+        d = size.n_monomials
+        return SolverPlan(self, size.nbytes + 36.0 * d * d, f"real columns: {d:,} monomials by matrix products", 0)
+
+
+_AVERAGES = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
+
+
+class CorrelationSolver(Solver):
+    """Averages of targets times characters."""
+
+    name = penalty = "correlation"
+    forms = ON_POINTS | {"moments"}
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """At most what the cheapest solver of a system needs."""
+        return replace(min(possible("auto", size), key=lambda plan: plan.nbytes), solver=self, rank=None)
+
+    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+        """The polynomial of a family that fits the rows of a statistic."""
+        sums = statistic.correlations(family, n_threads=n_threads).T
+        intercept = sums[0] / statistic.weight * penalty.fit_intercept
+        polynomial = FittedPolynomial(family, sums[1:] / (statistic.weight + penalty.alpha), intercept)
+        return Solution(
+            polynomial,
+            self.name,
+            _AVERAGES,
+            statistic.squared_error(polynomial, n_threads=n_threads),
+            statistic.totals.squares_about(intercept),
+            statistic.n_rows,
+            statistic.weight,
+            penalty,
+        )
+
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
+        sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
+        return sums / (equations.weight + penalty.alpha), np.zeros(len(sums)), _AVERAGES, None
