@@ -205,11 +205,6 @@ class ExactSum:
         scale = Fraction(2) ** (LIMB_BITS * self.base)
         return [scale * sum(limb << (LIMB_BITS * place) for place, limb in enumerate(column)) for column in columns]
 
-    def total(self) -> ExactSum:
-        """Sum over the last axis."""
-        self.normalize()
-        return ExactSum(self.base, self.limbs.sum(axis=-1), _RADIX * max(1, self.limbs.shape[-1]))
-
     def take(self, index: NDArray[np.intp] | slice) -> ExactSum:
         """The entries at ``index`` of the last axis."""
         return ExactSum(self.base, np.array(self.limbs[..., index], order="C"), self._bound)

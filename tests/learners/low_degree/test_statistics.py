@@ -50,7 +50,7 @@ def forms(family, T):
 def answers(statistic, family):
     return (
         statistic.totals.n_rows,
-        statistic.totals.total_weight(),
+        statistic.weight,
         statistic.gram(family),
         statistic.correlations(family),
         statistic.totals.squares_about(np.full(statistic.n_targets, 0.3)),
@@ -197,7 +197,7 @@ def test_forgotten_points_leave_no_trace():
         left.deduplicate()
         assert len(left.codes) == 0
         assert left.totals.n_rows == 0
-        assert left.totals.total_weight() == 0
+        assert left.weight == 0
     with pytest.raises(ValueError, match="cannot forget 29 rows of 0"):
         statistic.remove(Batch(pack(bits, "bits"), y, weights))
 

@@ -16,6 +16,9 @@ from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomH
 from sparsact.saving.schema import Arrays, check_array
 
 _STREAMS = ("bottom", "router", "top", "order")
+Array = NDArray[np.float64]
+VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache
+NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 
 def entropy(random_state: int | np.random.RandomState | None) -> tuple[int, ...]:
@@ -28,9 +31,6 @@ def entropy(random_state: int | np.random.RandomState | None) -> tuple[int, ...]
 def stream(seed: tuple[int, ...], name: str, place: int = 0) -> np.random.Generator:
     """The generator of one purpose; ``place`` numbers those of the same name."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(name), place)))
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +111,6 @@ class Bottom:
         """Whether the two are the same layer."""
         equal = np.array_equal(self.B, other.B) and np.array_equal(self.c, other.c)
         return equal and self.activation == other.activation
-
-
-VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +216,6 @@ class SparseLayer:
             return active
         idle = (self.bottom.t - self.n_active) * of_a_unit if self.by_values else 0
         return active + idle + self.router.flops(self.routed_columns)
-
-
-NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 
 def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:

@@ -15,9 +15,9 @@ from sparsact.bounds import UnexplainedVariance, unexplained_variance
 from sparsact.hypercube import bits_to_signs
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.polynomial import Family, Penalty
 from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N
-from sparsact.learners.low_degree.solvers.solver import Penalty, choose_solver
+from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.statistic import Batch
 

@@ -20,6 +20,7 @@ from sparsact.statistics.exact_sum import ExactSum
 MAX_N = 26
 _GRAM_ROWS_AT_ONCE = 256
 _MIN_WAITING, _SHARE_WAITING = 1 << 16, 8  # rows that wait in a fork: so many, or cells over so many
+_MAX_WAITING = 1 << 16
 
 
 class CompactSums(ExactStatistic):
@@ -127,9 +128,6 @@ class Cells(CompactSums):
         self.flush()
         chosen = family.with_empty[:, 0].astype(np.intp)
         return self.sums.walsh_hadamard(chosen, n_threads=n_threads).to_float()
-
-
-_MAX_WAITING = 1 << 16
 
 
 class Moments(CompactSums):

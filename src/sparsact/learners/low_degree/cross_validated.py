@@ -13,8 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsact.learners.low_degree.choose import CVSelection, assign_folds, fold_scores, summary
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
+from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.transaction import transaction
 
 

@@ -22,6 +22,7 @@ from sparsact.saving.schema import Arrays, State, check_array
 from sparsact.statistics.exact_sum import LIMB_BITS, ExactSum
 
 _COUNTS_AT_ONCE = 1 << 22
+_MAX_APPENDED = 4096  # batches, since each fork copies their list
 
 
 def correlations(points: Points, values: ExactSum, masks: Masks, *, n_threads: int = 1) -> ExactSum:
@@ -138,9 +139,6 @@ def _as_bytes(masks: Masks) -> NDArray[np.bytes_]:
     """Masks as strings of bytes that sort like the numbers they spell."""
     words = np.ascontiguousarray(masks[:, ::-1].astype(">u8"))
     return words.view(f"S{words.shape[1] * words.itemsize}").ravel()
-
-
-_MAX_APPENDED = 4096  # batches, since each fork copies their list
 
 
 class DistinctPoints(ExactStatistic):

@@ -14,14 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from fractions import Fraction
-from math import frexp, inf
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.identification import RowSpace
-from sparsact.learners.low_degree.normal_equations import NormalEquations, centre_exactly
+from sparsact.learners.low_degree.normal_equations import NormalEquations, exact_equations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.points import Points
 from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
@@ -30,6 +29,7 @@ from sparsact.statistics.statistic import Batch
 
 MAX_UNIT = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
 _MAX_APART = 332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
+Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
 
 
 class Totals:
@@ -74,10 +74,6 @@ class Totals:
     def parts(self) -> tuple[ExactSum, ExactSum, ExactSum]:
         """The exact sums: weight, sums, squares."""
         return self.weight, self.sums, self.squares
-
-    def total_weight(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.to_float()[0])
 
     def target_exponent(self) -> int:
         """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
@@ -145,11 +141,6 @@ def check_alike(powers_of_two: int, small: int, large: int) -> None:
             f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
             "both; fit them in turns, or scale them."
         )
-
-
-Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
-_ROWS_AT_ONCE = 64
-_FEW_DIGITS = 1e-6
 
 
 class ExactStatistic(ABC):
@@ -251,7 +242,7 @@ class ExactStatistic(ABC):
     @property
     def weight(self) -> float:
         """Total weight."""
-        return self.totals.total_weight()
+        return float(self.totals.weight.to_float()[0])
 
     def variances(self) -> NDArray[np.float64]:
         """Weighted variance of each target, (T,)."""
@@ -282,8 +273,6 @@ class ExactStatistic(ABC):
         """What the sums of a target that is 1 everywhere are."""
         return self.weights
 
-    # ---- equations ----
-
     @abstractmethod
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of the characters of the empty subset and the family, (D + 1, D + 1)."""
@@ -306,32 +295,7 @@ class ExactStatistic(ABC):
 
     def normal_equations(self, family: Family, *, fit_intercept: bool = True, n_threads: int = 1) -> NormalEquations:
         """The equations of a family of monomials from the exact sums; D x D floats."""
-        gram = self.gram(family, n_threads=n_threads)
-        correlations = self.correlations(family, n_threads=n_threads)
-        weight = float(gram[0, 0])
-        if fit_intercept and weight > 0:
-            sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
-            feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
-            rhs = correlations[:, 1:] - np.outer(target_mean, sums)
-            centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
-            for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-                block = centred[start : start + _ROWS_AT_ONCE]
-                block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
-                block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
-                block /= scale
-            if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
-                small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
-                if len(small):
-                    centre_exactly(centred, self, family, small)
-        else:
-            feature_mean, target_mean = np.zeros(len(family)), np.zeros(self.n_targets)
-            centred, rhs = gram[1:, 1:], correlations[:, 1:]
-        squares = np.maximum(self.totals.squares_about(target_mean), 0.0)
-        row_space = RowSpace(self, family, fit_intercept)
-        means = feature_mean, target_mean
-        return NormalEquations(centred, rhs.T.copy(), *means, squares, weight, self.n_rows, fit_intercept, row_space)
-
-    # ---- files ----
+        return exact_equations(self, family, fit_intercept=fit_intercept, n_threads=n_threads)
 
     def _parts(self) -> dict[str, ExactSum]:
         totals = zip(("total.weight", "total.sums", "total.squares"), self.totals.parts(), strict=True)

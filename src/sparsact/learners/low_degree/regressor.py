@@ -131,33 +131,23 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         """Add rows; the solution is found when it is next needed."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun())
 
-    def _partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        weight: ArrayLike | None,
-        *,
-        reset: bool,
-        sign: int = 1,
-        streamed: bool = True,
-    ) -> None:
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._single_target = targets.ndim == 1
-        columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
-        if not streamed and self._chooses_degree():
-            self._automatic = self._automatic_degree(rows, columns, weight)
-        self._change(rows, columns, weight, sign=sign, streamed=streamed)
+        return rows, np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
 
     def _chooses_degree(self) -> bool:
         return bool(self.degree == "auto")
 
-    def _automatic_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> tuple[int, str]:
+    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+        if not self._chooses_degree():
+            return
         if self.heredity is not None or self._penalty().kind != "ridge":
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
         weights = None if weight is None else checked_sample_weight(weight, X)
-        return automatic_degree(Batch(X, y, weights), self._spec(degree=0), self._penalty())
+        self._automatic = automatic_degree(Batch(X, y, weights), self._spec(degree=0), self._penalty())
 
     def _largest_degree(self) -> int:
         if not self._chooses_degree():

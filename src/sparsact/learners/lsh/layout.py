@@ -27,6 +27,14 @@ _ARRAYS = {
     "level": ArrayField("T", finite=True),
     "unit": ArrayField("T", finite=True),
 }
+RANK = 1e-10  # of the largest variance: below it, a direction is rounding
+NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
+SHRINKAGES = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
+ANCHORS, ROUNDS = 1500, 2
+MAX_COLUMNS = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
+ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
+SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
+LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 
 
 @dataclass(frozen=True)
@@ -163,16 +171,6 @@ def _scaled(directions: Array, width: float) -> Array:
 
 def _seeds(n_tables: int, rng: np.random.Generator) -> NDArray[np.uint64]:
     return rng.integers(0, 2**64, n_tables, dtype=np.uint64)
-
-
-RANK = 1e-10  # of the largest variance: below it, a direction is rounding
-NEGLIGIBLE = 0.01  # of the variance: what principal directions may leave out
-SHRINKAGES = 10.0 ** np.arange(-3, 3)  # of the mean variance, in the linear trend
-ANCHORS, ROUNDS = 1500, 2
-MAX_COLUMNS = 100  # principal ones, in which gradients are looked for: a slope costs their number cubed
-ROUNDING = 1e-12  # of the largest entry of a column: what a constant's deviation may be
-SMALLEST = 1e-305  # spread that still counts as one: its inverse must be a float
-LEAST_GRADIENT = 1e-3  # of the largest: directions along which the target hardly moves keep this share
 
 
 @dataclass(frozen=True)

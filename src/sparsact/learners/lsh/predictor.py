@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,9 @@ from sparsact.statistics.statistic import Batch
 MIN_PENALTY = 1e-8  # two tables alone leave constants to choose
 TOLERANCE = 1e-10
 MAX_PASSES = 2000
+HIGH_DIMENSION = 16  # beyond it a kd-tree looks at most of its points
+FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
+NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -100,58 +104,32 @@ def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
     return sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(len(X), len(table.index) * D))
 
 
-HIGH_DIMENSION = 16  # beyond it a kd-tree looks at most of its points
-
-
-class NearestIndex(Protocol):
-    """Finds the nearest of some points."""
-
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        """Place (m,) of the nearest point to each row of Z."""
-
-
-class _Tree:
-    def __init__(self, points: Array) -> None:
-        self._tree = cKDTree(points)
-
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        return np.asarray(self._tree.query(Z)[1], dtype=np.int64)
-
-
-class _Faiss:
-    def __init__(self, points: Array) -> None:
-        faiss: Any = import_module("faiss")
-        self._index = faiss.IndexFlatL2(points.shape[1])
-        self._index.add(points.astype(np.float32))
-
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        places: NDArray[np.int64] = self._index.search(Z.astype(np.float32), 1)[1][:, 0]
-        return places
-
-
-class _Usearch:
-    def __init__(self, points: Array) -> None:
-        self._points = points.astype(np.float32)
-
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        usearch: Any = import_module("usearch.index")
-        matches = usearch.search(self._points, Z.astype(np.float32), 1, usearch.MetricKind.L2sq, exact=True)
-        return np.asarray(matches.keys, dtype=np.int64).reshape(len(Z))
-
-
 def nearest_index(points: Array) -> NearestIndex:
-    """An index of points (N, p): a kd-tree, or in high dimension faiss or usearch where one is installed.
+    """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
 
-    Both compare all points, in float32, as a kd-tree of that many coordinates nearly does, but vectorised.
+    By a kd-tree, or in high dimension by faiss or usearch where one is installed: both compare all points, in float32,
+    as a kd-tree of that many coordinates nearly does, but vectorised.
     """
     if points.shape[1] > HIGH_DIMENSION:
-        for module, kind in (("faiss", _Faiss), ("usearch", _Usearch)):
+        for module, make in (("faiss", _faiss_index), ("usearch", _usearch_index)):
             if find_spec(module) is not None:
-                return kind(points)
-    return _Tree(points)
+                return make(points.astype(np.float32))
+    tree = cKDTree(points)
+    return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
 
 
-FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
+def _faiss_index(points: NDArray[np.float32]) -> NearestIndex:
+    index: Any = import_module("faiss").IndexFlatL2(points.shape[1])
+    index.add(points)
+    return lambda Z: np.asarray(index.search(Z.astype(np.float32), 1)[1][:, 0])
+
+
+def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
+    usearch: Any = import_module("usearch.index")
+    metric = usearch.MetricKind.L2sq
+    return lambda Z: np.asarray(
+        usearch.search(points, Z.astype(np.float32), 1, metric, exact=True).keys, dtype=np.int64
+    ).reshape(len(Z))
 
 
 class TablePredictor:
@@ -177,8 +155,8 @@ class TablePredictor:
         self._kernel: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the compiled kernel, which points into memory; it is made again when it is needed."""
-        return {**self.__dict__, "_kernel": None}
+        """Without the compiled kernel and the index, which point into memory; they are made again when needed."""
+        return {**self.__dict__, "_kernel": None, "_index": None}
 
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
@@ -255,7 +233,7 @@ class TablePredictor:
             self._index = nearest_index(self.table.positions()[present])
             self._means = self.table.means()[present]
         found = hashing.places(X, layout.hashes)
-        at = self._index.nearest(np.clip(found.Z, -FARTHEST, FARTHEST))
+        at = self._index(np.clip(found.Z, -FARTHEST, FARTHEST))
         values: Array = self._means[at] + lines
         return values
 

@@ -41,6 +41,11 @@ from sparsact.learners.sparsely_activated.tree import Node
 from sparsact.network import SparselyActivatedNetwork
 
 SLACK = 1e-9  # above the least Gamma, so that rounding does not switch a unit on
+MARGIN = 1e-9  # below a limit, so that rounding does not cross it
+ROWS_AT_ONCE = 4096
+LARGEST = 1e307  # sum of magnitudes in a pre-activation
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
+CLEARANCE = 1e-9  # by which a raised threshold exceeds the pre-activation that it is to switch off, relatively
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +116,6 @@ def _gated(function: Array, leaf: Node, sample: TrainingSample, *, everywhere: b
     return gated
 
 
-MARGIN = 1e-9  # below a limit, so that rounding does not cross it
-
-
 @dataclass(frozen=True, eq=False)
 class NormLimits:
     """Largest norm of weights and size of thresholds over X, as functions of units over a design.
@@ -173,10 +175,6 @@ def row_norms(weights: Array) -> Array:
     largest = np.abs(weights).max(axis=1, initial=0.0)
     largest = np.where(largest > 0, largest, 1.0)
     return np.asarray(largest * np.sqrt(((weights / largest[:, None]) ** 2).sum(axis=1)))
-
-
-ROWS_AT_ONCE = 4096
-LARGEST = 1e307  # sum of magnitudes in a pre-activation
 
 
 def network_of(
@@ -240,10 +238,6 @@ def _within_scale(
     if not kept.any():
         return SparselyActivatedNetwork(np.ones(1), np.zeros((1, network.n)), np.zeros(1))
     return SparselyActivatedNetwork(network.u[kept], network.W[kept], network.b[kept])
-
-
-PENALTIES = (0.1, 1.0, 10.0, 100.0)
-CLEARANCE = 1e-9  # by which a raised threshold exceeds the pre-activation that it is to switch off, relatively
 
 
 def descend(

@@ -45,6 +45,9 @@ from sparsact.learners.sparsely_activated.leaf_models import (
 )
 
 FITTED_COLUMNS = 4  # this many of the best scored columns are fitted on both sides
+PER_SPLIT = 3
+DEVIATIONS = 2.0  # standard deviations of chi squared by which the dropped coefficients may exceed noise
+ROUNDING = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
 
 
 @dataclass(eq=False)
@@ -183,29 +186,6 @@ def _scores(design: Array, weights: Array, residuals: Array, columns: NDArray[np
     return np.asarray(np.divide(correlations**2, sizes, where=sizes > 0, out=np.zeros_like(correlations)).sum(axis=1))
 
 
-PER_SPLIT = 3
-
-
-@dataclass
-class PruningTotals:
-    """What a subtree leaves and takes."""
-
-    squared_error: float
-    parameters: float
-    n_units: int
-
-    @classmethod
-    def of(cls, piece: Piece) -> PruningTotals:
-        """Of a leaf."""
-        return cls(piece.squared_error, piece.parameters, piece.n_units)
-
-    def add(self, other: PruningTotals, sign: int = 1) -> None:
-        """Add (or take away) the leaves of another."""
-        self.squared_error += sign * other.squared_error
-        self.parameters += sign * other.parameters
-        self.n_units += sign * other.n_units
-
-
 def score(sample: TrainingSample, squared_error: float, parameters: float, floor: float = EXACT) -> float:
     """Generalised cross-validation; infinite when no freedom is left.
 
@@ -230,13 +210,17 @@ def prune(sample: TrainingSample, root: Node, n_units: int, n_others: float = 0.
         Parameters of other parts of the model.
     """
     totals, above = _totals(root)
-    links = {node: _simpler(sample, node) for node in root.nodes() if node.children or node.piece.parameters > 1}
+    links = {  # what may stand in place of a node: its own piece for a subtree, a constant for a leaf
+        node: node.piece if node.children else constant_piece(sample, node.rows)
+        for node in root.nodes()
+        if node.children or node.piece.parameters > 1
+    }
     cuts: list[tuple[Node, Piece]] = []
     kept, best = 0, np.inf
     while True:
-        whole = totals[root]
-        value = score(sample, whole.squared_error, whole.parameters + n_others)
-        if whole.n_units <= n_units and value <= best:
+        error, parameters, units = totals[root].tolist()
+        value = score(sample, error, parameters + n_others)
+        if units <= n_units and value <= best:
             kept, best = len(cuts), value
         if not links:
             break
@@ -247,35 +231,34 @@ def prune(sample: TrainingSample, root: Node, n_units: int, n_others: float = 0.
             links.pop(lower, None)
         if piece.parameters > 1:
             links[node] = constant_piece(sample, node.rows)
-        change = PruningTotals.of(piece)
-        change.add(totals[node], -1)
+        change = _of_piece(piece) - totals[node]
         for ancestor in above[node]:
-            totals[ancestor].add(change)
+            totals[ancestor] += change
     for node, piece in cuts if np.isinf(best) else cuts[:kept]:
         node.children, node.split, node.piece = [], None, piece
     return best
 
 
-def _simpler(sample: TrainingSample, node: Node) -> Piece:
-    """What may stand in place of a node: its own piece for a subtree, a constant for a leaf."""
-    return node.piece if node.children else constant_piece(sample, node.rows)
-
-
-def _rate(subtree: PruningTotals, piece: Piece) -> float:
+def _rate(subtree: Array, piece: Piece) -> float:
     """Squared error gained for each parameter lost."""
-    lost = subtree.parameters - piece.parameters
-    return (piece.squared_error - subtree.squared_error) / lost if lost > 0 else np.inf
+    error, parameters, _ = subtree.tolist()
+    lost = parameters - piece.parameters
+    return float((piece.squared_error - error) / lost) if lost > 0 else np.inf
 
 
-def _totals(root: Node) -> tuple[dict[Node, PruningTotals], dict[Node, list[Node]]]:
-    """Totals of every subtree, and the node itself and its ancestors, of each node."""
+def _of_piece(piece: Piece) -> Array:
+    return np.array([piece.squared_error, piece.parameters, piece.n_units], dtype=np.float64)
+
+
+def _totals(root: Node) -> tuple[dict[Node, Array], dict[Node, list[Node]]]:
+    """Squared error, parameters and units of every subtree; the node itself and its ancestors, of each node."""
     above: dict[Node, list[Node]] = {root: [root]}
     for node in root.nodes():
         above |= {child: [child, *above[node]] for child in node.children}
-    totals = {node: PruningTotals(0.0, PER_SPLIT * (len(node.leaves()) - 1), 0) for node in root.nodes()}
+    totals = {node: np.array([0.0, PER_SPLIT * (len(node.leaves()) - 1), 0.0]) for node in root.nodes()}
     for leaf in root.leaves():
         for node in above[leaf]:
-            totals[node].add(PruningTotals.of(leaf.piece))
+            totals[node] += _of_piece(leaf.piece)
     return totals, above
 
 
@@ -283,10 +266,6 @@ def n_parameters(tree: Node) -> float:
     """Parameters of a tree as its score counts them."""
     leaves = tree.leaves()
     return sum(leaf.piece.parameters for leaf in leaves) + PER_SPLIT * (len(leaves) - 1)
-
-
-DEVIATIONS = 2.0  # standard deviations of chi squared by which the dropped coefficients may exceed noise
-ROUNDING = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
 
 
 def trim(sample: TrainingSample, root: Node, n_others: float = 0.0) -> None:
