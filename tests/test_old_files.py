@@ -14,7 +14,7 @@ from safetensors import safe_open
 from sklearn.base import clone
 
 import sparsact as sa
-from sparsact.datasets.table_survey import TableSurvey
+from sparsact.datasets.tables import TableSurvey
 
 FILES = Path(__file__).parent / "fixtures" / "files"
 MODELS = sorted(path.stem for path in FILES.glob("*.sparsact"))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sparsact.hypercube import n_subsets
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family
-from sparsact.learners.low_degree.solvers.solver import Penalty, choose_solver
+from sparsact.learners.low_degree.polynomial import Family, Penalty
+from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.statistic import Batch
 

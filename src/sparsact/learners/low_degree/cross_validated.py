@@ -20,8 +20,9 @@ from sparsact.learners.low_degree.choose import (
     enough_rows,
 )
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
+from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.learners.points import detect_encoding
 from sparsact.transaction import transaction
 

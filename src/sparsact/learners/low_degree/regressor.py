@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.low_degree.choose import automatic
 from sparsact.learners.low_degree.estimator import LowDegree
-from sparsact.learners.low_degree.solvers.solver import Penalty, solvers
+from sparsact.learners.low_degree.polynomial import Penalty
+from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
@@ -135,23 +136,11 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         """Add rows; the solution is found when it is next needed."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun())
 
-    def _partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        weight: ArrayLike | None,
-        *,
-        reset: bool,
-        sign: int = 1,
-        streamed: bool = True,
-    ) -> None:
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._single_target = targets.ndim == 1
-        columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
-        if not streamed and (self._chooses_degree() or self._chooses_alpha()):
-            self._automatic = self._chosen(rows, columns, weight)
-        self._change(rows, columns, weight, sign=sign, streamed=streamed)
+        return rows, np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
 
     def _chooses_degree(self) -> bool:
         return bool(self.degree == "auto")
@@ -159,7 +148,9 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     def _chooses_alpha(self) -> bool:
         return isinstance(self.alpha, str)
 
-    def _chosen(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> tuple[int, str, float]:
+    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+        if not (self._chooses_degree() or self._chooses_alpha()):
+            return
         if self.heredity is not None or (self.solver != "auto" and solvers()[self.solver].penalty != "ridge"):
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
             name = "degree" if self._chooses_degree() else "alpha"
@@ -167,7 +158,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         batch = Batch(X, y, None if weight is None else checked_sample_weight(weight, X))
         degree = None if self._chooses_degree() else int(self.degree)
         alpha = None if self._chooses_alpha() else float(self.alpha)
-        return automatic(batch, self._spec(degree=0), degree, alpha, fit_intercept=self.fit_intercept)
+        self._automatic = automatic(batch, self._spec(degree=0), degree, alpha, fit_intercept=self.fit_intercept)
 
     def _penalty(self) -> Penalty:
         if not self._chooses_alpha():
