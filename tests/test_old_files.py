@@ -170,15 +170,15 @@ def test_a_stopped_fit_goes_on(capsys, monkeypatch, tmp_path, name, words):
     table.write_text(whole[: middle.start] + whole[middle].translate({49: 48}) + whole[middle.stop :])  # 1 becomes 0
     os.utime(table, ns=(WRITTEN, WRITTEN))  # where no comparison of files looks, rows are others now
     statistic = Path(shutil.copy(FILES / f"{name}.statistic", tmp_path))
-    fit, surveyed, real = ("fit", table, "-t", "y", *words, "--folds", "3", "--quiet"), [], TableSurvey.update
-    monkeypatch.setattr(TableSurvey, "update", lambda *given: (surveyed.append(1), real(*given)))
-    for out, options in (("resumed", ("--resume", statistic)), ("anew", ())):
+    fit, surveyed, real = ("fit", table, "-t", "y", *words, "--folds", "3", "--quiet"), [], TableSurvey.add
+    monkeypatch.setattr(TableSurvey, "add", lambda *given: (surveyed.append(1), real(*given)))
+    for out, options in (("resumed", ("--resume", statistic)), ("again", ())):
         model = tmp_path / out
         assert run(capsys, *fit, "--out", model, *options) == (0, "", "")
         assert run(capsys, "predict", model, FILES / f"{name}.csv", "--out", tmp_path / f"{out}.csv")[0] == 0
-        assert bool(surveyed) is (out == "anew")
+        assert bool(surveyed) is (out == "again")
     assert not statistic.exists()
-    check_answers(tmp_path / "resumed.csv", tmp_path / "anew.csv", 0.05)
+    check_answers(tmp_path / "resumed.csv", tmp_path / "again.csv", 0.05)
 
 
 # ---- the rest ----

@@ -101,6 +101,7 @@ class LearnerSum:
     def merge(self, other: LearnerSum) -> None:
         """Add what another has seen."""
         if other.seen:
+            self.learner = self.learner if self.seen else empty(other.learner)  # which knows its layer
             self.learner.merge(other.learner)
         self.n_rows, self.seen = self.n_rows + other.n_rows, self.seen or other.seen
 
