@@ -22,7 +22,9 @@ from sklearn.base import clone
 from benchmarks.figures import Figure, options, report
 from benchmarks.harness import interleaved
 from sparsact import DSMRegressor, LowDegreeRegressor, LSHRegressor, distributed
-from sparsact.distributed.additive import empty, seen_in, seen_out
+from sparsact.distributed.additive import LearnerSum
+from sparsact.distributed.engine import PassTask, joined, restored, summed
+from sparsact.distributed.partitions import ArrayReader
 
 CUBE = ((12, 2), (20, 2), (20, 3), (40, 2), (60, 2))  # columns, degree
 N_REAL = 6
@@ -56,21 +58,21 @@ def partitions(m: int, repeats: int) -> Iterator[Figure]:
 
 def measured(name: str, blank: Any, X: NDArray[Any], y: NDArray[Any], repeats: int, degree: int) -> Iterator[Figure]:
     """Figures of one partition."""
-    learned, merges = [], []
+    learned, merges, sums = [], [], LearnerSum(blank)
     for _ in range(repeats):
         start = time.perf_counter()
-        learner = empty(blank).partial_fit(X, y)
-        seen = seen_out(learner)
+        part = summed(sums, PassTask(0, "partition 0", ArrayReader()), X, y)
         learned.append(time.perf_counter() - start)
         start = time.perf_counter()
-        empty(learner).merge(seen_in(blank, *seen)).merge(seen_in(blank, *seen))
+        joined(sums, [part, part])
         merges.append((time.perf_counter() - start) / 2)
+    learner = restored(sums, part).learner
     form = type(learner.accumulator_.statistics[0]).__name__ if hasattr(learner, "accumulator_") else "Buckets"
     form = "Sums" if name == "DSM" else form
     work = f"{name} n={X.shape[1]} d={degree} m={len(X):,} as {form}"
     yield Figure.of(work, "partition, seconds", learned, "s")
     yield Figure.of(work, "merge, seconds", merges, "s")
-    yield Figure(work, "statistic, bytes", sum(array.nbytes for array in seen[1].values()), "B")
+    yield Figure(work, "statistic, bytes", sum(array.nbytes for array in part.sums[1].values()), "B")
     yield Figure(work, "rows, bytes", X.nbytes + y.nbytes, "B")
 
 

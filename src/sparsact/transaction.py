@@ -23,13 +23,8 @@ def lock_of(thing: Any) -> Any:
     return _locks.setdefault(thing, RLock())  # one step of a dict: no other lock, which an interrupt could leave held
 
 
-def _after_fork() -> None:
-    """Drop locks that threads of the parent process held."""
-    _locks.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # locks that threads of the parent process held are dropped
+    os.register_at_fork(after_in_child=_locks.clear)
 
 
 def locked(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

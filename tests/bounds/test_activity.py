@@ -25,7 +25,7 @@ def test_sparse_weights_and_blocks(monkeypatch):
     thin = SparselyActivatedNetwork(network.u, sp.csr_array(network.W), network.b)
     X = np.random.default_rng(1).choice([1.0, -1.0], (37, 20))
     whole = sensitivity_certificate(network, X)
-    monkeypatch.setattr("sparsact.bounds.activity._NUMBERS_AT_ONCE", 100)
+    monkeypatch.setattr("sparsact.bounds.sensitivity._NUMBERS_AT_ONCE", 100)
     assert_allclose(sensitivity_certificate(thin, X), whole)
     assert sensitivity_from_activity(thin, np.full(16, 1 / 32), k=1) == pytest.approx(4 * (4 + 1 / 4) / 2)
 

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from sparsact.datasets import open_table
-from sparsact.fit.checkpoint import Checkpoint
+from sparsact.datasets.columns import Real
 from sparsact.fit.choose import degrees_to_try
-from sparsact.fit.folds import fit_folds, merged
 from sparsact.fit.options import FitOptions
-from sparsact.learners import LowDegreeRegressor
+from sparsact.fit.sums import FoldSums, RowSample
+from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
+from sparsact.learners.low_degree.choose import assign_folds
 
 
 @pytest.mark.parametrize(
@@ -24,11 +25,40 @@ def test_a_degree_asked_for_is_compared_with_the_lower_ones():
 
 
 def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
+    """Models are bits of one fit of their rows, and held-out values those of one fit of the other folds' rows."""
     rng = np.random.default_rng(2)
     X, y = rng.integers(0, 2, (203, 5)), rng.normal(size=203)
     np.savez(tmp_path / "t.npz", X=X, y=y)
     table = open_table(tmp_path / "t.npz", "y", batch_rows=31)
-    models, sample = fit_folds(LowDegreeRegressor(degree=2), table, 4, 1, lambda count: None, Checkpoint(), "learning")
-    assert sorted(model.n_samples_seen_ for model in models) == [50, 51, 51, 51]
-    np.testing.assert_array_equal(merged(models).coef_, LowDegreeRegressor(degree=2).fit(X, y).coef_)
-    assert len(sample.rows()[2]) == 203
+    sums = FoldSums(Real("y"), LowDegreeRegressorCV(cv=4, random_state=1), RowSample(500, 4, 1))
+    first = 0
+    for batch in table.batches():
+        sums.add(*batch, first)
+        first += len(batch[0])
+    assert [each.n_rows for each in sums.search.accumulator_.statistics] == [50, 51, 51, 51]
+    models = sums.models(2, 0.3, "cube")
+    np.testing.assert_array_equal(models.whole.coef_, LowDegreeRegressor(2, 0.3).fit(X, y).coef_)
+    found, _, folds = sums.sample.rows()
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(folds, assign_folds(0, 203, 4, 1))
+    values = models.held_out(found, folds)
+    for fold in range(4):
+        other = LowDegreeRegressor(2, 0.3).fit(X[folds != fold], y[folds != fold])
+        np.testing.assert_array_equal(values[folds == fold, 0], other.predict(X[folds == fold]))
+
+
+def test_a_sample_does_not_depend_on_batches_or_on_who_reads_them():
+    """Each row is drawn as often as any other: of 400 rows 100, so that 100 seeds draw one 25 times, in 25 +- 25."""
+    X, y, drawn = np.arange(400)[:, None], np.arange(400.0), np.zeros(400)
+    for seed in range(100):
+        whole, one, two = (RowSample(100, 3, seed) for _ in range(3))
+        whole.add(X, y, 0)
+        for start, stop, part in ((0, 37, one), (37, 260, one), (260, 391, two), (391, 400, two)):
+            part.add(X[start:stop], y[start:stop], start)
+        one.merge(two)
+        for mine, theirs in zip(one.rows(), whole.rows(), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        drawn[whole.rows()[0][:, 0]] += 1
+        assert len(whole.rows()[0]) == 100
+        assert set(whole.smallest(40)) <= set(range(100))
+    assert 0 < drawn.min() <= drawn.max() < 50  # 5.8 standard deviations: a false alarm once in 10^5 runs

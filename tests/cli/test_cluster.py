@@ -12,9 +12,9 @@ from distributed import LocalCluster
 
 from sparsact.datasets.parts import pieces
 from sparsact.datasets.sources import open_source
-from sparsact.datasets.table_survey import TableSurvey
+from sparsact.datasets.tables import TableSurvey
 from sparsact.fit import cluster
-from sparsact.fit.cluster import Workers
+from sparsact.fit.sums import FoldSums
 from sparsact.saving import modelfile
 
 
@@ -85,7 +85,7 @@ def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch
     assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
     words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
     with monkeypatch.context() as patch:
-        patch.setattr("sparsact.datasets.table_survey.TableSurvey.update", interrupted())
+        patch.setattr("sparsact.datasets.tables.TableSurvey.update", interrupted())
         status, _, err = run(capsys, *words)
     assert (status, (folder / "statistic").is_file()) == (130, True)
     assert f"--resume {folder / 'statistic'}" in err
@@ -95,23 +95,23 @@ def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch
 
 
 def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, scheduler):
-    """Ctrl-C after the workers' first pass: what they summed is kept, and one process goes on from it."""
+    """Ctrl-C after the workers' pass: what they summed is kept, and one process goes on from it."""
     words = ("fit", folder / "part-*.parquet", "-t", "y", "--ignore", "kind")
     assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
     words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
-    real, passes = Workers.summed, []
+    real, passes = FoldSums.models, []
 
-    def summed(workers, sums, on_rows):
-        if passes:
-            signal.raise_signal(signal.SIGINT)
-        passes.append(type(sums).__name__)
-        return real(workers, sums, on_rows)
+    def models(sums, *choice):
+        passes.append(sums.n_rows)
+        signal.raise_signal(signal.SIGINT)
+        return real(sums, *choice)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workers, "summed", summed)
+        patch.setattr(FoldSums, "models", models)
         assert run(capsys, *words, "--cluster", scheduler, "--no-progress")[0] == 130
-    assert passes == ["_ModelSearch"]
-    assert set(modelfile.read(folder / "statistic")[1]["outcomes"]) == {"reading", "checking", "choosing"}
+    assert passes == [192]
+    kept = modelfile.read(folder / "statistic")[1]["passes"]
+    assert {name: one["rows"] for name, one in kept.items()} == {"reading": 192, "choosing": 192}
     assert run(capsys, *words)[0] == 0
     assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
 

@@ -15,16 +15,13 @@ from sparsact import LSHClassifier, LSHRegressor
 from sparsact.cli import main
 from sparsact.datasets import open_table
 from sparsact.fit.checkpoint import Checkpoint
-from sparsact.fit.folds import RowSample
 from sparsact.fit.layout import standardised_weights, tried
-from sparsact.fit.lsh_candidate import fit_rows, held_out_scores, laid_out, rows_of_fold
+from sparsact.fit.lsh_candidate import fitted_tables
 from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import Stages
+from sparsact.fit.sums import RowSample
 
 N = 901
-
-
-def nothing(count):
-    """Progress that nobody looks at."""
 
 
 @pytest.fixture(scope="module")
@@ -124,42 +121,49 @@ def test_many_columns_of_noise_are_not_called_learned(capsys, folder):
         assert "nor by hash tables (LSH), can be learned" in told["verdict"]
 
 
+def sampled(table, n_folds, seed, most=10_000):
+    """A sample of the table's rows."""
+    sample, first = RowSample(most, n_folds, seed), 0
+    for X, y in table.batches():
+        sample.add(X, y, first)
+        first += len(X)
+    return sample
+
+
 def test_held_out_scores_are_those_of_models_fitted_without_the_fold(folder):
     table = open_table(folder / "bent.csv", "y", domain="auto")
+    sample = sampled(table, 3, 4)
     asked = FitOptions(("y",), folds=3, random_state=4)
-    sample = RowSample(table, 3, 4)
-    for X, y in table.batches():
-        sample.take(X, y)
-    model = laid_out(table, asked, sample)
-    held_out = held_out_scores(table, model, asked, sample, nothing, Checkpoint())
+    model, held_out = fitted_tables(table, asked, sample, Stages(), Checkpoint())
     X, y, folds = sample.rows()
-    expected = []
+    expected, roots = [], []
     for fold in range(3):
         fixed = {name: getattr(model, f"{name}_") for name in ("bucket_width", "alpha", "n_hashes", "directions")}
         other = LSHRegressor(random_state=4, **fixed).fit(X[folds != fold], y[folds != fold])
         expected.append(other.score(X[folds == fold], y[folds == fold]))
-    np.testing.assert_allclose(held_out.by_fold("r2")[0].folds, expected, rtol=1e-9)
-    assert held_out.kept.rows()[1].shape == (N, 1)
+        roots.append(np.sqrt(np.mean((other.predict(X[folds == fold]) - y[folds == fold]) ** 2)))
+    np.testing.assert_allclose(held_out.r2()[0].folds, expected, rtol=1e-9)
+    np.testing.assert_allclose(held_out.rmse()[0].folds, roots, rtol=1e-9)
+    assert held_out.predicted.shape == (N, 1)
 
 
-def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder):
-    """Few rows lay the tables out; every row is learned and held out once, whatever the batches."""
+@pytest.mark.parametrize("at_once", [4, 3, 1])
+def test_a_table_larger_than_the_sample_streams_and_gives_the_model_of_all_its_rows(folder, monkeypatch, at_once):
+    """Few rows lay the tables out; every row is learned once by each model but that of its fold."""
+    monkeypatch.setattr("sparsact.fit.lsh_candidate._n_at_once", lambda *_: at_once)
     table = open_table(folder / "bent.csv", "y", batch_rows=131, domain="auto")
-    asked = FitOptions(("y",), folds=3, random_state=4)
-    sample = RowSample(table, 3, 4, most=600)
-    for X, y in table.batches():
-        sample.take(X, y)
+    sample = sampled(table, 3, 4, most=600)
     assert not sample.is_complete
-    assert 516 < len(sample.rows()[0]) < 660  # 588 and five standard deviations, which are 72
-    model = laid_out(table, asked, sample)
-    whole = fit_rows(table, model, sample, nothing, Checkpoint())
+    assert len(sample.rows()[0]) == 600
+    seen = []
+    stages = Stages(lambda now: seen.append((now.stage, now.n_rows)))
+    whole, held_out = fitted_tables(table, FitOptions(("y",), folds=3, random_state=4), sample, stages, Checkpoint())
     X = np.concatenate([X for X, _ in table.batches()])
     y = np.concatenate([y for _, y in table.batches()])
     assert whole.n_samples_seen_ == N
-    assert np.abs(whole.predict(X) - model.blank().partial_fit(X, y).predict(X)).max() < 1e-9 * np.abs(y).max()
-    seen = []
-    held_out = held_out_scores(table, model, asked, sample, seen.append, Checkpoint())
-    assert sum(seen) == 3 * rows_of_fold(sample) == 3 * 2 * N  # read once to learn the other folds, once to predict
+    assert np.abs(whole.predict(X) - whole.blank().partial_fit(X, y).predict(X)).max() < 1e-9 * np.abs(y).max()
+    assert dict(seen)["learning"] == {4: 1, 3: 2, 1: 4}[at_once] * N
+    assert dict(seen)["measuring"] == 600
     assert held_out.mean_r2.mean > 0.9
 
 
@@ -232,12 +236,9 @@ def test_inspect_shows_the_tables_and_the_columns(capsys, tmp_path, bent):
 
 def test_slopes_are_in_deviations_and_each_layout_is_told_once(folder):
     table = open_table(folder / "product.csv", "y", domain="auto")
-    sample = RowSample(table, 5, 0)
-    for X, y in table.batches():
-        sample.take(X, y)
-    model = laid_out(table, FitOptions(("y",)), sample)
-    X, y, _ = sample.rows()
-    weights = {weight.column: weight for weight in standardised_weights(model, table, sample)}
+    X, y, _ = (sample := sampled(table, 5, 0)).rows()
+    model, _ = fitted_tables(table, FitOptions(("y",)), sample, Stages(), Checkpoint())
+    weights = {weight.column: weight for weight in standardised_weights(model, table, X, y)}
     slope = np.linalg.lstsq(np.column_stack([np.ones(N), X]), y, rcond=None)[0][2] * X[:, 1].std() / y.std()
     assert weights["weight"].trend == pytest.approx(slope, rel=0.02)  # the trend is penalised a little
     trials = tried(model)

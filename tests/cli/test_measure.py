@@ -201,6 +201,6 @@ def test_a_folder_of_hugging_face(capsys, folder, monkeypatch):
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 5, "b": 6, "c": 7}, unk_token="a"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained("opt")
-    monkeypatch.setattr("sparsact.cli.model_files.TEXT_LENGTH", 7)
+    monkeypatch.setattr("sparsact.cli.torch_model.TEXT_LENGTH", 7)
     told = measured(capsys, "opt", "--text", "text.txt", "--batch-size", 4)
     assert (told["n_batches"], told["blocks"][0]["n_rows"]) == (2, 49)

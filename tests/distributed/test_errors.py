@@ -23,7 +23,8 @@ from sparsact import (
     memory,
 )
 from sparsact.distributed import fit
-from sparsact.distributed.engine import Lesson, PassTask, joined, learned
+from sparsact.distributed.additive import LearnerSum
+from sparsact.distributed.engine import PassTask, joined, summed
 from sparsact.distributed.partitions import ArrayReader
 
 X, Y, _ = table(EXACT["rows"], m=90)
@@ -67,7 +68,7 @@ def test_the_batch_that_is_narrow(somewhere):
     batches = [(X[:5], Y[:5]), (X[5:9], Y[5:9]), (X[9:20, :4], Y[9:20])]
     with pytest.raises(ValueError, match=r"batch 0 and batch 2: cannot merge 4 columns, .* into 6"):
         fit(EXACT["rows"], batches, somewhere)
-    with pytest.raises(ValueError, match=r"batch 2 has columns 4, but batch 0 has 6"):
+    with pytest.raises(ValueError, match=r"batch 0 and batch 2: columns are 6 in the first and 4 in the second"):
         fit(ROUNDED["lsh"], [(x.astype(float), y) for x, y in batches], somewhere)
 
 
@@ -166,15 +167,15 @@ def test_hash_tables_that_outgrow_the_memory(monkeypatch):
     blank = clone(ROUNDED["lsh"]).fit(points, targets).blank()
     task = PassTask(2, "partition 2", ArrayReader())
     parts = [
-        learned(Lesson(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
+        summed(LearnerSum(blank), PassTask(i, f"partition {i}", ArrayReader()), points[i::2], targets[i::2])
         for i in (0, 1)
     ]
     monkeypatch.setattr(memory, "SMALL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda: 14_000)
     with pytest.raises(MemoryError, match=r"^partition 2: rows fall into .* buckets, which need"):
-        learned(Lesson(blank), task, points, targets)
+        summed(LearnerSum(blank), task, points, targets)
     with pytest.raises(MemoryError, match=r"^partition 0 to partition 1: rows fall into"):
-        joined(Lesson(blank), parts)
+        joined(LearnerSum(blank), parts)
 
 
 def test_hash_tables_fitted_in_parts_remember_no_rows():

@@ -132,7 +132,7 @@ def load_and_use(path: Path) -> bool:
 
 def _encoding(model: Any) -> None:
     if hasattr(model, "table_encoding_"):
-        from sparsact.cli.model_files import encoding_of
+        from sparsact.cli.io import encoding_of
 
         encoding_of(model, Path("hostile.sparsact"))
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from sparsact.cli.model_files import batches_in
+from sparsact.cli.torch_model import batches_in
 from sparsact.saving import modelfile
 from sparsact_papers.experiments import Row
 from sparsact_papers.results import Store, Task

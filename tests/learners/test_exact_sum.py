@@ -276,7 +276,6 @@ def test_what_is_derived_shares_nothing(values, sign, count):
         part.merge(part.copy())
         part.to_float()
     assert whole.to_fractions() == expected
-    whole.total().to_float()
     whole.nonzero()
     assert whole.to_fractions() == expected
 
@@ -287,12 +286,6 @@ def test_a_part_that_is_the_whole_is_still_a_copy():
     expected = whole.to_fractions()
     whole.take(slice(2)).to_float()
     assert whole.to_fractions() == expected
-
-
-@properties
-@given(arrays(np.float64, (3, 4), elements=doubles))
-def test_totals_of_the_last_axis(values):
-    assert ExactSum.of(values).total().to_fractions() == [exact(row) for row in values.tolist()]
 
 
 @properties

@@ -14,7 +14,7 @@ import pytest
 
 import sparsact
 from sparsact import DSMRegressor, LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor
-from sparsact.learners.low_degree import cells, distinct_points, moments
+from sparsact.learners.low_degree import compact_sums, distinct_points
 from sparsact.transaction import lock_of, uninterrupted
 
 
@@ -95,12 +95,12 @@ def agree(model):
         assert not table._sums[len(table.index) :].any()
         assert table._undo is None
     for statistic in model.accumulator_.statistics if "accumulator_" in vars(model) else []:
-        if isinstance(statistic, cells.Cells | distinct_points.DistinctPoints):
+        if isinstance(statistic, compact_sums.Cells | distinct_points.DistinctPoints):
             statistic.flush()
             assert sum(statistic.weights.to_fractions()) == statistic.totals.weight.to_fractions()[0]
             sums = np.reshape(statistic.sums.to_fractions(), statistic.sums.shape).sum(axis=1)
             assert sums.tolist() == statistic.totals.sums.to_fractions()
-        elif isinstance(statistic, moments.Moments):
+        elif isinstance(statistic, compact_sums.Moments):
             statistic.flush()
             assert statistic.weights.to_fractions()[0] == statistic.totals.weight.to_fractions()[0]
     if "statistic_" in vars(model):

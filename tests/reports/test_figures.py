@@ -3,9 +3,17 @@ from summaries import classes, summary, tables
 
 from sparsact.fit.scores import FoldScores
 from sparsact.reports.figure import n_rows
-from sparsact.reports.fit_figures import confusion_chart, error_chart, residuals_chart, scores_chart
+from sparsact.reports.fit_figures import (
+    confusion_chart,
+    error_chart,
+    gains_chart,
+    influences_chart,
+    interactions_chart,
+    residuals_chart,
+    scores_chart,
+    weights_chart,
+)
 from sparsact.reports.lsh_figures import columns_chart, coverage_chart, layouts_chart, load_chart
-from sparsact.reports.polynomial_figures import gains_chart, influences_chart, interactions_chart, weights_chart
 
 CHARTS = [
     (scores_chart, lambda: {"chosen": FoldScores((0.8, 0.9)), "linear": FoldScores((0.1, 0.2))}),

@@ -17,7 +17,7 @@ from sparsact import (
     LSHClassifier,
     LSHRegressor,
 )
-from sparsact.learners.lsh.solution import separate_solution
+from sparsact.learners.lsh.predictor import separate_solution
 
 rng = np.random.default_rng(0)
 m, n = 61, 5

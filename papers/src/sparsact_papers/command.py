@@ -47,7 +47,7 @@ def reproduce(
     """
     from joblib import cpu_count
 
-    from sparsact.cli.outputs import check_report
+    from sparsact.cli.io import check_report
     from sparsact_papers.experiment import Findings
     from sparsact_papers.experiments import chosen
     from sparsact_papers.results import Scale, Store

@@ -5,8 +5,6 @@ Each docstring says which it is: *proved*, *sharper* (proved in the documentatio
 Where a paper's text needs mending, the function follows the mended statement and says so. :data:`BOUNDS` lists all.
 """
 
-from sparsact.bounds.activity import sensitivity_certificate, sensitivity_from_activity
-from sparsact.bounds.buckets import ball_within_bucket, bucket_count, bucket_count_of_cuts, bucket_diameter
 from sparsact.bounds.degree import SufficientDegree, degree_for
 from sparsact.bounds.hardness import (
     NetworkSize,
@@ -37,6 +35,10 @@ from sparsact.bounds.lipschitz import (
     analytic_samples_paper,
     analytic_width,
     analytic_width_paper,
+    ball_within_bucket,
+    bucket_count,
+    bucket_count_of_cuts,
+    bucket_diameter,
     dense_width,
     forward_operations,
     log2_analytic_width,
@@ -69,6 +71,8 @@ from sparsact.bounds.sensitivity import (
     halfspace_sensitivity_bound,
     noise_sensitivity_bound,
     noise_sensitivity_bound_paper,
+    sensitivity_certificate,
+    sensitivity_from_activity,
     sufficient_degree,
     tail_bound,
 )

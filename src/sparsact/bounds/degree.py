@@ -13,10 +13,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.bounds.activity import sensitivity_certificate
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
 from sparsact.bounds.measured import Interval, Measured, measure
-from sparsact.bounds.sensitivity import degree_from_sensitivity, sufficient_degree
+from sparsact.bounds.sensitivity import degree_from_sensitivity, sensitivity_certificate, sufficient_degree
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.fourier import Estimate, Spectrum, walsh_hadamard
 from sparsact.hypercube import points

@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.bounds.activity import sensitivity_certificate
 from sparsact.bounds.learning import degree_from_noise
-from sparsact.bounds.sensitivity import average_sensitivity_bound
+from sparsact.bounds.sensitivity import average_sensitivity_bound, sensitivity_certificate
 from sparsact.fourier import Estimate, estimate_noise_sensitivity
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork

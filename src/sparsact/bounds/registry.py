@@ -15,6 +15,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
+from sparsact.bounds.arithmetic import power_of_two
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import check_named
 
@@ -69,7 +70,7 @@ PARAMETERS: dict[str, str] = {
 AFTER = r"^(?:(?:Raises|Notes|References|Examples)\n-+$|>>> )"  # what stands below parameters and value
 
 
-_ORDER = ("sensitivity", "learning", "hardness", "rademacher", "lipschitz", "buckets")  # of the papers
+_ORDER = ("sensitivity", "learning", "hardness", "rademacher", "lipschitz")  # of the papers
 
 
 @dataclass(frozen=True)
@@ -145,8 +146,7 @@ def log_bound(statement: str, paper: Paper, status: Status, gives: str) -> Calla
 
         @wraps(formula)
         def function(*args: P.args, **kwargs: P.kwargs) -> float:
-            exponent = logarithm(*args, **kwargs)
-            return 2.0**exponent if exponent < 1024 else inf
+            return power_of_two(logarithm(*args, **kwargs))
 
         name = formula.__name__
         logarithm.__name__ = logarithm.__qualname__ = f"log2_{name}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.terminal import terminal
+from sparsact.cli.options import AsJson
+from sparsact.cli.terminal import grid, terminal
 from sparsact.validation.former_names import GONE_IN
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def bounds(
         typer.Option("--given", metavar="NAME=X", help="Any other parameter or constant, such as m=1000; repeatable."),
     ] = None,
     random_state: Annotated[int, typer.Option(metavar="N", help="Seed of what is measured on random points.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print every bound of the theory that the parameters suffice for, with its status.
 
@@ -52,7 +53,7 @@ def bounds(
 
     Example: sparsact bounds --n 100 --s 64 --k 1 --W 3 --B 2 --epsilon 0.1
     """
-    from sparsact.cli.model_files import read_network
+    from sparsact.cli.io import read_network
 
     known: dict[str, float | None] = {"n": n, "s": s, "k": k, "W": W, "B": B, "epsilon": epsilon, "delta": delta}
     parameters = {name: value for name, value in (known | {"rho": rho}).items() if value is not None}
@@ -171,18 +172,15 @@ def _measured(network: SparselyActivatedNetwork, parameters: dict[str, float], r
 
 
 def _print(content: dict[str, Any]) -> None:
-    from rich.table import Table as Grid
-
     from sparsact.bounds.registry import MEANING
 
     console = terminal()
     console.print(", ".join(f"{name} = {value:.6g}" for name, value in content["parameters"].items()))
-    grid = Grid("statement", "status", "gives")
-    grid.add_column("value", justify="right")
+    table = grid(["statement", "status", "gives"], ["value"])
     for row in content["bounds"]:
         paper = "" if row["paper"] is None else f" ({row['paper']})"
-        grid.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
-    console.print(grid)
+        table.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
+    console.print(table)
     for status, meaning in MEANING.items():
         console.print(f"{status}: {meaning}")
     if content["wanting"]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sparsact.cli.options import AsJson
 from sparsact.cli.terminal import say
 
 if TYPE_CHECKING:
     from sparsact.certificate import Certificate
-    from sparsact.network import SparselyActivatedNetwork
 
 
 def certify(
@@ -39,7 +39,7 @@ def certify(
     ] = None,
     confidence: Annotated[float, typer.Option(metavar="P", help="With --samples: confidence of the bound.")] = 0.99,
     random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the sample and of the search.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Prove how many units of a network an input can switch on at most, and show an input that does.
 
@@ -48,48 +48,34 @@ def certify(
 
     Example: sparsact certify network.sparsact --time-limit 20
     """
-    from sparsact.cli.model_files import read_network
+    import numpy as np
+
+    from sparsact.cli.io import read_network
+    from sparsact.lift import Lift
 
     loaded = read_network(network)
     if samples is None and (at_most is not None or method == "sampled"):
         raise ValueError("a sample needs a size: pass --samples N, or leave out --at-most and --method sampled.")
     if samples is not None and method not in ("auto", "sampled"):
         raise ValueError(f"--samples draws a sample, --method {method} proves; pass one of the two.")
+    options: dict[str, Any] = {"rng": np.random.default_rng(random_state)}
+    if quadratic_lift:
+        if isqrt(loaded.n) ** 2 != loaded.n:
+            raise ValueError(f"a quadratic lift has m * m coordinates; the network has {loaded.n} inputs.")
+        options["inputs"] = Lift.quadratic(isqrt(loaded.n))
+    if samples is None:
+        options |= {"method": method, "time_limit": time_limit}
+    else:
+        options |= {"method": "sampled", "n_samples": samples, "max_active": at_most, "confidence": confidence}
     with _remarks_of_solvers_to_stderr():
-        certificate = _certificate(
-            loaded, method, time_limit, quadratic_lift, samples, at_most, confidence, random_state
-        )
+        certificate = loaded.certify(**options)
     if as_json:
         typer.echo(certificate.to_json())
     else:
-        _tell(certificate)
+        _print(certificate)
 
 
-def _certificate(
-    network: SparselyActivatedNetwork,
-    method: str,
-    time_limit: float,
-    quadratic_lift: bool,
-    samples: int | None,
-    at_most: int | None,
-    confidence: float,
-    random_state: int,
-) -> Certificate:
-    import numpy as np
-
-    from sparsact.lift import Lift
-
-    options: dict[str, Any] = {"rng": np.random.default_rng(random_state)}
-    if quadratic_lift:
-        if isqrt(network.n) ** 2 != network.n:
-            raise ValueError(f"a quadratic lift has m * m coordinates; the network has {network.n} inputs.")
-        options["inputs"] = Lift.quadratic(isqrt(network.n))
-    if samples is None:
-        return network.certify(method, time_limit=time_limit, **options)
-    return network.certify("sampled", n_samples=samples, max_active=at_most, confidence=confidence, **options)
-
-
-def _tell(certificate: Certificate) -> None:
+def _print(certificate: Certificate) -> None:
     verdict = str(certificate)
     say(verdict[0].upper() + verdict[1:] + ".")
     if certificate.witness is not None:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsact.cli.outputs import check_apart, check_report, check_writable
+from sparsact.cli.io import check_apart, check_report, check_writable
+from sparsact.cli.options import AsJson, ShowProgress, Tables
 from sparsact.cli.terminal import command_line, say
 
 ModelOption = StrEnum("ModelOption", {"auto": "auto", "low_degree": "low-degree", "lsh": "lsh"})
@@ -20,15 +21,7 @@ TaskOption = StrEnum("TaskOption", "auto regression classification")
 
 def fit(
     context: typer.Context,
-    tables: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TABLE...",
-            help="A .csv, .tsv (also .gz), .parquet or .npz file; several, or a quoted pattern such as "
-            "'parts/*.parquet', are one table, in the natural order of their names.",
-            show_default=False,
-        ),
-    ],
+    tables: Tables,
     target: Annotated[
         list[str], typer.Option("--target", "-t", metavar="COLUMN", help="Column to learn; may be repeated.")
     ],
@@ -95,11 +88,9 @@ def fit(
             "those of a scheduler that runs. The model is the same (extra `dask`).",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
-    progress: Annotated[
-        bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
-    ] = None,
+    progress: ShowProgress = None,
 ) -> None:
     """Learn a target from columns of bits or numbers, and report how well it predicts and of what it consists.
 

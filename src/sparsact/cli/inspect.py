@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsact import files
-from sparsact.cli.outputs import check_report
+from sparsact.cli.io import check_report
+from sparsact.cli.options import AsJson
 from sparsact.cli.progress import bars
-from sparsact.cli.terminal import command_line, shown, terminal
+from sparsact.cli.terminal import command_line, grid, shown, terminal
 from sparsact.environment import versions
 from sparsact.fit.progress import Stages
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sparsact.certificate import Certificate
     from sparsact.fourier import Estimate
     from sparsact.network import SparselyActivatedNetwork
-    from sparsact.reports.network_summary import Activity, DegreeWeights, NetworkSummary
+    from sparsact.reports.network_report import Activity, DegreeWeights, NetworkSummary
 
 
 def inspect_model(
@@ -42,7 +43,7 @@ def inspect_model(
         float, typer.Option(min=0, metavar="SECONDS", help="Time for the certificate of a network.")
     ] = 20.0,
     random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show of what a model consists.
 
@@ -58,15 +59,23 @@ def inspect_model(
 
     Example: sparsact inspect model.sparsact --top 10
     """
-    from sparsact.cli.model_files import encoding_of, load_model, network_in
+    from sparsact.cli.io import encoding_of, load_model, network_in
 
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
     network = network_in(learned)
     if network is not None:
-        words = context.obj or ["inspect"]
-        return inspect_network(
-            network, model.name, words, report=report, time_limit=time_limit, random_state=random_state, as_json=as_json
-        )
+        check_report(report)
+        summary = summarised(network, model.name, context.obj or ["inspect"], time_limit, random_state)
+        if report is not None:
+            from sparsact.reports.page import network_page
+
+            files.write(report, network_page(summary))
+        if as_json:
+            found = {"kind": "SparselyActivatedNetwork", **asdict(summary), "scale": summary.scale._asdict()}
+            typer.echo(json.dumps(found, allow_nan=False))
+        else:
+            _print_network(summary, report)
+        return
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
@@ -84,7 +93,6 @@ def inspect_model(
         _print_tables(content, top)
     else:
         _print_model(content)
-    return None
 
 
 def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:
@@ -123,24 +131,19 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
 
 
 def _print_tables(content: dict[str, Any], top: int) -> None:
-    from rich.table import Table as Grid
-
     console = terminal()
     console.print(f"{content['kind']} learned from {content['rows']:,} rows of {len(content['columns'])} columns")
     console.print(shown(content["layout"]))
     console.print(shown(content["fill"]))
-    grid = Grid("column", title=shown(", ".join(content["targets"])), title_justify="left")
-    for heading in ("slope of the trend", "share of the local distance"):
-        grid.add_column(heading, justify="right")
+    numbers = ("slope of the trend", "share of the local distance")
+    table = grid(["column"], numbers, title=", ".join(content["targets"]))
     ranked = sorted(content["lsh"]["columns"], key=lambda column: -sum(column["shares"]))
     for column in ranked[:top]:
-        grid.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
-    console.print(grid)
+        table.add_row(shown(column["column"]), f"{column['trend']:.5g}", f"{sum(column['shares']):.2%}")
+    console.print(table)
 
 
 def _print_model(content: dict[str, Any]) -> None:
-    from rich.table import Table as Grid
-
     console = terminal()
     console.print(
         f"{content['kind']} of degree {content['degree']}, ridge penalty {content['alpha']:g}, "
@@ -148,12 +151,10 @@ def _print_model(content: dict[str, Any]) -> None:
     )
     console.print(shown(f"solver {content['solver']}: {content['solver_reason']}"))
     for target in content["targets"]:
-        grid = Grid("columns", title=shown(target["name"]), title_justify="left")
-        for heading in ("coefficient", "low (95 %)", "high (95 %)"):
-            grid.add_column(heading, justify="right")
+        table = grid(["columns"], ("coefficient", "low (95 %)", "high (95 %)"), title=target["name"])
         for subset, *numbers in target["terms"]:
-            grid.add_row(shown(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
-        console.print(grid)
+            table.add_row(shown(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
+        console.print(table)
         weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
         console.print(f"weight by degree, over all combinations of bits equally often  {weights}")
         ranked = sorted(target["influences"].items(), key=lambda pair: -pair[1])[:10]
@@ -166,30 +167,6 @@ SAMPLED_POINTS = 20_000
 FOLDINGS = 40
 
 
-def inspect_network(
-    network: SparselyActivatedNetwork,
-    name: str,
-    words: Sequence[str],
-    *,
-    report: Path | None,
-    time_limit: float,
-    random_state: int,
-    as_json: bool,
-) -> None:
-    """Find out, print, and write the report if one is wanted."""
-    check_report(report)
-    summary = summarised(network, name, words, time_limit, random_state)
-    if report is not None:
-        from sparsact.reports.page import network_page
-
-        files.write(report, network_page(summary))
-    if as_json:
-        found = {"kind": "SparselyActivatedNetwork", **asdict(summary), "scale": summary.scale._asdict()}
-        typer.echo(json.dumps(found, allow_nan=False))
-    else:
-        _print_network(summary, report)
-
-
 def summarised(
     network: SparselyActivatedNetwork, name: str, words: Sequence[str], time_limit: float, random_state: int
 ) -> NetworkSummary:
@@ -197,7 +174,7 @@ def summarised(
     import numpy as np
     import scipy.sparse as sp
 
-    from sparsact.reports.network_summary import NetworkSummary
+    from sparsact.reports.network_report import NetworkSummary
 
     rng = np.random.default_rng(random_state)
     with bars() as show:
@@ -208,14 +185,13 @@ def summarised(
             activity = _activity(network, certificate, rng)
         with progress.stage("spectrum"):
             degrees, sensitivity = _spectrum(network, rng)
-    sparse = isinstance(network.W, sp.csr_array)
     verdict = str(certificate)
-    storage = f"{network.W.nnz:,} weights stored sparsely" if sparse else "weights stored densely"
+    sparse = f"{network.W.nnz:,} weights stored sparsely" if isinstance(network.W, sp.csr_array) else ""
     return NetworkSummary(
         name=name,
         n_units=network.s,
         n_inputs=network.n,
-        storage=storage,
+        storage=sparse or "weights stored densely",
         scale=network.scale(),
         n_dead=int(network.dead_units().sum()),
         n_constant=int(network.constant_units().sum()),
@@ -237,7 +213,7 @@ def _activity(network: SparselyActivatedNetwork, certificate: Certificate, rng: 
     import numpy as np
 
     from sparsact.constructions import uniform
-    from sparsact.reports.network_summary import Activity
+    from sparsact.reports.network_report import Activity
 
     if certificate.distribution is not None:
         counts, how = np.array(certificate.distribution), f"Every one of the 2^{network.n} points."
@@ -253,7 +229,7 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
     import scipy.sparse as sp
 
     from sparsact.fourier import Estimate, Spectrum, estimate_average_sensitivity, estimate_weight_by_degree
-    from sparsact.reports.network_summary import DegreeWeights
+    from sparsact.reports.network_report import DegreeWeights
 
     read = np.diff(sp.csr_array(network.W).indptr)
     if network.n > EXACT_INPUTS and read.max(initial=0) > EXACT_READ:
@@ -267,8 +243,6 @@ def _spectrum(network: SparselyActivatedNetwork, rng: np.random.Generator) -> tu
 
 
 def _print_network(summary: NetworkSummary, report: Path | None) -> None:
-    from rich.table import Table as Grid
-
     console = terminal()
     console.print(
         f"{shown(summary.name)}: {summary.n_units:,} ReLU units on {summary.n_inputs:,} inputs, {summary.storage}"
@@ -276,13 +250,10 @@ def _print_network(summary: NetworkSummary, report: Path | None) -> None:
     for name, fact in summary.facts:
         console.print(f"  {name}: {fact}", soft_wrap=True)
     console.print(f"  weight by degree, {summary.degrees.how}:")
-    grid = Grid("degree")
-    grid.add_column("weight", justify="right")
-    if summary.degrees.errors is not None:
-        grid.add_column("standard error", justify="right")
+    table = grid(["degree"], ["weight", "standard error"][: 1 if summary.degrees.exact else 2])
     for degree, weight in enumerate(summary.degrees.weights):
         errors = [] if summary.degrees.errors is None else [f"{summary.degrees.errors[degree]:.2g}"]
-        grid.add_row(str(degree), f"{weight:.5g}", *errors)
-    console.print(grid)
+        table.add_row(str(degree), f"{weight:.5g}", *errors)
+    console.print(table)
     if report is not None:
         console.print(f"report: {shown(report)}", soft_wrap=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsact.cli.outputs import check_apart, check_writable
+from sparsact.cli.io import check_apart, check_writable
+from sparsact.cli.options import ShowProgress, Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,21 +22,11 @@ def predict(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
     ],
-    tables: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TABLE...",
-            help="A .csv, .tsv (also .gz), .parquet or .npz file; several, or a quoted pattern such as "
-            "'parts/*.parquet', are one table, in the natural order of their names.",
-            show_default=False,
-        ),
-    ],
+    tables: Tables,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; by default CSV on stdout.")
     ] = None,
-    progress: Annotated[
-        bool | None, typer.Option("--progress/--no-progress", help="Show progress; by default on a terminal.")
-    ] = None,
+    progress: ShowProgress = None,
 ) -> None:
     """Predict the target for every row of a table, in the order of the rows.
 
@@ -48,7 +39,7 @@ def predict(
     """
     import numpy as np
 
-    from sparsact.cli.model_files import read_model
+    from sparsact.cli.io import read_model
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
@@ -72,7 +63,7 @@ def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
     import pyarrow as pa
 
     from sparsact.datasets.columns import Classes
-    from sparsact.fit.folds import class_numbers, values
+    from sparsact.fit.sums import class_numbers, values
 
     function_values = values(model, X)
     target = encoding.targets[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 # Control characters but line feeds, which move and colour and erase; separators of lines; turns of the direction of
 # writing; halves of characters, which no encoding holds.
@@ -35,6 +36,16 @@ def terminal() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False)
+
+
+def grid(words: Sequence[str], numbers: Sequence[str], title: str | None = None) -> Table:
+    """A table without rows: columns of words, then columns of numbers."""
+    from rich.table import Table
+
+    table = Table(*words, title=None if title is None else shown(title), title_justify="left")
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def command_line(words: Sequence[str]) -> str:

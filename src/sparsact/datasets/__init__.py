@@ -7,7 +7,7 @@ except ImportError as error:
         'sparsact.datasets reads tables with Arrow, which is not installed: pip install "sparsact[table]".'
     ) from error
 
-from sparsact.datasets.encoding import Encoding
+from sparsact.datasets.columns import Encoding
 from sparsact.datasets.landscapes import (
     Landscape,
     config_performance,

@@ -1,35 +1,50 @@
-"""How one column of a table becomes bits or numbers: the kinds of column."""
+"""How columns of a table become bits or numbers: the kinds of columns, and the encoding that is stored with a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.moments import EXACT
-from sparsact.datasets.spelling import DecimalPlaces, as_number, exact
+from sparsact.datasets.values import (
+    as_number,
+    codes,
+    equal_length_bytes,
+    exact,
+    is_zero_one,
+    numbers_and_rest,
+    refuse_missing,
+    too_long,
+)
 
+NAMES_SHOWN = 12
 Points = NDArray[Any]  # bits (m, n) as uint8, or float64 where some column is a real number
 
 
 @dataclass(frozen=True)
-class Bit:
-    """A column of two values: bit 0 stands for ``values[0]``, bit 1 for ``values[1]``. A constant has one value."""
+class _OneFeature:
+    """A column that gives one feature, of its own name."""
 
-    kind: ClassVar[str] = "bit"
     name: str
-    values: tuple[str, ...]
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the bits that the column gives."""
+        """Names of the features that the column gives."""
         return (self.name,)
+
+
+@dataclass(frozen=True)
+class Bit(_OneFeature):
+    """A column of two values: bit 0 stands for ``values[0]``, bit 1 for ``values[1]``. A constant has one value."""
+
+    kind: ClassVar[str] = "bit"
+    values: tuple[str, ...]
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.uint8]:
         """Bits of a piece of the column, shape (m, 1)."""
@@ -56,14 +71,12 @@ class BitString:
         if characters is not None and characters.shape[1] == self.length and is_zero_one(characters):
             bits: NDArray[np.uint8] = characters - np.uint8(ord("0"))
             return bits
-        wrong = next(i for i, text in enumerate(array.to_pylist()) if not self._holds(str(text)))
+        texts = map(str, array.to_pylist())
+        wrong = next(i for i, text in enumerate(texts) if len(text) != self.length or set(text) - {"0", "1"})
         raise ValueError(
             f"column {self.name!r}, row {first_row + wrong + 1}: {array[wrong].as_py()!r} is not a string of "
             f"{self.length} bits, as the table that was learned from had."
         )
-
-    def _holds(self, text: str) -> bool:
-        return len(text) == self.length and set(text) <= {"0", "1"}
 
 
 @dataclass(frozen=True)
@@ -86,21 +99,15 @@ class OneHot:
 
 
 @dataclass(frozen=True)
-class Real:
+class Real(_OneFeature):
     """A column of numbers: a target, or a feature, of which ``centre`` is taken off before it is divided by ``scale``.
 
     Both are frozen with the encoding, so that a new table is scaled as the one that was learned from.
     """
 
     kind: ClassVar[str] = "real"
-    name: str
     centre: float = 0.0
     scale: float = 1.0
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The one name."""
-        return (self.name,)
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Scaled numbers of a piece of the column, shape (m, 1)."""
@@ -108,7 +115,7 @@ class Real:
         if rest is None:
             return ((values - self.centre) / self.scale)[:, None]
         if (self.centre, self.scale) == (0.0, 1.0):
-            raise _too_long(array, self.name, first_row, int(np.flatnonzero(rest)[0]))
+            raise too_long(array, self.name, first_row, int(np.flatnonzero(rest)[0]))
         apart = values - self.centre
         back = apart - values  # of Knuth's exact difference
         lost = (values - (apart - back)) - (self.centre + back)
@@ -116,17 +123,11 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Classes:
+class Classes(_OneFeature):
     """A target of categories: the number of each row's class in ``values``, which are in the order of ``labels``."""
 
     kind: ClassVar[str] = "classes"
-    name: str
     values: tuple[str, ...]
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The one name."""
-        return (self.name,)
 
     def encode(self, array: pa.Array, first_row: int) -> NDArray[np.float64]:
         """Class numbers of a piece of the column, shape (m, 1)."""
@@ -146,102 +147,8 @@ Column = Bit | BitString | OneHot | Real | Classes
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (Bit, BitString, OneHot, Real, Classes)}
 
 
-def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -> NDArray[np.intp]:
-    """Place of each entry in ``values``. Only the distinct entries pass through Python."""
-    refuse_missing(array, name, first_row)
-    encoded = pc.dictionary_encode(array)
-    places = DecimalPlaces(values)
-    entries = [places.of(entry) for entry in encoded.dictionary.to_pylist()]
-    found: NDArray[np.intp] = np.array(entries, dtype=np.intp)[encoded.indices.to_numpy()]
-    if (found < 0).any():
-        row = int(np.argmin(found))
-        known = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
-        raise ValueError(
-            f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not among the values "
-            f"of this column in the table that was learned from ({known})."
-        )
-    return found
-
-
-def numbers(array: pa.Array, name: str, first_row: int) -> NDArray[np.float64]:
-    """Finite numbers of a piece of a column, shape (m,); an integer that float64 does not hold is refused."""
-    values, rest = numbers_and_rest(array, name, first_row)
-    if rest is not None:
-        raise _too_long(array, name, first_row, int(np.flatnonzero(rest)[0]))
-    return values
-
-
-def numbers_and_rest(
-    array: pa.Array, name: str, first_row: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Finite numbers of a piece of a column, and what rounding to float64 took off them, if it took something.
-
-    Only integers beyond 2**53 are rounded so: a text with a decimal point or an exponent is the nearest float64.
-    """
-    refuse_missing(array, name, first_row)
-    try:
-        trimmed = pc.utf8_trim_whitespace(array) if is_text(array) else array
-        values = np.asarray(pc.cast(trimmed, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None), 0)
-        raise _not_a_number(array, name, first_row, wrong) from None
-    if not np.isfinite(values).all():
-        raise _not_a_number(array, name, first_row, int(np.argmin(np.isfinite(values))))
-    if not (is_text(array) or pa.types.is_integer(array.type)):
-        return values, None
-    rest = np.zeros(len(values))
-    for row in np.flatnonzero(np.abs(values) >= EXACT).tolist():
-        text = str(array[row].as_py()).strip()
-        if text.lstrip("+-").isdecimal():
-            rest[row] = int(text) - int(values[row])
-    return values, rest if rest.any() else None
-
-
-def is_text(array: pa.Array) -> bool:
-    """Whether a column holds texts."""
-    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
-
-
-def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
-    fact = f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a finite number"
-    return ValueError(f"{fact}; correct the row, or leave the column out.")
-
-
-def _too_long(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
-    return ValueError(
-        f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()} is an integer beyond 2**53 that float64 "
-        "would round; subtract a constant from the column, or write it with a decimal point if rounding does no harm."
-    )
-
-
-def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fill it in, or drop the row") -> None:
-    """Raise if an entry is empty or NaN."""
-    missing = array.is_null(nan_is_null=True)
-    if pc.any(missing).as_py():
-        row = first_row + missing.index(True).as_py() + 1
-        raise ValueError(f"column {name!r}, row {row}: the value is missing; {remedy}.")
-
-
-def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:
-    """Characters of a column of texts, shape (m, length), where all have one length in bytes; else None."""
-    if not is_text(array) or not len(array):
-        return None
-    wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
-    _, offset_buffer, data = array.buffers()
-    offsets = np.frombuffer(offset_buffer, dtype=wide)[array.offset : array.offset + len(array) + 1]
-    length = int(offsets[1] - offsets[0])
-    if length == 0 or (np.diff(offsets) != length).any():
-        return None
-    return np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]].reshape(len(array), length)
-
-
-def is_zero_one(characters: NDArray[np.uint8]) -> bool:
-    """Whether every character is ``0`` or ``1``."""
-    return bool(((characters & 0xFE) == ord("0")).all())
-
-
 def column_of(description: dict[str, Any]) -> Column:
-    """A column from its JSON description (see :class:`~sparsact.datasets.encoding.Encoding`)."""
+    """A column from its JSON description (see :class:`~sparsact.datasets.columns.Encoding`)."""
     fields = {key: tuple(v) if isinstance(v, list) else v for key, v in description.items() if key != "kind"}
     column: Column = KINDS[description["kind"]](**fields)
     for name, value in fields.items():
@@ -264,3 +171,97 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "centre": lambda value: type(value) in (int, float) and isfinite(value),
     "scale": lambda value: type(value) in (int, float) and isfinite(value) and value != 0,
 }
+
+
+def column_note(column: Column) -> str | None:
+    """A sentence for the report, where a column that varies is not simply 0 and 1."""
+    if isinstance(column, BitString):
+        return f"{column.name}: strings of {column.length} bits, expanded into as many columns."
+    if isinstance(column, OneHot):
+        return f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."
+    if isinstance(column, Bit) and set(column.values) != {"0", "1"}:
+        return f"{column.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
+    return None  # one note for all columns of numbers: see `numbers_note`
+
+
+def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
+    """A sentence for the columns of numbers, where there are some."""
+    names = [column.name for column in columns if isinstance(column, Real)]
+    how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
+    return [f"columns of numbers, {how}: {listed(names)}."] if names else []
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
+        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
+    )
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Columns that are features, columns that are targets, and what the reader was asked to do with them.
+
+    Features come in the order of the file. ``notes`` are sentences for people.
+    """
+
+    columns: tuple[Column, ...]
+    targets: tuple[Real | Classes, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Name of every column of X."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """Name of every target."""
+        return tuple(target.name for target in self.targets)
+
+    @property
+    def real(self) -> bool:
+        """Whether some feature is a number that is not a bit."""
+        return any(isinstance(column, Real) for column in self.columns)
+
+    @property
+    def source_columns(self) -> list[str]:
+        """Columns of the file that hold the features."""
+        return [column.name for column in self.columns]
+
+    def points(self, batch: pa.RecordBatch, first_row: int) -> Points:
+        """X of a batch: bits (m, n) as uint8; with real columns, float64 in which a bit is its sign, 1 - 2 * bit."""
+        pieces: list[Points] = [column.encode(batch.column(column.name), first_row) for column in self.columns]
+        if self.real:
+            pairs = zip(self.columns, pieces, strict=True)
+            pieces = [piece if isinstance(column, Real) else 1.0 - 2.0 * piece for column, piece in pairs]
+        return np.concatenate(pieces, axis=1)
+
+    def answers(self, batch: pa.RecordBatch, first_row: int) -> NDArray[np.float64]:
+        """Targets of a batch: shape (m,), or (m, T) where there are several."""
+        pieces = [target.encode(batch.column(target.name), first_row) for target in self.targets]
+        return pieces[0][:, 0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
+
+    def to_json(self) -> str:
+        """Text from which :meth:`from_json` makes an equal encoding."""
+        described = {
+            "columns": [{"kind": column.kind, **asdict(column)} for column in self.columns],
+            "targets": [{"kind": target.kind, **asdict(target)} for target in self.targets],
+            "notes": list(self.notes),
+        }
+        return json.dumps(described, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Encoding:
+        """Inverse of :meth:`to_json`; a ValueError if the text is not what that wrote."""
+        try:
+            described = json.loads(text)
+            columns = tuple(column_of(column) for column in described["columns"])
+            targets = tuple(column_of(target) for target in described["targets"])
+            notes = tuple(str(note) for note in described["notes"])
+        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"an encoding lacks something: {error}") from error
+        one = [target for target in targets if isinstance(target, Real | Classes)]
+        if not one or len(one) < len(targets) or (len(one) > 1 and not all(isinstance(t, Real) for t in one)):
+            raise ValueError("an encoding has targets that are no targets")
+        return cls(columns, tuple(one), notes)

@@ -6,33 +6,31 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from glob import glob, has_magic
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from sparsact.datasets.frames import FrameSource
-from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_source
+from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_frame, open_source
+from sparsact.datasets.values import as_number
 
 Paths = str | Path | Sequence[str | Path]
 Data = Any  # paths, a frame of pandas or polars, or a pyarrow.Table
 
-CORRECT = "; correct the file."
 
-
-@dataclass(frozen=True)
-class Stamp:
-    """By what a file is known to be as it was: its bytes, and when it was last written (ns)."""
+class Stamp(NamedTuple):
+    """Size of a file in bytes, and when it was last written (ns): it is unchanged as long as both are."""
 
     size: int
     written: int
 
     @classmethod
     def of(cls, path: Path) -> Stamp:
-        """The stamp that the file has now."""
+        """The present stamp of a file."""
         found = path.stat()
         return cls(found.st_size, found.st_mtime_ns)
 
@@ -53,7 +51,7 @@ class Parts:
     def open(cls, data: Data) -> Parts:
         """Files, or patterns of files (see :func:`files`), with the columns of the first; or a table in memory."""
         if not is_paths(data):
-            frame = FrameSource.open(data)
+            frame = open_frame(data)
             return cls((frame,), (None,), [frame.n_rows])
         found = files(data)
         stamps = tuple(Stamp.of(path) if path.is_file() else Stamp(0, 0) for path in found)
@@ -100,36 +98,28 @@ class Parts:
                 before += length
                 continue
             row = 0
-            for batch in self._read(source, stamp, columns, batch_rows):
+            batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
+            while (batch := _next(batches, source, row, stamp)) is not None:
                 if before + row >= first_row:
-                    yield batch, Place(self._in(source), source.first_row + row, before + row)
+                    file = f"{source.path.name}: " if len(self.sources) > 1 else ""
+                    yield batch, Place(file, source.first_row + row, before + row)
                 row += batch.num_rows
             _check_unchanged(source.path, stamp)
             self.lengths[part] = row
             before += row
 
-    def _read(
-        self, source: Source, stamp: Stamp | None, columns: Sequence[str], batch_rows: int
-    ) -> Iterator[pa.RecordBatch]:
-        row = source.first_row
-        batches = source.batches(list(dict.fromkeys(columns)), batch_rows)
-        while True:
-            try:
-                batch = next(batches, None)
-            except pa.ArrowMemoryError as error:
-                raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
-            except DAMAGE as error:
-                _check_unchanged(source.path, stamp)
-                message = one_line(error)
-                remedy = "" if isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) else CORRECT
-                raise ValueError(f"{source.path.name}, after row {row}: {message}{remedy}") from error
-            if batch is None:
-                return
-            yield batch
-            row += batch.num_rows
 
-    def _in(self, source: Source) -> str:
-        return f"{source.path.name}: " if len(self.sources) > 1 else ""
+def _next(batches: Iterator[pa.RecordBatch], source: Source, row: int, stamp: Stamp | None) -> pa.RecordBatch | None:
+    """The batch after ``row`` rows of a source; None at its end. Errors name the file and the row."""
+    try:
+        return next(batches, None)
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(f"no memory for the next rows of {source.path.name} ({one_line(error)}).") from error
+    except DAMAGE as error:
+        _check_unchanged(source.path, stamp)
+        has_remedy = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid)
+        fact = f"{source.path.name}, after row {source.first_row + row}: {one_line(error)}"
+        raise ValueError(fact if has_remedy else f"{fact}; correct the file.") from error
 
 
 @dataclass(frozen=True)
@@ -217,11 +207,11 @@ def _agree(first: Source, other: Source) -> None:
                     "need the same columns."
                 )
     if isinstance(first, ParquetSource) and isinstance(other, ParquetSource):
-        for name in first.names:
-            if first.kinds[name] != other.kinds[name]:
+        for name, kind in first.columns.items():
+            if kind != other.columns[name]:
                 raise ValueError(
-                    f"column {name!r} of {other.path.name} holds {other.kinds[name]}, but in {first.path.name} "
-                    f"{first.kinds[name]}; files of one table need the same kinds of values."
+                    f"column {name!r} of {other.path.name} holds {other.columns[name]}, but in {first.path.name} "
+                    f"{kind}; files of one table need the same kinds of values."
                 )
     elif type(first) is not type(other):
         raise ValueError(
@@ -277,3 +267,32 @@ def _of_file(source: Source, least: int) -> list[Source]:
             found.append(replace(source, n_rows=n_rows, groups=groups, first_row=starts[begin]))
             begin = end
     return found if len(found) > 1 else [source]
+
+
+def resolve(wanted: Sequence[str], names: Sequence[str], role: str) -> list[str]:
+    """Columns that the wanted names stand for, in the order asked."""
+    there = set(names)
+    found: dict[str, None] = {}
+    for name in wanted:
+        members = [name] if name in there else [column for column in names if _is_member(column, name)]
+        if not members:
+            raise ValueError(f"no {role} {name!r} in the table{did_you_mean(name, names)}")
+        found |= dict.fromkeys(members)
+    return list(found)
+
+
+def _is_member(column: str, array: str) -> bool:
+    return column.startswith(f"{array}[") and column.endswith("]") and column[len(array) + 1 : -1].isdigit()
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """The end of a message about a name that is not there: what may be meant."""
+    if all(as_number(column) is not None for column in names):
+        return f"; its first row holds numbers ({', '.join(names[:3])}, ...) where names are due: add a row of names."
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        return f"; its only column is {names[0]!r}: separate columns by commas, or by tabs in a file named .tsv."
+    nearest = get_close_matches(name, names, n=3, cutoff=0.5)
+    if nearest:
+        return f"; did you mean {' or '.join(map(repr, nearest))}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"; its columns are {shown}."

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import Bit, BitString, Classes, Column, OneHot, Real
-from sparsact.datasets.encoding import Encoding
-from sparsact.datasets.row_digests import MODULUS
-from sparsact.datasets.survey import ColumnSurvey, listed
+from sparsact.datasets.columns import Bit, BitString, Classes, Column, Encoding, OneHot, Real, listed
+from sparsact.datasets.sums import MODULUS
+from sparsact.datasets.survey import ColumnSurvey
 
 Key = tuple[str, int]
 

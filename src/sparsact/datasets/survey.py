@@ -6,7 +6,6 @@ recorded is recorded in the order of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from shlex import quote
@@ -17,36 +16,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparsact.datasets.columns import (
-    Bit,
-    BitString,
-    Column,
-    OneHot,
-    Real,
+from sparsact.datasets.columns import Bit, BitString, Classes, Column, OneHot, Real
+from sparsact.datasets.sums import MODULUS, NumberSums, RowNumbers, mixed, number_keys
+from sparsact.datasets.values import (
+    as_number,
     equal_length_bytes,
+    exact,
+    has_code,
+    identities,
+    in_order,
+    is_infinite,
+    is_numeric,
     is_text,
+    is_written_amount,
     is_zero_one,
     numbers,
     numbers_and_rest,
     refuse_missing,
-)
-from sparsact.datasets.moments import NumberSums
-from sparsact.datasets.row_digests import MODULUS, RowNumbers, mixed, number_keys
-from sparsact.datasets.spelling import (
-    as_number,
-    exact,
-    identities,
-    is_infinite,
-    is_numeric,
-    is_written_amount,
     spelling,
+    texts_of,
+    two_values,
 )
 
 MAX_CATEGORIES = 64
 NEARLY_ALL = 0.9  # of the rows have a text of their own where texts are identifiers
 FEW_TEXTS = 10  # are categories even if every row has its own
 MOST_LETTERS = 26  # of the alphabet of a sequence
-NAMES_SHOWN = 12
 BIT_SPELLINGS = ("0", "1", "-1")
 ROW_NUMBER_NAMES = (
     *("", "#", "id", "idx", "index", "no", "nr", "number", "row", "row id", "row number", "rowname", "rownames"),
@@ -74,6 +69,9 @@ class Seen:
     first: str
     count: int
     digest: int
+
+
+_PLAIN = ("numeric", "rows_until_full", "width", "leading_zero")  # fields of a survey that JSON holds as they are
 
 
 @dataclass
@@ -162,14 +160,14 @@ class ColumnSurvey:
 
     def state(self) -> dict[str, Any]:
         """All that was seen, as JSON spells it."""
-        plain = {name: getattr(self, name) for name in ("numeric", "rows_until_full", "width", "leading_zero")}
+        plain = {name: getattr(self, name) for name in _PLAIN}
         seen = [[text, one.first, one.count, str(one.digest)] for text, one in self.seen.items()]
         bits = None if self.bit_digests is None else list(map(str, self.bit_digests.tolist()))
         return plain | {"seen": seen, "sums": self.sums.state(), "digest": str(self.digest), "bits": bits}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Have seen what another survey of the column had seen."""
-        for name in ("numeric", "rows_until_full", "width", "leading_zero"):
+        for name in _PLAIN:
             setattr(self, name, state[name])
         self.seen = {text: Seen(first, int(count), int(digest)) for text, first, count, digest in state["seen"]}
         self.sums, self.digest = NumberSums.restored(state["sums"]), int(state["digest"])
@@ -258,59 +256,57 @@ class ColumnSurvey:
         )
 
 
-def column_note(column: Column) -> str | None:
-    """A sentence for the report, where a column that varies is not simply 0 and 1."""
-    if isinstance(column, BitString):
-        return f"{column.name}: strings of {column.length} bits, expanded into as many columns."
-    if isinstance(column, OneHot):
-        return f"{column.name}: {len(column.values)} categories, one bit each (one-hot)."
-    if isinstance(column, Bit) and set(column.values) != {"0", "1"}:
-        return f"{column.name}: bit 1 stands for {column.values[1]}, bit 0 for {column.values[0]}."
-    return None  # one note for all columns of numbers: see `numbers_note`
+@dataclass
+class TargetSurvey:
+    """Running summary of a target column."""
 
+    name: str
+    task: str = "auto"
+    low: float = np.inf
+    high: float = -np.inf
+    classes: set[str] = field(default_factory=set)  # as spelled
+    numeric: bool | None = None  # decided by the first row
 
-def numbers_note(columns: Sequence[Column], domain: str) -> list[str]:
-    """A sentence for the columns of numbers, where there are some."""
-    names = [column.name for column in columns if isinstance(column, Real)]
-    how = "used as they are" if domain == "real" else "less their mean, over their standard deviation, both frozen"
-    return [f"columns of numbers, {how}: {listed(names)}."] if names else []
+    def update(self, array: pa.Array, first_row: int) -> None:
+        """Add the next piece of the column."""
+        refuse_missing(array, self.name, first_row)
+        if not len(array):
+            return
+        if self.numeric is None:
+            text = spelling(array[0].as_py())
+            number = self.task == "regression" or as_number(text) is not None or is_infinite(text)
+            self.numeric = self.task != "classification" and number
+        if self.numeric:
+            values = numbers(array, self.name, first_row)
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        else:
+            for text in texts_of(pc.unique(array)):
+                self.classes.add(text)
+                if len(self.classes) > MAX_CATEGORIES:
+                    raise ValueError(
+                        f"target {self.name!r} holds more than {MAX_CATEGORIES} classes; "
+                        "choose a target with fewer, or --task regression if it is a number."
+                    )
 
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON spells it."""
+        return {
+            "low": float.hex(self.low),
+            "high": float.hex(self.high),
+            "classes": sorted(self.classes),
+            "numeric": self.numeric,
+        }
 
-def listed(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
-    return ", ".join(name if name.strip() else repr(name) for name in names[:NAMES_SHOWN]) + (
-        f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
-    )
+    def restore(self, state: dict[str, Any]) -> None:
+        """Have seen what another survey of the column had seen."""
+        self.low, self.high = float.fromhex(state["low"]), float.fromhex(state["high"])
+        self.classes, self.numeric = set(state["classes"]), state["numeric"]
 
-
-def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Which value is bit 0 and which is bit 1: the smaller is 0, but of the signs 1 and -1, -1 is bit 1.
-
-    Texts go in alphabetical order, so that "no" is 0 and "yes" is 1. A constant 0 or 1 keeps its meaning.
-
-    >>> two_values(("yes", "no")), two_values(("-1", "1")), two_values(("20", "3")), two_values(("1",))
-    (('no', 'yes'), ('1', '-1'), ('3', '20'), ('0', '1'))
-    """
-    if set(values) <= {"0", "1"}:
-        return ("0", "1")
-    if set(values) <= {"-1", "1"}:
-        return ("1", "-1")
-    return tuple(in_order(set(values)))
-
-
-def in_order(values: set[str]) -> list[str]:
-    """Numbers by size; texts, or numbers among texts, by alphabet."""
-    if not is_numeric(values):
-        return sorted(values)
-    return sorted(values, key=lambda value: (exact(value), value))
-
-
-def has_code(array: pa.Array) -> bool:
-    """Whether some text is digits after a leading zero, as codes are and integers are not."""
-    return bool(pc.any(pc.match_substring_regex(array, r"^\s*[+-]?0[0-9]+\s*$")).as_py())
-
-
-def texts_of(dictionary: pa.Array, piece: int = 2 * MAX_CATEGORIES) -> Iterator[str]:
-    """Texts of distinct values, of which most may not be asked for."""
-    for start in range(0, len(dictionary), piece):
-        yield from map(spelling, dictionary[start : start + piece].to_pylist())
+    def column(self) -> Real | Classes:
+        """The kind of target; a constant one is refused."""
+        classes = set(identities(self.classes).values())
+        constant = self.low == self.high if self.numeric else len(classes) == 1
+        if constant:
+            value = f"{self.low:g}" if self.numeric else next(iter(classes))
+            raise ValueError(f"target {self.name!r} is constant ({value} in every row): there is nothing to learn.")
+        return Real(self.name) if self.numeric else Classes(self.name, tuple(in_order(classes)))

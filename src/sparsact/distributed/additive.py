@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -68,17 +71,49 @@ def empty(learner: Any) -> Any:
     return learner.blank() if "layer_" in vars(learner) else clone(learner)
 
 
-def seen_out(learner: Any) -> tuple[State, Arrays]:
-    """What a learner has seen."""
-    arrays: Arrays = {}
-    return learner._state(arrays), arrays
+@dataclass
+class LearnerSum:
+    """What a learner sees, of the given classes where it needs them: a statistic of partitions."""
 
+    learner: Any  # blank, until rows come
+    classes: NDArray[Any] | None = None
+    n_rows: int = 0  # of any weight
+    seen: bool = False
 
-def seen_in(blank: Any, state: State, arrays: Arrays) -> Any:
-    """A learner like the blank one that has seen this."""
-    learner = empty(blank)
-    learner._restore(state, arrays)
-    return learner
+    def empty(self) -> LearnerSum:
+        """The same without rows."""
+        return LearnerSum(empty(self.learner), self.classes)
+
+    def add(self, X: Any, y: Any, weights: Any, first: int) -> None:
+        """Rows, targets and weights; ``first`` is the number of the first row."""
+        learner, options = self.learner, {}
+        if needs(learner, "classes"):
+            options["classes"] = self.classes
+        if needs(learner, "row_numbers"):
+            learner.rows_dealt_ = first
+        self.n_rows += len(y)
+        if len(y) and (weights is None or np.any(weights) or hasattr(learner, "_accepts_zero_weight")):
+            learner.partial_fit(X, y, sample_weight=weights, **options)
+            self.seen = True
+        if needs(learner, "row_numbers"):
+            learner.rows_dealt_ = self.n_rows  # of this partition alone: `merge` adds them up
+
+    def merge(self, other: LearnerSum) -> None:
+        """Add what another has seen."""
+        if other.seen:
+            self.learner = self.learner if self.seen else empty(other.learner)  # which knows its layer
+            self.learner.merge(other.learner)
+        self.n_rows, self.seen = self.n_rows + other.n_rows, self.seen or other.seen
+
+    def state(self, arrays: Arrays) -> State:
+        """What was seen; its arrays are put among the others."""
+        return {"rows": self.n_rows, "seen": self.learner._state(arrays) if self.seen else None}
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Have seen what another has."""
+        self.n_rows, self.seen = state["rows"], state["seen"] is not None
+        if self.seen:
+            self.learner._restore(state["seen"], arrays)
 
 
 def solved(learner: Any) -> Any:

@@ -1,19 +1,16 @@
-"""The graph that Dask runs: one task per partition, and a tree of merges whose shape depends on their number."""
+"""The graph that Dask runs: a statistic of each partition, and a tree of merges whose shape depends on their number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 from uuid import uuid4
 
 import dask
-import numpy as np
 from dask.delayed import delayed
-from numpy.typing import NDArray
 
-from sparsact.distributed.additive import empty, needs, seen_in, seen_out
 from sparsact.distributed.partitions import Partition, Reader
 from sparsact.distributed.progress import report
 from sparsact.saving.schema import Arrays, State
@@ -34,14 +31,34 @@ class PassTask:
     topic: str | None = None
 
 
+class Statistic(Protocol):
+    """What is summed up; only its state travels between processes."""
+
+    def empty(self) -> Self:
+        """The same without rows: what a worker starts from."""
+
+    @property
+    def add(self) -> Callable[..., None]:
+        """Adds a batch of the partition, whose entries are followed by the number of its first row."""
+
+    def merge(self, other: Self) -> None:
+        """Add the rows of another, which stays as it is."""
+
+    def state(self, arrays: Arrays) -> State:
+        """All of it, as JSON spells it; arrays are put among the others."""
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Have summed what another had."""
+
+
 @dataclass(frozen=True)
 class PartialSum:
-    """What some consecutive partitions have shown; ``seen`` is None where they hold no row."""
+    """The sums of some consecutive partitions."""
 
     first: str
     last: str
     n_rows: int
-    seen: tuple[State, Arrays] | None
+    sums: tuple[State, Arrays]
 
     @property
     def name(self) -> str:
@@ -69,50 +86,42 @@ def of_partition(work: Work) -> Callable[..., Any]:
     return named
 
 
-@dataclass(frozen=True)
-class Lesson:
-    """What every partition is taught to: a blank learner and, where it asks for them, the classes."""
-
-    blank: Any
-    classes: NDArray[Any] | None = None
-
-
 @of_partition
-def learned(lesson: Lesson, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
-    """What a learner sees in one partition."""
-    learner, n_rows, seen, options = empty(lesson.blank), 0, False, {}
-    if needs(learner, "classes"):
-        options["classes"] = lesson.classes
-    if needs(learner, "row_numbers"):
-        learner.rows_dealt_ = task.first_row
-    for X, y, weights in task.reader.batches(*pieces):
-        n_rows += len(y)
-        if len(y) and (weights is None or np.any(weights) or hasattr(learner, "_accepts_zero_weight")):
-            learner.partial_fit(X, y, sample_weight=weights, **options)
-            seen = True
-    if needs(learner, "row_numbers"):
-        learner.rows_dealt_ -= task.first_row  # of this partition alone: `merge` adds them up
-    return n_rows, PartialSum(task.name, task.name, n_rows, seen_out(learner) if seen else None)
+def summed(statistic: Any, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
+    """The sums of one partition."""
+    own, n_rows = statistic.empty(), 0
+    for batch in task.reader.batches(*pieces):
+        own.add(*batch, task.first_row + n_rows)
+        n_rows += len(batch[1])
+    return n_rows, PartialSum(task.name, task.name, n_rows, _state(own))
 
 
-def joined(lesson: Lesson, parts: Sequence[PartialSum]) -> PartialSum:
+def joined(statistic: Any, parts: Sequence[PartialSum]) -> PartialSum:
     """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
-    n_rows = sum(part.n_rows for part in parts)
-    some = [part for part in parts if part.seen is not None]
+    n_rows, some = sum(part.n_rows for part in parts), [part for part in parts if part.n_rows]
     if len(some) < 2:
-        return PartialSum(parts[0].first, parts[-1].last, n_rows, some[0].seen if some else None)
-    learner: Any = None
+        return PartialSum(parts[0].first, parts[-1].last, n_rows, (some or parts)[0].sums)
+    whole = statistic.empty()
     for part in some:
-        assert part.seen is not None  # noqa: S101 - of those that have been chosen
-        other = seen_in(lesson.blank, *part.seen)
-        learner = empty(other) if learner is None else learner
         try:
-            learner.merge(other)
+            whole.merge(restored(statistic, part))
         except ValueError as error:
             raise PartitionError(f"{some[0].first} and {part.name}: {error}") from error
         except MemoryError as error:
             raise MemoryError(f"{some[0].first} to {part.name}: {error}") from error
-    return PartialSum(parts[0].first, parts[-1].last, n_rows, seen_out(learner))
+    return PartialSum(parts[0].first, parts[-1].last, n_rows, _state(whole))
+
+
+def restored(statistic: Any, part: PartialSum) -> Any:
+    """A statistic with the sums of a part."""
+    own = statistic.empty()
+    own.restore(*part.sums)
+    return own
+
+
+def _state(statistic: Any) -> tuple[State, Arrays]:
+    arrays: Arrays = {}
+    return statistic.state(arrays), arrays
 
 
 @of_partition
@@ -125,23 +134,6 @@ def counted(shared: None, task: PassTask, *pieces: Any) -> tuple[int, tuple[int,
 def concatenated(shared: None, parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Numbers of rows one after another."""
     return tuple(n_rows for part in parts for n_rows in part)
-
-
-@of_partition
-def classes_in(shared: None, task: PassTask, *pieces: Any) -> tuple[int, NDArray[Any] | None]:
-    """Labels of one partition, sorted."""
-    n_rows, found = 0, []
-    for _, y, _ in task.reader.batches(*pieces):
-        if len(y):
-            found.append(np.unique(y))
-            n_rows += len(y)
-    return n_rows, np.unique(np.concatenate(found)) if found else None
-
-
-def all_classes(shared: None, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """Labels of some partitions, sorted."""
-    found = [part for part in parts if part is not None]
-    return np.unique(np.concatenate(found)) if found else None
 
 
 ARITY = 8  # parts of one merge
@@ -198,19 +190,19 @@ class _Remote:
 
 def tree(
     parts: Sequence[Partition],
-    first_rows: Sequence[int],
-    leaf: Callable[..., Any],
-    merge: Callable[..., Any],
     shared: Any,
+    first_rows: Sequence[int] | None = None,
+    leaf: Callable[..., Any] = summed,
+    merge: Callable[..., Any] = joined,
     *,
     number: int = 0,
     topic: str | None = None,
 ) -> Any:
-    """A delayed value: the leaf of every partition, merged ``ARITY`` at a time, in their order."""
+    """A delayed value: the statistic of every partition, merged ``ARITY`` at a time, in their order."""
     token = uuid4().hex
     common = delayed(shared, pure=False, traverse=False)
     nodes = []
-    for i, (part, first_row) in enumerate(zip(parts, first_rows, strict=True)):
+    for i, (part, first_row) in enumerate(zip(parts, first_rows or [0] * len(parts), strict=True)):
         pieces = [delayed(piece, pure=False, traverse=False) for piece in part.pieces]
         task = PassTask(number + i, part.name, part.reader, first_row, topic)
         own = delayed(task, pure=False, traverse=False)

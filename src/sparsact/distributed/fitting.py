@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from sparsact.datasets.encoding import Encoding
+from sparsact.datasets.columns import Encoding
 from sparsact.distributed.additive import check_additive, with_params_of
 from sparsact.distributed.progress import OnProgress
 from sparsact.validation.former_names import renamed

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from time import perf_counter
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sparsact._version import __version__
 from sparsact.datasets.parts import Parts
@@ -79,15 +79,17 @@ def _ends(path: Path) -> str:
 
 
 SHARE_OF_TIME = 20  # writing takes at most one part in so many
-Rows = TypeVar("Rows", bound=tuple[Any, ...])
 
 
-class Sums(Protocol):
+class Statistic(Protocol):
     """What one pass over the rows sums up.
 
-    Where ``divisible`` is true, parts of its ``table`` can be summed apart, each by a copy: ``begin(first_row)``,
-    ``take(X, y)`` for each batch, ``end(first_row)``; and then ``merge``, in the order of the parts.
+    Parts of the rows can be summed apart where it also has ``empty()`` and ``merge(other)``.
     """
+
+    @property
+    def add(self) -> Callable[..., None]:
+        """Adds a batch of the source, whose entries are followed by the number of its first row."""
 
     def state(self, arrays: Arrays) -> State:
         """All of it, as JSON spells it; arrays are put among the others."""
@@ -96,22 +98,36 @@ class Sums(Protocol):
         """Have summed what another had."""
 
 
+class Source(Protocol):
+    """Rows in batches, which are the same in every pass; the first entry of each is as long as the batch."""
+
+    def batches(self, first_row: int = 0) -> Iterator[tuple[Any, ...]]:
+        """The batches from a row on at which one begins."""
+
+
+S = TypeVar("S", bound=Statistic)
+
+
+@dataclass(frozen=True)
+class Pass(Generic[S]):
+    """One pass over the rows: its name, by which a checkpoint knows it, where they come from, what sums them up."""
+
+    name: str
+    source: Source
+    statistic: S
+
+
 @dataclass
 class Checkpoint:
-    """What a fit has done so far, and the file that holds it.
-
-    Every pass over the rows has a name. Of a pass that is over the result is kept where it is small, else all that it
-    has summed, with the number of rows.
-    """
+    """The passes that a fit has made or begun, and the file that holds what they have summed."""
 
     path: Path | None = None  # None keeps nothing
     every: float | None = None  # seconds between two writings; None reads nothing, and writes only when stopped
     how_to_resume: str = ""  # ends the message of `Interrupted`
-    cluster: Any = None  # `Workers` that sum up the passes whose parts can be summed apart
+    workers: Any = None  # `Workers` for the passes whose parts can be summed apart
     _fingerprint: State = field(default_factory=dict)
-    _results: dict[str, tuple[State, Arrays]] = field(default_factory=dict)  # of passes that are over
     _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began
-    _begun: dict[str, tuple[int, Sums]] = field(default_factory=dict)  # by this run: rows, and what they sum up to
+    _begun: dict[str, tuple[int, Statistic]] = field(default_factory=dict)  # by this run: rows, and what they sum up to
     _busy: bool = False
     _signal: int | None = None
     _written: float = field(default_factory=perf_counter)
@@ -134,52 +150,37 @@ class Checkpoint:
             raise ValueError(f"{self.path} holds a {kind}, not the statistic of a fit; name another file.")
         check_fingerprint(self.path, state["asked"], self._fingerprint)
         with self._reading():
-            self._results = {name: (one, strip_prefix(name, arrays)) for name, one in state["outcomes"].items()}
             self._pending = {
                 name: (int(one["rows"]), one["sums"], strip_prefix(name, arrays))
-                for name, one in state["passes"].items()
+                for name, one in _passes(state).items()
             }
 
-    def result(self, name: str) -> tuple[State, Arrays] | None:
-        """Of a pass that is over, if it was saved."""
-        return self._results.get(name)
-
-    def save(self, name: str, state: State, arrays: Arrays | None = None, *, instead_of: tuple[str, ...] = ()) -> None:
-        """Save the result of a pass, and drop what it (and others) summed."""
-        self._results[name] = (state, arrays or {})
-        for other in (name, *instead_of):
-            self._begun.pop(other, None)
+    def run(self, one: Pass[S], on_rows: OnRows) -> S:
+        """The statistic, once it has every row of the source; those that an earlier run has read are restored."""
+        name, statistic = one.name, one.statistic
+        if self.workers is not None and name not in self._pending and hasattr(statistic, "merge"):
+            self._begun[name] = self.workers.run(one, on_rows)
+        else:
+            seen, state, arrays = self._pending.pop(name, (0, None, {}))
+            if state is not None:
+                with self._reading():
+                    statistic.restore(state, arrays)
+                on_rows.resume(seen) if isinstance(on_rows, StageRows) else on_rows(seen)
+            self._begun[name] = (seen, statistic)
+            self._busy = True
+            try:
+                for batch in one.source.batches(seen):
+                    statistic.add(*batch, seen)
+                    size: Sized = batch[0]
+                    seen += len(size)
+                    self._begun[name] = (seen, statistic)
+                    on_rows(len(size))
+                    self._between_batches(name)
+            finally:
+                self._busy = False
         if self.every is not None:
             self._write()
-
-    def rows(self, name: str, batches: Callable[[int], Iterator[Rows]], sums: Sums, on_rows: OnRows) -> Iterator[Rows]:
-        """The rows that a pass has not yet seen, batch by batch; each is counted when the next is asked for.
-
-        ``batches`` yields them from a row on; the first entry of each is as long as the batch. What the caller sums up
-        is restored before the first batch.
-        """
-        if self.cluster is not None and name not in self._pending and getattr(sums, "divisible", False):
-            sums.restore(*self.cluster.summed(sums, on_rows))
-            return
-        seen, state, arrays = self._pending.pop(name, (0, None, {}))
-        if state is not None:
-            with self._reading():
-                sums.restore(state, arrays)
-            on_rows.resume(seen) if isinstance(on_rows, StageRows) else on_rows(seen)
-        self._begun[name] = (seen, sums)
-        self._busy = True
-        try:
-            for batch in batches(seen):
-                yield batch
-                size: Sized = batch[0]
-                seen += len(size)
-                self._begun[name] = (seen, sums)
-                on_rows(len(size))
-                self._between_batches(name)
-        finally:
-            self._busy = False
-        if self.every is not None:
-            self._write()
+        return statistic
 
     def _between_batches(self, name: str) -> None:
         if self._signal is not None:
@@ -195,13 +196,10 @@ class Checkpoint:
             return
         start = perf_counter()
         everything: Arrays = {}
-        state: State = {"asked": self._fingerprint, "outcomes": {}, "passes": {}}
-        for name, (result, arrays) in self._results.items():
-            state["outcomes"][name] = result
-            everything |= add_prefix(name, arrays)
+        state: State = {"asked": self._fingerprint, "passes": {}}
         waiting = dict(self._pending)
         for name, (rows, begun) in self._begun.items():
-            arrays = {}
+            arrays: Arrays = {}
             waiting[name] = (rows, begun.state(arrays), arrays)
         for name, (rows, sums, arrays) in waiting.items():
             state["passes"][name] = {"rows": rows, "sums": sums}
@@ -241,3 +239,13 @@ class Checkpoint:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _passes(state: State) -> State:
+    """The passes of a file; of the first layout, which had others, the survey alone."""
+    if "outcomes" not in state:
+        return dict(state["passes"])
+    survey = state["outcomes"].get("reading", {}).get("survey")
+    if survey is not None:
+        return {"reading": {"rows": survey["n_rows"], "sums": survey}}
+    return {name: one for name, one in state["passes"].items() if name == "reading"}

@@ -9,29 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.datasets.columns import Classes, Real
-from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
-from sparsact.fit.progress import OnRows
 from sparsact.fit.result import Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
-from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
+from sparsact.learners import LowDegreeRegressorCV
+from sparsact.learners.low_degree import choose
+from sparsact.learners.low_degree.choose import affordable
 
 if TYPE_CHECKING:
-    from sparsact.fit.folds import RowSample
     from sparsact.fit.lsh_candidate import HeldOutScores
 
-
-PENALTIES = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
-HIGHEST_DEGREE = 4
 MAX_LISTED = 5_000_000
-# Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
-MAX_MONOMIALS = 2500
-MAX_MONOMIALS_OF_PAIRS = 6000
-MAX_MONOMIALS_OF_FEW_ROWS = 20_000
-MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
-FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
 
 
 def domain_of(table: Table, options: FitOptions) -> str:
@@ -48,12 +37,10 @@ def degrees_to_try(options: FitOptions, n: int, n_rows: int, domain: str = "cube
         if options.degree > n:
             raise ValueError(f"degree {options.degree} is above the number of columns, {n}; choose at most {n}.")
         _refuse_too_many(n, options.degree)
-        if n_subsets(n, options.degree, 1) > _limit(options.degree, n_rows, domain):
+        if not affordable(n, options.degree, n_rows, real=domain == "real"):
             return 1, options.degree
         return tuple(range(1, options.degree + 1))
-    degrees = range(1, min(HIGHEST_DEGREE, n) + 1)
-    affordable = [d for d in degrees if n_subsets(n, d, 1) <= _limit(d, n_rows, domain)]
-    return tuple(affordable) or (1,)
+    return choose.degrees_to_try(n, n_rows, real=domain == "real")
 
 
 def _refuse_too_many(n: int, degree: int) -> None:
@@ -64,14 +51,6 @@ def _refuse_too_many(n: int, degree: int) -> None:
         remedy = f"choose degree {largest} or less" if largest else "leave columns out"
         fact = f"degree {degree} of {n} columns has {count:,} monomials, too many to list"
         raise ValueError(f"{fact} (most: {MAX_LISTED:,}); {remedy}.")
-
-
-def _limit(degree: int, n_rows: int, domain: str) -> int:
-    if domain == "real":
-        return MAX_MONOMIALS_OF_NUMBERS
-    if n_rows <= FEW_ROWS:
-        return MAX_MONOMIALS_OF_FEW_ROWS
-    return MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
 
 
 @dataclass(frozen=True)
@@ -87,98 +66,41 @@ class Selected:
         return max((c for c in self.candidates if c.degree == degree), key=lambda c: c.r2.mean)
 
 
-@dataclass(frozen=True)
-class _ModelSearch:
-    """What the pass of cross-validation sums up: a statistic for each fold, and a sample of the rows."""
-
-    table: Table
-    search: Any
-    sample: RowSample | None
-
-    @property
-    def divisible(self) -> bool:
-        """Whether parts of the table may be taken apart from each other: a sample of rows is drawn in one place."""
-        return self.sample is None
-
-    def begin(self, first_row: int) -> None:
-        self.search.rows_dealt_ = first_row
-
-    def take(self, X: NDArray[Any], y: NDArray[np.float64]) -> None:
-        self.search.partial_fit(X, as_numbers(self.table.encoding.targets[0], y))
-        if self.sample is not None:
-            self.sample.take(X, y)
-
-    def end(self, first_row: int) -> None:
-        self.search.rows_dealt_ -= first_row  # so that the numbers of rows add up
-
-    def merge(self, other: _ModelSearch) -> None:
-        if other.search._begun():
-            self.search.merge(other.search)
-
-    def state(self, arrays: Arrays) -> State:
-        of_search: Arrays = {}
-        state = {"search": self.search._state(of_search)}
-        arrays |= add_prefix("search", of_search)
-        if self.sample is not None:
-            state["sample"] = self.sample.state(arrays)
-        return state
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        self.search._restore(state["search"], strip_prefix("search", arrays))
-        if self.sample is not None:
-            self.sample.restore(state["sample"], arrays)
-
-
-def choose(
-    table: Table, options: FitOptions, on_rows: OnRows, sample: RowSample | None, checkpoint: Checkpoint
-) -> Selected:
-    """Cross-validate every candidate in one pass, which also draws the sample, if there is one."""
-    from sparsact import LowDegreeRegressorCV
-
-    if (result := checkpoint.result("choosing")) is not None:
-        on_rows(table.n_rows or 0)
-        if sample is not None:
-            sample.restore(result[0]["sample"], result[1])
-        return _selected(result[1], int(result[0]["degree"]), float.fromhex(result[0]["alpha"]))
-    domain = domain_of(table, options)
-    n, n_rows = len(table.feature_names), table.n_rows or 0
-    degrees = (1,) if options.model == "lsh" else degrees_to_try(options, n, n_rows, domain)
-    alphas = (options.alpha,) if isinstance(options.alpha, float) else PENALTIES
-    search = LowDegreeRegressorCV(
-        degrees=degrees, alphas=alphas, cv=options.folds, random_state=options.random_state, domain=domain
+def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
+    """Cross-validation that sums up what every candidate needs, of which there may be fewer once rows are counted."""
+    degrees: Any = options.degree
+    if options.model == "lsh":
+        degrees = (1,)
+    elif degrees != "auto":
+        degrees = degrees_to_try(options, len(table.feature_names), table.n_rows or 0, domain_of(table, options))
+    return LowDegreeRegressorCV(
+        degrees=degrees,
+        alphas=(options.alpha,) if isinstance(options.alpha, float) else "auto",
+        cv=options.folds,
+        random_state=options.random_state,
+        domain=domain_of(table, options),
     )
-    sums = _ModelSearch(table, search, sample)
-    for X, y in checkpoint.rows("choosing", table.batches, sums, on_rows):
-        sums.take(X, y)
-    _ = search.solver_  # solves every candidate
-    results = {name: search.cv_results_[name] for name in ("degree", "alpha", "fold_r2", "fold_mse")}
-    selected = _selected(results, search.degree_, search.alpha_)
+
+
+def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Selected:
+    """Cross-validate every candidate degree from 1 and penalty, by the sums of the folds."""
+    if options.model != "lsh":
+        n, n_rows = search.n_features_in_, search.n_samples_seen_
+        search.degrees = degrees_to_try(options, n, n_rows, search.domain)
+    results, r2_of_targets = search.cv_results_, search._choice.r2_of_targets
+    scored = zip(*(results[name] for name in ("degree", "alpha", "fold_r2", "fold_mse")), r2_of_targets, strict=True)
+    candidates = tuple(
+        CVCandidate(int(d), float(a), _by_fold(r2), _by_fold(np.sqrt(mse)), tuple(map(_by_fold, of_targets.T)))
+        for d, a, r2, mse, of_targets in scored
+    )
+    selected = Selected(search.degree_, search.alpha_, candidates)
     if isinstance(options.degree, int):
-        selected = replace(selected, degree=options.degree, alpha=selected.of_degree(options.degree).alpha)
-    state: State = {"degree": selected.degree, "alpha": float.hex(selected.alpha)}
-    arrays: Arrays = dict(results)
-    if sample is not None:
-        state["sample"] = sample.state(arrays)
-    checkpoint.save("choosing", state, arrays)
+        return replace(selected, degree=options.degree, alpha=selected.of_degree(options.degree).alpha)
     return selected
 
 
-def _selected(results: Arrays, degree: int, alpha: float) -> Selected:
-    scored = zip(results["degree"], results["alpha"], results["fold_r2"], results["fold_mse"], strict=True)
-    candidates = tuple(
-        CVCandidate(int(d), float(a), FoldScores(tuple(map(float, r2))), FoldScores(tuple(np.sqrt(mse).tolist())))
-        for d, a, r2, mse in scored
-    )
-    return Selected(degree, alpha, candidates)
-
-
-def as_numbers(target: Real | Classes, y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Targets of a regression as LowDegreeClassifier makes them: of two classes a sign, of more one indicator each."""
-    if isinstance(target, Real):
-        return y
-    if len(target.values) == 2:
-        return 2.0 * y - 1.0
-    return np.equal(y[:, None], np.arange(len(target.values))).astype(np.float64)
+def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
+    return FoldScores(tuple(scores.tolist()))
 
 
 def models_to_try(table: Table, options: FitOptions) -> tuple[bool, str]:
@@ -201,7 +123,7 @@ def select_model(selected: Selected, held_out: HeldOutScores | None, reason: str
     polynomial = CandidateModel(name, best.r2, best.rmse)
     if held_out is None:
         return Choices(reason, (replace(polynomial, chosen=True), *others), selected.candidates)
-    rmse = held_out.by_fold("rmse")
+    rmse = held_out.rmse()
     tables = CandidateModel("hash tables (LSH)", held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
     wins = bool(reason) or tables.r2.mean > polynomial.r2.mean
     winner, loser = (tables, polynomial) if wins else (polynomial, tables)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from logging import ERROR
@@ -12,13 +11,11 @@ from typing import Any
 
 from sparsact.datasets import Table
 from sparsact.datasets.parts import Parts, piece_name, pieces
-from sparsact.distributed.engine import Engine, PassTask, of_partition, tree
+from sparsact.distributed.engine import Engine, tree
 from sparsact.distributed.partitions import Partition
 from sparsact.distributed.progress import Progress, ProgressCounter, listening
 from sparsact.fit.progress import OnRows
-from sparsact.saving.schema import Arrays, State
 
-Summed = tuple[State, Arrays]
 WAIT_FOR_WORKERS = 60  # seconds
 
 
@@ -73,9 +70,9 @@ class Workers:
 
     client: Any
 
-    def summed(self, sums: Any, on_rows: OnRows) -> Summed:
-        """State of the sums over every row; those given are left empty."""
-        tables = _pieces(sums.table)
+    def run(self, one: Any, on_rows: OnRows) -> tuple[int, Any]:
+        """The rows of a pass, and its statistic with all of them: every file is summed where a worker reads it."""
+        statistic, tables = one.statistic, _pieces(one.source)
         files = [
             Partition(piece_name(table.parts.sources[0]), table)  # type: ignore[arg-type] # a table is its own reader
             for table in tables
@@ -89,14 +86,9 @@ class Workers:
 
         counter = ProgressCounter("learning", show, len(files))
         with listening(counter, self.client) as topic:
-            graph = tree(files, first_rows, _of_file, _of_files, _without_files(sums), topic=topic)
-            found: Summed = Engine(self.client).start(graph).result()
-        return found
-
-
-def _without_files(sums: Any) -> Any:
-    """The sums with what the encoding says of the table, without its files: every worker is sent it."""
-    return replace(sums, table=replace(sums.table, parts=Parts((), (), [])))
+            found = Engine(self.client).start(tree(files, statistic.empty(), first_rows, topic=topic)).result()
+        statistic.restore(*found.sums)
+        return found.n_rows, statistic
 
 
 def _pieces(table: Table) -> list[Table]:
@@ -107,28 +99,3 @@ def _pieces(table: Table) -> list[Table]:
         for of_file, stamp, length in zip(pieces(parts.sources), parts.stamps, parts.lengths, strict=True)
         for piece in of_file
     ]
-
-
-@of_partition
-def _of_file(sums: Any, task: PassTask) -> tuple[int, Summed]:
-    """What one file, or piece of it, adds."""
-    own, n_rows = deepcopy(sums), 0
-    own.begin(task.first_row)
-    table: Any = task.reader
-    for X, y in table.batches():
-        own.take(X, y)
-        n_rows += len(X)
-    own.end(task.first_row)
-    arrays: Arrays = {}
-    return n_rows, (own.state(arrays), arrays)
-
-
-def _of_files(sums: Any, parts: Sequence[Summed]) -> Summed:
-    """What some of them add, merged in their order; the parts stay as they are."""
-    whole = deepcopy(sums)
-    for state, arrays in parts:
-        one = deepcopy(sums)
-        one.restore(state, arrays)
-        whole.merge(one)
-    merged: Arrays = {}
-    return whole.state(merged), merged

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
 from sparsact.datasets.columns import Classes
-from sparsact.fit.choose import as_numbers
-from sparsact.fit.folds import Prediction, class_numbers, values
 from sparsact.fit.scores import Confusion, FoldScores
+from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
 from sparsact.hypercube import Subset
 
 TERMS_KEPT = 200
@@ -224,20 +223,6 @@ def explained(
         of_target = terms(model, i, names, n_explained=TERMS_EXPLAINED)
         found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
     return tuple(found)
-
-
-def r2_by_fold(held_out: Prediction, target: int) -> FoldScores:
-    """R2 of one target in every fold of the sample."""
-    if held_out.predicted is None:
-        raise ValueError("held-out rows were not predicted; learn with at least two folds.")
-    folds = []
-    for fold in np.unique(held_out.fold):
-        rows = held_out.fold == fold
-        actual, predicted = held_out.actual[rows, target], held_out.predicted[rows, target]
-        folds.append(
-            1 - float(((actual - predicted) ** 2).sum()) / (float(((actual - actual.mean()) ** 2).sum()) or 1.0)
-        )
-    return FoldScores(tuple(folds))
 
 
 def function_names(encoding: Encoding) -> tuple[str, ...]:

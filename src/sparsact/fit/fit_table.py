@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
-from sparsact.datasets import Encoding
+from sparsact.datasets import Encoding, Table
 from sparsact.datasets.parts import Data, Parts, is_paths
 from sparsact.fit.checkpoint import Checkpoint
 from sparsact.fit.options import FitOptions
@@ -83,8 +83,8 @@ def fit_table(
     random_state : int
         Seed of folds and hash functions.
     held_out_rows : bool
-        Keep predictions of single held-out rows in any case, which :meth:`FitResult.report` draws. A polynomial of one
-        number then needs a statistic per fold in place of one; classes, several targets and hash tables always do.
+        Keep predictions of single held-out rows in any case, which :meth:`FitResult.report` draws. Classes and hash
+        tables always have some.
     explain : bool
         Find terms, intervals, influences and the layout of hash tables; False fits and scores only.
     cluster : str or dask.distributed.Client, optional
@@ -115,8 +115,10 @@ def fit_table(
 
     Notes
     -----
-    Rows are read once for the encoding and once more for each of: cross-validation, the model, and, of several targets,
-    their linear models. Hash tables of more than 131,072 rows are read twice more for each fold.
+    The rows are read twice: for the encoding, unless it is given, and for the sums of each fold, of which follow the
+    choice of degree and penalty, all scores and the model. Where hash tables are compared, a third pass fills those of
+    all rows and of each fold side by side if there are more than 131,072 rows; with too little memory for that, one
+    pass fills as many of them as it holds. Held-out rows of hash tables are then a sample of 131,072.
 
     Examples
     --------
@@ -161,9 +163,12 @@ def fit_table(
         if cluster is not None:
             from sparsact.fit.cluster import workers
 
-            checkpoint.cluster = stack.enter_context(workers(cluster))
-        with stages.stage("reading", parts.n_rows) as on_rows:
-            table = survey_table(survey, on_rows, checkpoint)
+            checkpoint.workers = stack.enter_context(workers(cluster))
+        if encoding is not None and (cluster is None or parts.n_rows is not None):
+            table = Table(parts, encoding, parts.n_rows, survey.batch_rows)
+        else:
+            with stages.stage("reading", parts.n_rows) as on_rows:
+                table = survey_table(survey, on_rows, checkpoint)
         from sparsact.fit.steps import FitSteps  # loads slowly; what was wrong so far is reported
 
         result = FitSteps(table, options, stages, checkpoint).result(parts.name, options.call(_named(data)))

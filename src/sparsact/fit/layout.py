@@ -10,12 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.fit.choose import as_numbers
-from sparsact.fit.folds import RowSample
-from sparsact.fit.lsh_candidate import LEVELS, HeldOutScores
-from sparsact.kernels.bucket_statistics import n_sums
-
-BYTES_OF_KEY_AND_COUNT = 16
+from sparsact.fit.lsh_candidate import LEVELS, HeldOutScores, bucket_bytes
+from sparsact.fit.sums import as_numbers
 
 
 @dataclass(frozen=True)
@@ -129,13 +125,13 @@ def layout_info(
         bucket_width=float(model.bucket_width_),
         alpha=float(model.alpha_),
         n_buckets=int(model.n_buckets_),
-        n_bytes=_bytes(int(model.n_buckets_), layout, layout.n_local),
+        n_bytes=bucket_bytes(int(model.n_buckets_), layout, layout.n_local),
         load=tuple(zip(rows.tolist(), buckets.tolist(), strict=True)),
         miss_rate=float(model.miss_rate_),
         trials=tried(model),
         columns=columns,
         rows_laid_out=n_laid_out,
-        missed_everywhere=None if held_out is None else held_out.missed / held_out.rows,
+        missed_everywhere=None if held_out is None else held_out.missed,
         coverage=tuple(zip(LEVELS, held_out.coverage, strict=False)) if held_out else (),
     )
 
@@ -151,19 +147,13 @@ def tried(model: Any) -> tuple[TriedLayout, ...]:
     mine = [key for key in found if (key[0], key[2], key[3]) == (model.directions_, model.bucket_width_, model.alpha_)]
     chosen = max(mine, key=lambda key: key[1], default=None)
     return tuple(
-        TriedLayout(*key, t.n_buckets, _bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)
+        TriedLayout(*key, t.n_buckets, bucket_bytes(t.n_buckets, layout, t.n_hashes), t.error, key == chosen)
         for key, t in sorted(found.items())
     )
 
 
-def _bytes(n_buckets: int, layout: Any, n_local: int) -> int:
-    """Bytes of the sums, counts and keys of a number of buckets."""
-    return n_buckets * (8 * n_sums(n_local, layout.degree, layout.n_targets) + BYTES_OF_KEY_AND_COUNT)
-
-
-def standardised_weights(model: Any, table: Table, sample: RowSample) -> tuple[ColumnWeight, ...]:
-    """Weights of columns in units of their own deviations and of the target's, as a sample of the rows has them."""
-    X, y, _ = sample.rows()
+def standardised_weights(model: Any, table: Table, X: NDArray[Any], y: NDArray[np.float64]) -> tuple[ColumnWeight, ...]:
+    """Weights of columns in units of their own deviations and of the target's, as some of the rows have them."""
     answers = as_numbers(table.encoding.targets[0], y).reshape(len(y), -1)
     return column_weights(model, table.feature_names, X.std(axis=0), answers.std(axis=0))
 

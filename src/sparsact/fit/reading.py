@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding, Table, tables
+from sparsact.datasets.columns import Classes
 from sparsact.datasets.parts import Parts
 from sparsact.datasets.related_columns import FirstRows, suspicions
-from sparsact.datasets.table_survey import TableSurvey, TargetSurvey
-from sparsact.fit.checkpoint import Checkpoint
+from sparsact.datasets.survey import TargetSurvey
+from sparsact.datasets.tables import TableSurvey
+from sparsact.fit.checkpoint import Checkpoint, Pass
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows
 
@@ -23,37 +28,30 @@ def survey_of(parts: Parts, options: FitOptions, encoding: Encoding | None) -> T
 
 
 def survey_table(survey: TableSurvey, on_rows: OnRows, checkpoint: Checkpoint) -> Table:
-    """The table of a survey, after a pass over its rows; warnings are among its notes."""
-    result = checkpoint.result("reading")
-    if result is None:
-        for batch, place in checkpoint.rows("reading", survey.batches, survey, on_rows):
-            survey.update(batch, place)
-        encoding = survey.encoding()
-        checkpoint.save("reading", {"encoding": encoding.to_json(), "survey": survey.state({})})
-    else:
-        encoding = Encoding.from_json(result[0]["encoding"])
-        survey.restore(result[0]["survey"], {})
-        on_rows(survey.n_rows)
+    """The table of a survey, after a pass over its rows."""
+    checkpoint.run(Pass("reading", survey, survey), on_rows)
+    encoding = survey.encoding()
     _check_squares(survey.answers)
-    table = Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
-    if survey.given is not None:
-        return table
-    return replace(table, encoding=replace(encoding, notes=(*_warnings(table, checkpoint), *encoding.notes)))
+    return Table(survey.parts, encoding, survey.n_rows, survey.batch_rows)
 
 
-def _warnings(table: Table, checkpoint: Checkpoint) -> list[str]:
-    """Notes on columns that may be the target again."""
-    result = checkpoint.result("checking")
-    if result is not None:
-        return list(map(str, result[0]["notes"]))
-    first = FirstRows(table.encoding)
-    for X, y in checkpoint.rows("checking", table.batches, first, lambda count: None):
-        first.take(X, y)
-        if first.full:
-            break
-    notes = suspicions(table.encoding, first)
-    checkpoint.save("checking", {"notes": notes})
-    return notes
+def check_targets(encoding: Encoding, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+    """Refuse targets that are constant or of no use, by their ranges, where no survey has looked at them."""
+    answers = []
+    for target, least, largest in zip(encoding.targets, np.atleast_1d(low), np.atleast_1d(high), strict=True):
+        answers.append(TargetSurvey(target.name, low=float(least), high=float(largest), numeric=True))
+        if isinstance(target, Classes):
+            answers[-1].classes = {target.values[int(least)], target.values[int(largest)]}
+            answers[-1].numeric = False
+        answers[-1].column()
+    _check_squares(answers)
+
+
+def warnings(encoding: Encoding, X: NDArray[Any], y: NDArray[np.float64]) -> list[str]:
+    """Notes on columns that may be the target again, by some of the rows."""
+    rows = FirstRows(encoding)
+    rows.take(X, y)
+    return suspicions(encoding, rows)
 
 
 def _check_squares(answers: Sequence[TargetSurvey]) -> None:

@@ -39,13 +39,14 @@ class FoldScores:
 class CVCandidate:
     """One degree and ridge penalty that cross-validation tried, and its held-out R2 (mean over the targets).
 
-    ``rmse`` is the root of the held-out mean squared error, averaged over the targets.
+    ``rmse`` is the root of the held-out mean squared error, averaged over the targets; ``targets`` are R2 of each.
     """
 
     degree: int
     alpha: float
     r2: FoldScores
     rmse: FoldScores | None = None
+    targets: tuple[FoldScores, ...] = ()
 
     def to_dict(self) -> dict[str, float]:
         """As JSON holds it."""

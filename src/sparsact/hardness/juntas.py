@@ -279,7 +279,7 @@ def _with_label(n: int, order: int) -> Iterator[Masks]:
 def _polynomial_variables(examples: Points, degree: int, chance: float, work: Work) -> list[int]:
     """Variables of the polynomial over GF(2) of this degree that has the labels; it is not unique with a ``chance``."""
     n = examples.n - 1
-    rows = examples.between(0, -(-polynomial_samples(n, degree, chance) // WORD) * WORD)
+    rows = examples[0 : -(-polynomial_samples(n, degree, chance) // WORD) * WORD]
     monomials = subsets_of(subset_masks(n, degree))
     columns = np.stack([np.bitwise_and.reduce(rows.columns[list(M)], axis=0) for M in monomials])
     # The empty monomial is 1; padding bits are 0.

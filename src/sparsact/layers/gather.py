@@ -80,45 +80,38 @@ def _(a: Tensor, x: Tensor, indices: Tensor, rows: int) -> Tensor:
     return x.new_empty(rows, x.shape[1])
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs[:3])
+def register_gradients(operator: Any, first: Callable[..., Tensor], second: Callable[..., Tensor]) -> None:
+    """Let torch differentiate an operator of two matrices and of indices, by an operator for each matrix's gradient."""
 
-
-def _gradients(first: Callable[..., Tensor], second: Callable[..., Tensor], extra: int = 0) -> Callable[..., Any]:
-    """The backward pass of an operator of two matrices and their indices: a gradient for each, where it is asked."""
+    def save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:3])
+        ctx.n_inputs = len(inputs)
 
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         left, right, indices = ctx.saved_tensors
         return (
             first(gradient, left, right, indices) if ctx.needs_input_grad[0] else None,
             second(gradient, left, right, indices) if ctx.needs_input_grad[1] else None,
-            *(None,) * (1 + extra),
+            *(None,) * (ctx.n_inputs - 2),
         )
 
-    return backward
+    operator.register_autograd(backward, setup_context=save)
 
 
-gather_dot.register_autograd(
-    _gradients(
-        lambda gradient, x, weight, indices: gather_sum(gradient, weight, indices),
-        lambda gradient, x, weight, indices: scatter_outer(gradient, x, indices, weight.shape[0]),
-    ),
-    setup_context=_save,
+register_gradients(
+    gather_dot,
+    lambda gradient, x, weight, indices: gather_sum(gradient, weight, indices),
+    lambda gradient, x, weight, indices: scatter_outer(gradient, x, indices, weight.shape[0]),
 )
-gather_sum.register_autograd(
-    _gradients(
-        lambda gradient, a, values, indices: gather_dot(gradient, values, indices),
-        lambda gradient, a, values, indices: scatter_outer(a, gradient, indices, values.shape[0]),
-    ),
-    setup_context=_save,
+register_gradients(
+    gather_sum,
+    lambda gradient, a, values, indices: gather_dot(gradient, values, indices),
+    lambda gradient, a, values, indices: scatter_outer(a, gradient, indices, values.shape[0]),
 )
-scatter_outer.register_autograd(
-    _gradients(
-        lambda gradient, a, x, indices: gather_dot(x, gradient, indices),
-        lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
-        extra=1,
-    ),
-    setup_context=_save,
+register_gradients(
+    scatter_outer,
+    lambda gradient, a, x, indices: gather_dot(x, gradient, indices),
+    lambda gradient, a, x, indices: gather_sum(a, gradient, indices),
 )
 
 

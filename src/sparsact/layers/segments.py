@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import torch
 from torch import Tensor
+
+from sparsact.layers.gather import register_gradients
 
 
 @torch.library.custom_op("sparsact::segment_matmul", mutates_args=())
@@ -42,30 +43,16 @@ def _(x: Tensor, y: Tensor, starts: Tensor) -> Tensor:
     return x.new_empty(starts.shape[0] - 1, x.shape[1], y.shape[1])
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _matmul_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    x, weight, starts = ctx.saved_tensors
-    return (
-        segment_matmul(gradient, weight.transpose(1, 2), starts) if ctx.needs_input_grad[0] else None,
-        segment_outer(x, gradient, starts) if ctx.needs_input_grad[1] else None,
-        None,
-    )
-
-
-def _outer_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    x, y, starts = ctx.saved_tensors
-    return (
-        segment_matmul(y, gradient.transpose(1, 2), starts) if ctx.needs_input_grad[0] else None,
-        segment_matmul(x, gradient, starts) if ctx.needs_input_grad[1] else None,
-        None,
-    )
-
-
-segment_matmul.register_autograd(_matmul_gradients, setup_context=_save)
-segment_outer.register_autograd(_outer_gradients, setup_context=_save)
+register_gradients(
+    segment_matmul,
+    lambda gradient, x, weight, starts: segment_matmul(gradient, weight.transpose(1, 2), starts),
+    lambda gradient, x, weight, starts: segment_outer(x, gradient, starts),
+)
+register_gradients(
+    segment_outer,
+    lambda gradient, x, y, starts: segment_matmul(y, gradient.transpose(1, 2), starts),
+    lambda gradient, x, y, starts: segment_matmul(x, gradient, starts),
+)
 
 
 def _segments(starts: Tensor) -> Iterator[tuple[int, slice]]:

@@ -109,12 +109,10 @@ class SparselyActivatedLayer(RoutedLayer):
         self.up_bias = nn.Parameter(torch.empty(n_units, **made)) if bias else None
         self.down_weight = nn.Parameter(torch.empty(n_units, out_features, **made))
         self.down_bias = nn.Parameter(torch.empty(out_features, **made)) if bias else None
-        self.routing = Routing(router, self._routed_features(router), generator=generator, **made)
+        routed = n_units if getattr(router, "routes_on", None) == "features" else in_features
+        self.routing = Routing(router, routed, generator=generator, **made)
         self._block = _block_size(router, self.routing.in_features, n_units)
         self._fill(generator)
-
-    def _routed_features(self, router: Router) -> int:
-        return self.n_units if getattr(router, "routes_on", None) == "features" else self.in_features
 
     def _fill(self, generator: torch.Generator | None) -> None:
         fill_uniform(self.in_features**-0.5, (self.up_weight, self.up_bias), generator)

@@ -42,14 +42,10 @@ class Points:
         return kernels.transpose_bits(self.columns, self.n_rows)
 
     def __getitem__(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Points:
-        """Some of the rows; a slice begins and ends at multiples of 64, as in :meth:`between`."""
-        if isinstance(rows, slice):
-            return self.between(rows.start, rows.stop)
-        return Points.from_codes(np.ascontiguousarray(self.codes()[rows]), self.n)
-
-    def between(self, start: int, stop: int) -> Points:
-        """Rows start..stop - 1; ``start`` is a multiple of 64, and so is ``stop`` unless it is the end."""
-        stop = min(stop, self.n_rows)
+        """Some of the rows; a slice begins at a multiple of 64 and ends at one, unless it ends with the last row."""
+        if not isinstance(rows, slice):
+            return Points.from_codes(np.ascontiguousarray(self.codes()[rows]), self.n)
+        start, stop = rows.start, min(rows.stop, self.n_rows)
         return Points(np.ascontiguousarray(self.columns[:, start // 64 : -(-stop // 64)]), stop - start)
 
     @classmethod
@@ -77,6 +73,22 @@ def detect_encoding(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"]
             ones = encoding == "bits" and X.dtype != bool and int(np.bitwise_count(columns).sum()) == X.size
             return ("ones", None) if ones else (encoding, Points(columns, len(X)))
     return "real", None
+
+
+def recognize(
+    X: NDArray[Any], domain: str, names: NDArray[Any] | None = None
+) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
+    """:func:`detect_encoding`, where the user has named a domain, or ``"auto"``.
+
+    Raises
+    ------
+    ValueError
+        If ``domain`` is ``"cube"`` and X is not written as points of it; names the first value that is none.
+    """
+    encoding, points = ("real", None) if domain == "real" else detect_encoding(X)
+    if encoding == "real" and domain == "cube":
+        pack(X, "signs" if (X == -1).any() else "bits", names)
+    return encoding, points
 
 
 def pack(X: NDArray[Any], encoding: Encoding, names: NDArray[Any] | None = None) -> Points:

@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,6 +95,25 @@ def figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def panel(width: float, height: float, x: str = "", y: str = "", *, grid: Literal["", "x", "y", "both"] = "") -> Axes:
+    """The axes of a new figure that holds nothing else, with their labels."""
+    axes = figure(width, height).subplots()
+    axes.set(xlabel=x, ylabel=y)
+    if grid:
+        axes.grid(visible=True, axis=grid)
+    return axes
+
+
+def panels(width: float, height: float, n_rows: int, n_columns: int, **layout: Any) -> list[Axes]:
+    """The axes of a new figure, in a row or in a column."""
+    return list(figure(width, height).subplots(n_rows, n_columns, **layout))
+
+
+def legend_above(axes: Axes, *handles: Any, ncols: int = 2) -> None:
+    """The legend of axes, above their figure."""
+    axes.figure.legend(*handles, fontsize=8.5, loc="outside upper center", ncols=ncols)
 
 
 def width_for(labels: list[str]) -> float:
@@ -227,6 +246,10 @@ class Chart(Generic[Source]):
 
 def chart(
     name: str, title: str, frame: Callable[[Source], Frame], caption: str
-) -> Callable[[Callable[[Frame], Figure]], Chart[Source]]:
-    """A decorator that makes of a function that draws numbers a kind of figure, in the style that all share."""
-    return lambda draw: Chart(name, title, caption, frame, styled(draw))
+) -> Callable[[Callable[[Frame], Axes]], Chart[Source]]:
+    """A decorator that makes a kind of figure of a function that draws numbers and returns axes of the figure."""
+
+    def decorated(draw: Callable[[Frame], Axes]) -> Chart[Source]:
+        return Chart(name, title, caption, frame, styled(lambda numbers: cast("Figure", draw(numbers).figure)))
+
+    return decorated

@@ -1,16 +1,15 @@
-"""Figures of a fit: how well held-out rows are predicted, by degree, model, row and class."""
+"""Figures of a fit: held-out rows by degree, model, row and class; weight, influences and terms of a polynomial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import accumulate, cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -24,20 +23,23 @@ from sparsact.reports.figure import (
     VERMILION,
     Frame,
     chart,
-    figure,
     list_axis,
+    panel,
+    panels,
     rows,
     shortened,
+    width_for,
 )
 
 if TYPE_CHECKING:
     from sparsact.fit.explain import TargetResult
-    from sparsact.fit.scores import Confusion, CVCandidate, FoldScores
+    from sparsact.fit.scores import Confusion, CVCandidate, FoldScores, Gain
 
 
 def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
     """Share of the variance left unexplained on held-out rows, one row a candidate; ``best`` marks each degree's."""
-    best = {max(same, key=lambda c: c.r2.mean) for same in _by_degree(candidates)}
+    degrees = {c.degree for c in candidates}
+    best = {max((c for c in candidates if c.degree == degree), key=lambda c: c.r2.mean) for degree in degrees}
     return {
         "degree": [c.degree for c in candidates],
         "alpha": [c.alpha for c in candidates],
@@ -47,21 +49,15 @@ def error_frame(candidates: Sequence[CVCandidate]) -> Frame:
     }
 
 
-def _by_degree(candidates: Sequence[CVCandidate]) -> list[list[CVCandidate]]:
-    degrees = sorted({c.degree for c in candidates})
-    return [[c for c in candidates if c.degree == degree] for degree in degrees]
-
-
 @chart(
     "error-by-degree",
     "Error by degree",
     error_frame,
     "Each fold was predicted by a model learned from the other folds. Bars: ± one standard deviation.",
 )
-def error_chart(frame: Frame) -> Figure:
+def error_chart(frame: Frame) -> Axes:
     """The best penalty of each degree with its spread; every other penalty in pale."""
-    drawing = figure(4.6, 3.4)
-    axes = drawing.subplots()
+    axes = panel(4.6, 3.4, x="degree", y="held-out error / variance (1 − R²)", grid="y")
     for alpha in sorted(set(frame["alpha"])):
         path = [(d, u) for d, a, u, _, _ in rows(frame) if a == alpha]
         axes.plot(*zip(*path, strict=True), color=PALE, lw=1, marker=".", ms=4, zorder=1)
@@ -81,11 +77,8 @@ def error_chart(frame: Frame) -> Figure:
     axes.set_ylim(top=1.5 * max(1.0, *unexplained) if axes.get_yscale() == "log" else 1.15 * max(1.0, *unexplained))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(min(degree) - 0.4, max(degree) + 0.4)
-    axes.grid(visible=True, axis="y")
-    axes.set_xlabel("degree")
-    axes.set_ylabel("held-out error / variance (1 − R²)")
     axes.legend(loc="best", fontsize=8.5)
-    return drawing
+    return axes
 
 
 def scores_frame(models: Mapping[str, FoldScores]) -> Frame:
@@ -105,11 +98,10 @@ def scores_frame(models: Mapping[str, FoldScores]) -> Frame:
     scores_frame,
     "Predicting the mean of the target has R² = 0; the linear model uses each column alone.",
 )
-def scores_chart(frame: Frame) -> Figure:
+def scores_chart(frame: Frame) -> Axes:
     """One line a model: a dot a fold, the mean and its spread."""
     n = len(frame["model"])
-    drawing = figure(6.8, 0.6 + 0.5 * n)
-    axes = drawing.subplots()
+    axes = panel(6.8, 0.6 + 0.5 * n, x="R² on held-out rows (dots: folds; bar: ± one standard deviation)")
     folds = [values for name, values in frame.items() if name.startswith("fold ")]
     colours = [BLUE, *(colour for _, colour in zip(range(n - 2), cycle((VERMILION, GREEN)), strict=False)), GREY]
     for place, colour in enumerate(colours):
@@ -120,8 +112,7 @@ def scores_chart(frame: Frame) -> Figure:
     axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.84 / n)
     axes.margins(x=0.08)
     list_axis(axes, list(frame["model"]))
-    axes.set_xlabel("R² on held-out rows (dots: folds; bar: ± one standard deviation)")
-    return drawing
+    return axes
 
 
 FEW_ROWS = 600  # below it each row is a dot
@@ -139,10 +130,9 @@ def residuals_frame(target: TargetResult) -> Frame:
 
 
 @chart("residuals", "Predicted, actual and residual", residuals_frame, "")
-def residuals_chart(frame: Frame) -> Figure:
+def residuals_chart(frame: Frame) -> Axes:
     """Left: where each held-out row falls. Right: how residuals spread."""
-    drawing = figure(9.2, 3.7)
-    left, right = drawing.subplots(1, 2, width_ratios=[1.1, 1])
+    left, right = panels(9.2, 3.7, 1, 2, width_ratios=[1.1, 1])
     actual, predicted = np.array(frame["actual"]), np.array(frame["predicted"])
     _against(left, actual, predicted)
     residual = np.array(frame["residual"])
@@ -154,7 +144,7 @@ def residuals_chart(frame: Frame) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator(5))  # numbers may be long
     right.set_xlabel("residual, actual − predicted")
     right.set_ylabel("held-out rows")
-    return drawing
+    return left
 
 
 def _against(axes: Axes, actual: NDArray[np.float64], predicted: NDArray[np.float64]) -> None:
@@ -190,7 +180,7 @@ def confusion_frame(confusion: Confusion) -> Frame:
     confusion_frame,
     "Each row of the table was predicted by a model that had not seen it.",
 )
-def confusion_chart(frame: Frame) -> Figure:
+def confusion_chart(frame: Frame) -> Axes:
     """Cells shaded by share of the actual class, with the counts."""
     classes = [str(name) for name in frame["actual"]]
     counts = np.array([frame[f"predicted {name}"] for name in classes]).T
@@ -198,8 +188,7 @@ def confusion_chart(frame: Frame) -> Figure:
     side, longest = 2.0 + min(0.46 * len(classes), 8.0), max(map(len, labels), default=0)
     upright = len(classes) >= 12 or longest > LONGEST_LYING
     room = 0.1 * max(0, longest - LONGEST_LYING)  # for long names, down the side and along the foot
-    drawing = figure(side + 0.8 + room, side + room)
-    axes = drawing.subplots()
+    axes = panel(side + 0.8 + room, side + room, x="predicted class", y="actual class (held-out rows)")
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     picture = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     for (i, j), count in np.ndenumerate(counts) if len(classes) <= SHOWN_COUNTS else ():
@@ -209,12 +198,145 @@ def confusion_chart(frame: Frame) -> Figure:
             )
     axes.set_xticks(range(len(classes)), labels, rotation=90 if upright else 0)
     axes.set_yticks(range(len(classes)), labels)
-    axes.set_xlabel("predicted class")
-    axes.set_ylabel("actual class (held-out rows)")
-    drawing.colorbar(picture, ax=axes, shrink=0.8, label="share of the actual class")
-    return drawing
+    axes.figure.colorbar(picture, ax=axes, shrink=0.8, label="share of the actual class")
+    return axes
 
 
 class_scores_chart = replace(
     scores_chart, caption="Of the classes' indicators. Predicting the frequencies of the classes has R² = 0."
 )
+
+
+# ---- of a polynomial ----
+
+
+def weights_frame(target: TargetResult) -> Frame:
+    """Sum of squared coefficients of each degree, itself and as a share of the target's variance."""
+    shares = [weight / target.variance for weight in target.weights]
+    return {
+        "degree": list(range(1, len(target.weights) + 1)),
+        "weight": list(target.weights),
+        "share of variance": shares,
+        "cumulative share": list(accumulate(shares)),
+    }
+
+
+@chart(
+    "weights",
+    "Weight by degree",
+    weights_frame,
+    "The rows are every combination of bits, equally often, so the parts add up to the variance.",
+)
+def weights_chart(frame: Frame) -> Axes:
+    """A bar a degree, and the running sum."""
+    axes = panel(4.6, 3.4, x="degree and its share", y="share of the target's variance", grid="y")
+    degree, share, total = frame["degree"], frame["share of variance"], frame["cumulative share"]
+    axes.bar(degree, share, width=0.6, color=BLUE, label="this degree")
+    axes.plot(degree, total, color=VERMILION, marker="D", ms=5, lw=1.6, label="up to this degree")
+    axes.set_xticks(degree, [f"{d}\n{s:.1%}" for d, s in zip(degree, share, strict=True)])
+    axes.set_xlim(0.4, max(degree) + 0.6)
+    axes.set_ylim(0, 1.3 * max(*total, 1e-9))
+    axes.legend(loc="upper left", ncols=2, fontsize=8.5)
+    return axes
+
+
+def gains_frame(found: Sequence[Gain]) -> Frame:
+    """R² added by each degree to the lower ones, with its 95 % interval."""
+    return {
+        "degree": [gain.degree for gain in found],
+        "R² added": [gain.r2 for gain in found],
+        "low (95 %)": [gain.low for gain in found],
+        "high (95 %)": [gain.high for gain in found],
+    }
+
+
+@chart(
+    "gains",
+    "What each degree adds",
+    gains_frame,
+    "What each degree adds to the R² of the lower ones on rows that were not seen; bars: 95 % intervals. The squares "
+    "of the coefficients are shares of the variance only where every combination of bits is equally frequent, which "
+    "these rows are not.",
+)
+def gains_chart(frame: Frame) -> Axes:
+    """A bar and its interval for each degree."""
+    axes = panel(4.6, 3.4, x="degree and what it adds", y="held-out R² added", grid="y")
+    degree, added = frame["degree"], frame["R² added"]
+    reach = [high - value for high, value in zip(frame["high (95 %)"], added, strict=True)]
+    axes.bar(degree, added, width=0.6, color=BLUE, yerr=reach, ecolor=GREY, capsize=4)
+    axes.axhline(0, color=GREY, lw=1)
+    axes.set_xticks(degree, [f"{d}\n{r2:.1%}" for d, r2 in zip(degree, added, strict=True)])
+    axes.set_xlim(min(degree) - 0.6, max(degree) + 0.6)
+    return axes
+
+
+COLUMNS_SHOWN = 30
+
+
+def influences_frame(target: TargetResult) -> Frame:
+    """Columns from the most influential down."""
+    ranked = sorted(target.influences, key=lambda pair: -pair[1])
+    return {
+        "column": [name for name, _ in ranked],
+        "influence": [influence for _, influence in ranked],
+        "share of variance": [influence / target.variance for _, influence in ranked],
+    }
+
+
+@chart(
+    "influences",
+    "Influence of each column",
+    influences_frame,
+    "Mean square, over the rows, of the part of the polynomial that holds the column, as a share of the target's "
+    "variance. Parts of several columns overlap, and may cancel where columns go together.",
+)
+def influences_chart(frame: Frame) -> Axes:
+    """A bar a column."""
+    share = list(frame["share of variance"][:COLUMNS_SHOWN])
+    names = list(frame["column"][:COLUMNS_SHOWN])
+    axes = panel(width_for(names), 0.9 + 0.25 * max(len(share), 2), x="influence, as a share of the target's variance")
+    bars = axes.barh(range(len(share)), share, height=0.66, color=BLUE)
+    axes.bar_label(bars, fmt="%.3g", padding=4, fontsize=9)
+    axes.margins(x=0.1)
+    list_axis(axes, names)
+    return axes
+
+
+TERMS_SHOWN = 20
+
+
+def interactions_frame(target: TargetResult) -> Frame:
+    """Coefficients from the largest down, by absolute value."""
+    terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
+    return {
+        "columns": [term.label for term in terms],
+        "degree": [len(term.subset) for term in terms],
+        "coefficient": [term.coefficient for term in terms],
+        "low (95 %)": [term.low for term in terms],
+        "high (95 %)": [term.high for term in terms],
+        "same on these rows": [", ".join(term.aliases) for term in terms],
+    }
+
+
+@chart(
+    "interactions",
+    "Strongest interactions",
+    interactions_frame,
+    "The largest coefficients by absolute value, in units of the target.",
+)
+def interactions_chart(frame: Frame) -> Axes:
+    """A dot and its interval for each; blue raises the target where the product of signs is +1, vermilion lowers it."""
+    shown = list(rows(frame))[:TERMS_SHOWN]
+    labels = [label for label, *_ in shown]
+    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="coefficient (bar: 95 % interval)")
+    for place, (_, _, coefficient, low, high, _) in enumerate(shown):
+        colour, marker = (BLUE, "o") if coefficient > 0 else (VERMILION, "s")
+        if low is not None and high is not None:
+            axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
+        axes.plot(coefficient, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
+    axes.axvline(0, color=GREY, lw=1)
+    list_axis(axes, labels)
+    axes.plot([], [], "o", color=BLUE, label="positive")
+    axes.plot([], [], "s", color=VERMILION, label="negative")
+    axes.figure.legend(loc="outside upper right", ncols=2, fontsize=8.5)
+    return axes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from sparsact.reports.figure import (
@@ -20,8 +20,10 @@ from sparsact.reports.figure import (
     Display,
     Frame,
     chart,
-    figure,
+    legend_above,
     list_axis,
+    panel,
+    panels,
     rows,
     width_for,
 )
@@ -65,13 +67,12 @@ def short(count: float) -> str:
     "Above: how many buckets hold so many rows, in classes that double. Below: where the rows are. Buckets of one row "
     "know little; rows in full buckets are averaged over larger cells.",
 )
-def load_chart(frame: Frame) -> Figure:
+def load_chart(frame: Frame) -> Axes:
     """Above, buckets of each load; below, the rows in them."""
-    drawing = figure(4.6, 4.2)
-    upper, lower = drawing.subplots(2, 1, sharex=True)
+    upper, lower = panels(4.6, 4.2, 2, 1, sharex=True)
     left = list(frame["rows from"])
     width = [high + 1 - low for low, high in zip(left, frame["rows to"], strict=True)]
-    style = {"align": "edge", "edgecolor": "white", "linewidth": 0.8}
+    style: dict[str, Any] = {"align": "edge", "edgecolor": "white", "linewidth": 0.8}
     upper.bar(left, frame["buckets"], width, color=BLUE, **style)
     lower.bar(left, frame["share of rows"], width, color=VERMILION, **style)
     upper.set_yscale("log")
@@ -88,7 +89,7 @@ def load_chart(frame: Frame) -> Figure:
     lower.set_xlabel("rows in a bucket")
     for axes in (upper, lower):
         axes.grid(visible=True, axis="y")
-    return drawing
+    return lower
 
 
 KIND_COLOURS = {"gradients": BLUE, "standard": VERMILION, "principal": GREEN}
@@ -116,10 +117,11 @@ def layouts_frame(tables: LayoutInfo) -> Frame:
     "out one by one, and their buckets asked for them. Where the table is large, kinds of directions are first "
     "compared on fewer rows (dashed).",
 )
-def layouts_chart(frame: Frame) -> Figure:
+def layouts_chart(frame: Frame) -> Axes:
     """A line for each kind of directions and number of rows; a ring about the chosen layout."""
-    drawing = figure(4.6, 4.2)
-    axes = drawing.subplots()
+    axes = panel(
+        4.6, 4.2, x="cost: memory of the tables / MB", y="error left out / error of the linear trend", grid="both"
+    )
     tried = list(rows(frame))
     most = max(row[1] for row in tried)
     for kind, n_rows in sorted({(row[0], row[1]) for row in tried}, key=lambda pair: (-pair[1], pair[0])):
@@ -146,12 +148,9 @@ def layouts_chart(frame: Frame) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_locator(MaxNLocator(6))
-    axes.grid(visible=True)
     axes.margins(x=0.08, y=0.1)
-    axes.set_xlabel("cost: memory of the tables / MB")
-    axes.set_ylabel("error left out / error of the linear trend")
-    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
-    return drawing
+    legend_above(axes)
+    return axes
 
 
 SHOWN = 30
@@ -181,11 +180,11 @@ def columns_frame(tables: LayoutInfo) -> Frame:
     "at by the buckets. Right: the linear trend that is taken off first, in standard deviations of the target for one "
     "of the column.",
 )
-def columns_chart(frame: Frame) -> Figure:
+def columns_chart(frame: Frame) -> Axes:
     """Left: shares in the local directions, stacked. Right: slopes of the trend."""
     names = [str(name) for name in frame["column"][:SHOWN]]
-    drawing = figure(width_for(names) + 3.2, 1.3 + 0.25 * max(len(names), 3))
-    left, right = drawing.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
+    height = 1.3 + 0.25 * max(len(names), 3)
+    left, right = panels(width_for(names) + 3.2, height, 1, 2, sharey=True, width_ratios=[1.5, 1])
     places = np.arange(len(names))
     directions = [np.array(values[:SHOWN]) for name, values in frame.items() if name.startswith("direction ")]
     start = np.zeros(len(names))
@@ -208,7 +207,7 @@ def columns_chart(frame: Frame) -> Figure:
     left.set_xlabel("share of the squared local distance")
     right.set_xlabel("slope of the trend,\nstandardised")
     left.legend(loc="lower right", fontsize=8.5)
-    return drawing
+    return left
 
 
 def coverage_frame(tables: LayoutInfo) -> Frame:
@@ -224,10 +223,9 @@ def coverage_frame(tables: LayoutInfo) -> Frame:
     "Normal intervals about the prediction, from the variance of the targets in the buckets, at held-out rows. Above "
     "the diagonal intervals are wider than they need be, below it too narrow.",
 )
-def coverage_chart(frame: Frame) -> Figure:
+def coverage_chart(frame: Frame) -> Axes:
     """A point for each probability, and the diagonal on which they should lie."""
-    drawing = figure(4.6, 3.6)
-    axes = drawing.subplots()
+    axes = panel(4.6, 3.6, x="probability of the interval", y="held-out targets inside it", grid="both")
     axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls="--", label="as promised")
     axes.plot(frame["probability"], frame["share inside"], color=BLUE, marker="o", lw=1.6, label="held-out rows")
     for promised, inside in zip(frame["probability"], frame["share inside"], strict=True):
@@ -238,11 +236,8 @@ def coverage_chart(frame: Frame) -> Figure:
     axes.set_ylim(max(0.0, low), 1.03)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.grid(visible=True)
-    axes.set_xlabel("probability of the interval")
-    axes.set_ylabel("held-out targets inside it")
     axes.legend(loc="upper left", fontsize=8.5)
-    return drawing
+    return axes
 
 
 KINDS = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from sparsact.reports.figure import (
     BLUE,
@@ -19,8 +18,10 @@ from sparsact.reports.figure import (
     Display,
     Frame,
     chart,
-    figure,
+    legend_above,
     list_axis,
+    panel,
+    panels,
     rows,
     scale,
     shortened,
@@ -67,6 +68,14 @@ def _draw(axes: Axes, frame: Frame, x: str, y: str, **style: Any) -> None:
     axes.grid(visible=True)
 
 
+def _curves(frame: Frame, x: str, y: str, labels: tuple[str, str], *, percent: str, **style: Any) -> Axes:
+    """A new figure of one line for each layer, with ``percent``, one of the two columns, in per cent."""
+    axes = panel(5.4, 4.2, x=labels[0], y=labels[1])
+    _draw(axes, {**frame, percent: [100 * share for share in frame[percent]]}, x, y, **style)
+    legend_above(axes)
+    return axes
+
+
 def density_by_layer_frame(measurement: Measurement) -> Frame:
     """A row for each layer, in the order of the model."""
     blocks = measurement.blocks
@@ -85,11 +94,10 @@ def density_by_layer_frame(measurement: Measurement) -> Frame:
     "Share of units that are active for a row (a token). Dot: mean over rows; bar: from the 5 % to the 95 % "
     "quantile over rows.",
 )
-def density_by_layer_chart(frame: Frame) -> Figure:
+def density_by_layer_chart(frame: Frame) -> Axes:
     """A dot and a bar a layer."""
     names = [str(name) for name in frame["layer"]]
-    drawing = figure(width_for(names), 1.2 + 0.25 * max(len(names), 3))
-    axes = drawing.subplots()
+    axes = panel(width_for(names), 1.2 + 0.25 * max(len(names), 3), x="active units, % of all in the layer")
     low, high = ([100 * value for value in frame[f"{q} % of rows below"]] for q in (5, 95))
     places = range(len(names))
     axes.hlines(places, low, high, color=SKY, lw=5, label="5 % to 95 % of rows")
@@ -98,9 +106,8 @@ def density_by_layer_chart(frame: Frame) -> Figure:
     )
     list_axis(axes, names)
     axes.set_xlim(0, 1.05 * max(*high, *(100 * mean for mean in frame["mean density"]), 1))
-    axes.set_xlabel("active units, % of all in the layer")
-    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
-    return drawing
+    legend_above(axes)
+    return axes
 
 
 def density_over_rows_frame(measurement: Measurement) -> Frame:
@@ -124,18 +131,12 @@ def density_over_rows_frame(measurement: Measurement) -> Frame:
     density_over_rows_frame,
     "Share of rows whose density is at most so much.",
 )
-def density_over_rows_chart(frame: Frame) -> Figure:
+def density_over_rows_chart(frame: Frame) -> Axes:
     """A step function a layer."""
-    drawing = figure(5.4, 4.2)
-    axes = drawing.subplots()
-    shown = {**frame, "density": [100 * density for density in frame["density"]]}
-    _draw(axes, shown, "density", "share of rows", drawstyle="steps-post")
-    axes.set_xlim(left=0)
-    axes.set_ylim(0, 1.02)
-    axes.set_xlabel("active units, % of all in the layer")
-    axes.set_ylabel("share of rows with at most so many")
-    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
-    return drawing
+    labels = ("active units, % of all in the layer", "share of rows with at most so many")
+    axes = _curves(frame, "density", "share of rows", labels, percent="density", drawstyle="steps-post")
+    axes.set(xlim=(0, None), ylim=(0, 1.02))
+    return axes
 
 
 def unit_frequency_frame(measurement: Measurement) -> Frame:
@@ -160,18 +161,14 @@ def unit_frequency_frame(measurement: Measurement) -> Frame:
     "In what share of the rows each unit is active, from the most frequent down. A curve ends where the units "
     "that were never active begin; the legend counts them.",
 )
-def unit_frequency_chart(frame: Frame) -> Figure:
+def unit_frequency_chart(frame: Frame) -> Axes:
     """A falling curve a layer."""
-    drawing = figure(5.4, 4.2)
-    axes = drawing.subplots()
-    shown = {**frame, "rank": [100 * rank for rank in frame["rank, as a share of units"]]}
-    _draw(axes, shown, "rank", "share of rows")
+    labels = ("units, % of all in the layer, most frequent first", "share of rows in which the unit is active")
+    rank = "rank, as a share of units"
+    axes = _curves(frame, rank, "share of rows", labels, percent=rank)
     scale(axes, log_x=0, log_y=10)
     axes.set_xlim(0, 100)
-    axes.set_xlabel("units, % of all in the layer, most frequent first")
-    axes.set_ylabel("share of rows in which the unit is active")
-    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
-    return drawing
+    return axes
 
 
 def union_density_frame(measurement: Measurement) -> Frame:
@@ -193,20 +190,16 @@ def union_density_frame(measurement: Measurement) -> Frame:
     "Mean share of units that are active for at least one of several consecutive rows of a sequence: what a "
     "batch of them reads.",
 )
-def union_density_chart(frame: Frame) -> Figure:
+def union_density_chart(frame: Frame) -> Axes:
     """A rising curve a layer."""
-    drawing = figure(5.4, 4.2)
-    axes = drawing.subplots()
-    shown = {**frame, "density of the union": [100 * density for density in frame["density of the union"]]}
-    _draw(axes, shown, "consecutive rows", "density of the union", marker="o", ms=4)
+    labels = ("consecutive rows of a sequence", "units active for any of them, %")
+    union = "density of the union"
+    axes = _curves(frame, "consecutive rows", union, labels, percent=union, marker="o", ms=4)
     axes.set_xscale("log", base=4)
     ticks = sorted(set(frame["consecutive rows"]))
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("consecutive rows of a sequence")
-    axes.set_ylabel("units active for any of them, %")
-    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=2)
-    return drawing
+    return axes
 
 
 def small_activations_frame(measurement: Measurement) -> Frame:
@@ -228,10 +221,9 @@ def small_activations_frame(measurement: Measurement) -> Frame:
     "exact zeros included. Right: the share of the row's squared norm that goes if they are left out, on "
     "average; it is at most the square of the multiple.",
 )
-def small_activations_chart(frame: Frame) -> Figure:
+def small_activations_chart(frame: Frame) -> Axes:
     """Left, how many lie below a level; right, how much of the norm they hold."""
-    drawing = figure(8.4, 4.2)
-    axes = drawing.subplots(1, 2)
+    axes = panels(8.4, 4.2, 1, 2)
     above = [i for i, level in enumerate(frame["multiple of the rms"]) if level > 0]  # a logarithmic axis has no zero
     shown: Frame = {name: [values[i] for i in above] for name, values in frame.items()}
     for one, column in zip(axes, ("share of activations", "share of the squared norm"), strict=True):
@@ -240,9 +232,8 @@ def small_activations_chart(frame: Frame) -> Figure:
         one.set_ylim(-0.02, 1.02)
         one.set_xlabel("|activation| at most, as a multiple of the row's rms")
         one.set_ylabel(column)
-    handles, labels = axes[0].get_legend_handles_labels()
-    drawing.legend(handles, labels, fontsize=8.5, loc="outside upper center", ncols=2)
-    return drawing
+    legend_above(axes[0], *axes[0].get_legend_handles_labels())
+    return axes[0]
 
 
 METHODS = {"oracle": ("s", GREY), "certified": ("D", VERMILION), "exact": ("o", BLUE)}
@@ -265,11 +256,10 @@ def speedup_bounds_frame(measurement: Measurement) -> Frame:
     "How much faster reading fewer bytes of weights can make a block at most, one row at a time, and the whole "
     "model (Amdahl's law). A bound is not drawn where it is infinite or the method does not apply.",
 )
-def speedup_bounds_chart(frame: Frame) -> Figure:
+def speedup_bounds_chart(frame: Frame) -> Axes:
     """A mark for each method, a line of marks for each layer."""
     names = [str(name) for name in frame["layer"]]
-    drawing = figure(width_for(names), 1.3 + 0.25 * max(len(names), 3))
-    axes = drawing.subplots()
+    axes = panel(width_for(names), 1.3 + 0.25 * max(len(names), 3), x="times as fast as dense, at most")
     for method, (marker, colour) in METHODS.items():
         drawn = [(x, y) for y, x in enumerate(frame[method]) if x is not None and math.isfinite(x)]
         axes.plot([x for x, _ in drawn], [y for _, y in drawn], marker, color=colour, ms=6, alpha=0.9, label=method)
@@ -278,9 +268,8 @@ def speedup_bounds_chart(frame: Frame) -> Figure:
     axes.axvline(1, color=INK, lw=0.8)
     scale(axes, log_x=10, log_y=0)
     axes.set_xlim(left=min(0.95, axes.get_xlim()[0]))
-    axes.set_xlabel("times as fast as dense, at most")
-    drawing.legend(fontsize=8.5, loc="outside upper center", ncols=3)
-    return drawing
+    legend_above(axes, ncols=3)
+    return axes
 
 
 CHARTS = (

@@ -12,12 +12,20 @@ from markupsafe import Markup
 
 from sparsact.reports.amounts import duration, number, size
 from sparsact.reports.figure import Display
-from sparsact.reports.fit_figures import class_scores_chart, confusion_chart, error_chart, residuals_chart, scores_chart
+from sparsact.reports.fit_figures import (
+    class_scores_chart,
+    confusion_chart,
+    error_chart,
+    gains_chart,
+    influences_chart,
+    interactions_chart,
+    residuals_chart,
+    scores_chart,
+    weights_chart,
+)
 from sparsact.reports.lsh_figures import lsh_figures
 from sparsact.reports.measurement_figures import measurement_figures
-from sparsact.reports.network_figures import network_figures
-from sparsact.reports.network_summary import NetworkSummary
-from sparsact.reports.polynomial_figures import gains_chart, influences_chart, interactions_chart, weights_chart
+from sparsact.reports.network_report import NetworkSummary, network_figures
 
 if TYPE_CHECKING:
     from sparsact.fit.explain import TargetResult

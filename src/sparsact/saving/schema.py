@@ -131,9 +131,9 @@ def check_array(arrays: Arrays, name: str, dtype: Any, shape: Shape) -> NDArray[
     return array
 
 
-def add_prefix(name: str, arrays: Arrays) -> Arrays:
-    """Arrays under names that begin with a name and a dot; :func:`strip_prefix` is the inverse."""
-    return {f"{name}.{key}": array for key, array in arrays.items()}
+def add_prefix(name: str, arrays: Mapping[str, NDArray[Any] | None]) -> Arrays:
+    """Arrays, those there are, under names that begin with a name and a dot; :func:`strip_prefix` is the inverse."""
+    return {f"{name}.{key}": array for key, array in arrays.items() if array is not None}
 
 
 def strip_prefix(name: str, arrays: Arrays) -> Arrays:

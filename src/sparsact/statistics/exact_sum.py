@@ -77,11 +77,6 @@ class ExactSum:
         """Shape of the array of sums."""
         return self.limbs.shape[1:]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the limbs."""
-        return self.limbs.nbytes
-
     def replace(self, base: int, limbs: NDArray[np.int64]) -> None:
         """Become other sums, given by normalised limbs."""
         self.base, self.limbs, self._bound, self._canonical = base, limbs, MAX_DIGIT, False
@@ -209,11 +204,6 @@ class ExactSum:
         columns = self.limbs.reshape(len(self.limbs), prod(self.shape)).T.tolist()
         scale = Fraction(2) ** (LIMB_BITS * self.base)
         return [scale * sum(limb << (LIMB_BITS * place) for place, limb in enumerate(column)) for column in columns]
-
-    def total(self) -> ExactSum:
-        """Sum over the last axis."""
-        self.normalize()
-        return ExactSum(self.base, self.limbs.sum(axis=-1), _RADIX * max(1, self.limbs.shape[-1]))
 
     def take(self, index: NDArray[np.intp] | slice) -> ExactSum:
         """The entries at ``index`` of the last axis."""

@@ -123,21 +123,6 @@ def check_row_weights(weights: NDArray[np.float64]) -> None:
         )
 
 
-def checked_frame(frame: ArrayLike, what: str) -> NDArray[np.float64]:
-    """A copy of ``frame`` (ambient, dimension) as float64 whose columns are orthonormal to 1e-8."""
-    columns = checked_reals(frame, what).copy()
-    if columns.ndim != 2 or not 1 <= columns.shape[1] <= columns.shape[0]:
-        raise ValueError(
-            f"{what} must have shape (ambient, dimension), 1 <= dimension <= ambient; got {columns.shape}."
-        )
-    error = float(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max())
-    if error > 1e-8:
-        raise ValueError(
-            f"{what} must be orthonormal; inner products are off by {error:.2g}: pass numpy.linalg.qr's Q."
-        )
-    return columns
-
-
 def checked_rationals(values: Any, what: str) -> tuple[Fraction, ...]:
     """``values``, one axis of integers, Fractions or finite floats, as the fractions that they are."""
     array = np.asarray(values, dtype=object)

@@ -42,6 +42,18 @@ def check_classes(named: Any, known: NDArray[Any]) -> None:
         )
 
 
+def class_places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Places (m,) of labels among the sorted classes; a label that is none of them is refused."""
+    places = np.searchsorted(classes, labels)
+    unknown = classes[np.minimum(places, len(classes) - 1)] != labels
+    if unknown.any():
+        raise ValueError(
+            f"label {labels[unknown].tolist()[0]!r} is not among the classes {classes.tolist()}; name all classes in "
+            "the first partial_fit."
+        )
+    return places
+
+
 def _check_kinds(values: Any, what: str, *, texts: bool = False, bit_strings: bool = False) -> None:
     """Refuse masked entries, dates, texts (unless ``texts``), and ``bit_strings`` that were read as integers."""
     if values is None or isinstance(values, str) or hasattr(values, "tocsr"):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sparsact import DSMRegressor, kernels
-from sparsact.learners.dsm.features import Bottom
-from sparsact.learners.dsm.seeds import entropy, stream
+from sparsact.learners.dsm.features import Bottom, entropy, stream
 
 rng = np.random.default_rng(11)
 X, y = rng.normal(size=(53, 5)), rng.normal(size=53)

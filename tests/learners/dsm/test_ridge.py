@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from sparsact import DSMRegressor
 from sparsact.learners.dsm import training
-from sparsact.learners.dsm.statistic import RidgeStatistic
+from sparsact.learners.dsm.training import RidgeStatistic
 
 rng = np.random.default_rng(23)
 X, Y = rng.normal(size=(211, 4)), rng.normal(size=(211, 2))

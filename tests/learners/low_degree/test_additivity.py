@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree import moments
+from sparsact.learners.low_degree import compact_sums
 
 properties = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SOLVERS = ["auto", "cells", "moments", "kernel", "correlation", "lasso"]
@@ -188,7 +188,7 @@ def test_the_form_of_the_statistic_changes_on_the_way():
 
 
 def test_moments_in_small_batches(monkeypatch):
-    monkeypatch.setattr(moments, "_ROWS_AT_ONCE", 13)
+    monkeypatch.setattr(compact_sums, "_MAX_WAITING", 13)
     X, y, weights = sample(np.random.default_rng(9), 90, 6)
     streamed = LowDegreeRegressor(2, solver="moments")
     for rows in np.array_split(np.arange(90), 11):

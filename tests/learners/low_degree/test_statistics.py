@@ -10,10 +10,9 @@ from explicit import monomials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparsact.learners.low_degree import moments
-from sparsact.learners.low_degree.cells import Cells
+from sparsact.learners.low_degree import compact_sums
+from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.points import pack
@@ -51,7 +50,7 @@ def forms(family, T):
 def answers(statistic, family):
     return (
         statistic.totals.n_rows,
-        statistic.totals.total_weight(),
+        statistic.weight,
         statistic.gram(family),
         statistic.correlations(family),
         statistic.totals.squares_about(np.full(statistic.n_targets, 0.3)),
@@ -198,13 +197,13 @@ def test_forgotten_points_leave_no_trace():
         left.deduplicate()
         assert len(left.codes) == 0
         assert left.totals.n_rows == 0
-        assert left.totals.total_weight() == 0
+        assert left.weight == 0
     with pytest.raises(ValueError, match="cannot forget 29 rows of 0"):
         statistic.remove(Batch(pack(bits, "bits"), y, weights))
 
 
 def test_moments_digest_when_enough_rows_wait(monkeypatch):
-    monkeypatch.setattr(moments, "_ROWS_AT_ONCE", 16)
+    monkeypatch.setattr(compact_sums, "_MAX_WAITING", 16)
     family = Family.full(6, 2)
     bits, y, weights = sample(np.random.default_rng(13), 83, 6, 2)
     sums = Moments(family, 2)
@@ -230,14 +229,6 @@ def test_n_threads_do_not_show():
             np.testing.assert_array_equal(statistic.gram(family, n_threads=n_threads), statistic.gram(family))
             correlations = statistic.correlations(family, n_threads=n_threads)
             np.testing.assert_array_equal(correlations, statistic.correlations(family))
-
-
-def test_bytes_are_counted():
-    data = sample(np.random.default_rng(16), 19, 6, 1)
-    for form in forms(Family.full(6, 2), 1):
-        empty = form.nbytes
-        assert filled(form, *data).nbytes > empty
-    assert DistinctPoints(6, 1).nbytes == 0
 
 
 def test_every_form_is_a_statistic_that_rows_can_leave():

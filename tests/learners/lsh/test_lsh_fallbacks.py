@@ -89,13 +89,13 @@ def points(p):
 def test_the_tree_is_exact():
     table, queries = points(3)
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_index(table).nearest(queries), expected)
+    np.testing.assert_array_equal(nearest_index(table)(queries), expected)
 
 
-@pytest.mark.parametrize(("module", "kind"), [("faiss", "_Faiss"), ("usearch", "_Usearch")])
+@pytest.mark.parametrize(("module", "kind"), [("faiss", "_faiss_index"), ("usearch", "_usearch_index")])
 def test_the_nearest_in_high_dimension(module, kind):
     pytest.importorskip(module, reason=f"{module} is optional: a kd-tree does without it")
     table, queries = points(24)
     expected = np.linalg.norm(queries[:, None] - table[None], axis=2).argmin(axis=1)
-    found = getattr(predictor, kind)(table).nearest(queries)
+    found = getattr(predictor, kind)(table.astype(np.float32))(queries)
     np.testing.assert_array_equal(found, expected)

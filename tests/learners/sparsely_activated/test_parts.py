@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from planted import signs
 from scipy.optimize import check_grad
 
-from sparsact.learners.sparsely_activated.descent import _objective, excess_of, separated
 from sparsact.learners.sparsely_activated.erm import forest
 from sparsact.learners.sparsely_activated.leaf_models import (
     Piece,
@@ -18,9 +17,15 @@ from sparsact.learners.sparsely_activated.leaf_models import (
     effective_parameters,
     least_squares,
 )
-from sparsact.learners.sparsely_activated.pruning import prune, score, trim
-from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, units_of
-from sparsact.learners.sparsely_activated.tree import grow
+from sparsact.learners.sparsely_activated.to_network import (
+    GateUnits,
+    NormLimits,
+    _objective,
+    excess_of,
+    separated,
+    units_of,
+)
+from sparsact.learners.sparsely_activated.tree import grow, prune, score, trim
 
 
 def sample(m=37, n=5, seed=0, *, cube=False, weights=None):

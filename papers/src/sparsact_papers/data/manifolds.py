@@ -10,10 +10,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_positive, checked_size
 from sparsact_papers.data.domains import Domain, in_cube
-from sparsact_papers.data.subspaces import random_frame
+from sparsact_papers.data.subspaces import checked_frame, random_frame
 
 Points = NDArray[np.float64]
 

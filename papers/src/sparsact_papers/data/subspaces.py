@@ -10,9 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.arrays import checked_columns, checked_reals
 from sparsact.validation.parameters import checked_generator, checked_size
 from sparsact_papers.data.domains import Domain, hit_and_run, in_cube
+
+
+def checked_frame(frame: ArrayLike, what: str) -> NDArray[np.float64]:
+    """A copy of ``frame`` (ambient, dimension) as float64 whose columns are orthonormal to 1e-8."""
+    columns = checked_reals(frame, what).copy()
+    if columns.ndim != 2 or not 1 <= columns.shape[1] <= columns.shape[0]:
+        raise ValueError(
+            f"{what} must have shape (ambient, dimension), 1 <= dimension <= ambient; got {columns.shape}."
+        )
+    error = float(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max())
+    if error > 1e-8:
+        raise ValueError(
+            f"{what} must be orthonormal; inner products are off by {error:.2g}: pass numpy.linalg.qr's Q."
+        )
+    return columns
 
 
 def random_frame(ambient: int, dimension: int, *, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsact.validation.arrays import checked_columns, checked_frame
+from sparsact.validation.arrays import checked_columns
 from sparsact.validation.parameters import checked_generator, checked_positive, checked_size
 from sparsact_papers.data.domains import Domain
-from sparsact_papers.data.subspaces import random_frame
+from sparsact_papers.data.subspaces import checked_frame, random_frame
 
 BLOCK = 1 << 19  # float64 numbers of a temporary array: 4 MB, about a level-2 cache
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.learners.dsm.features import Bottom, SparseLayer
-from sparsact.learners.dsm.training import FrozenFeatures, RMSProp, TopLayer
+from sparsact.learners.dsm.training import RMSProp, TopLayer
 from sparsact.routing import RandomHash, TopK
 from sparsact_papers.data import Target, random_composed, random_hypercube, random_polynomial
+from sparsact_papers.paper_b.frozen_features import FrozenFeatures
 
 Array = NDArray[np.float64]
 N, DEGREE, AMBIENT = 8, 4, 64

@@ -1,4 +1,4 @@
-"""Masked features: the frozen bottom layer, and the router that masks its units."""
+"""Masked features: the frozen bottom layer, the router that masks its units, and the random streams of both."""
 
 from __future__ import annotations
 
@@ -8,14 +8,29 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from sparsact import kernels
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.dsm.seeds import stream
 from sparsact.routing import ROUTERS, BlockTop1, HyperplaneLSH, Nearest, RandomHash, Router, TopK
 from sparsact.saving.schema import Arrays, check_array
 
+_STREAMS = ("bottom", "router", "top", "order")
 Array = NDArray[np.float64]
+VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache
+NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
+
+
+def entropy(random_state: int | np.random.RandomState | None) -> tuple[int, ...]:
+    """What all streams of a model follow from; scikit-learn's None means a fresh one, not the global state."""
+    if random_state is None:
+        return tuple(int(word) for word in np.random.SeedSequence().generate_state(4))
+    return tuple(check_random_state(random_state).randint(2**31 - 1, size=4).tolist())
+
+
+def stream(seed: tuple[int, ...], name: str, place: int = 0) -> np.random.Generator:
+    """The generator of one purpose; ``place`` numbers those of the same name."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(name), place)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +111,6 @@ class Bottom:
         """Whether the two are the same layer."""
         equal = np.array_equal(self.B, other.B) and np.array_equal(self.c, other.c)
         return equal and self.activation == other.activation
-
-
-VALUES_AT_ONCE = 2**18  # of a block of rows: 2 MB, which stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,9 +216,6 @@ class SparseLayer:
             return active
         idle = (self.bottom.t - self.n_active) * of_a_unit if self.by_values else 0
         return active + idle + self.router.flops(self.routed_columns)
-
-
-NAMES = ("top_k", "random_hash", "nearest", "block_top1", "hyperplane_lsh")
 
 
 def router_of(router: str | Router, n_units: int, n_active: int, *, absolute: bool, seed: tuple[int, ...]) -> Router:

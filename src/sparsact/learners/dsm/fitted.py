@@ -11,34 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.learners.dsm.features import Bottom, SparseLayer, to_dict
-from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.learners.dsm.training import TopLayer
+from sparsact.learners.dsm.training import RidgeStatistic, TopLayer
 from sparsact.routing import Router, from_dict
-from sparsact.saving import modelfile
-from sparsact.saving.schema import (
-    ArrayField,
-    Arrays,
-    Checks,
-    State,
-    as_bool,
-    as_count,
-    as_n_rows,
-    learned_state,
-    params_of,
-    read_arrays,
-    rebuild,
-    restore_learned,
-)
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
 
 Array = NDArray[np.float64]
 LARGEST = 1e100  # of a pre-activation: sums of its squares are finite
 _LEARNED: Checks = {
-    "n_features_in_": as_count,
-    "n_rows_": as_n_rows,
-    "_n_targets": partial(as_count, minimum=1),
-    "_single_target": as_bool,
+    "n_features_in_": schema.as_count,
+    "n_rows_": schema.as_n_rows,
+    "_n_targets": partial(schema.as_count, minimum=1),
+    "_single_target": schema.as_bool,
 }
 _BOTTOM = {"B": ArrayField("t n"), "c": ArrayField("t")}
 _SOLUTION = {"A": ArrayField("T t"), "intercept": ArrayField("T")}
@@ -101,8 +87,8 @@ class FittedDSM:
             bottom = self.layer_.bottom
             arrays: Arrays = {"B": bottom.B, "c": bottom.c, "A": A, "intercept": intercept}
             arrays |= {f"router.{name}": np.asarray(array) for name, array in self.layer_.state.items()}
-            state: State = learned_state(self, _LEARNED) | {
-                "params": params_of(self),
+            state: State = schema.learned_state(self, _LEARNED) | {
+                "params": schema.params_of(self),
                 "router": to_dict(self.layer_.router),
                 "activation": bottom.activation,
                 "seed": self._seed,
@@ -124,9 +110,9 @@ class FittedDSM:
         """The regressor that :meth:`save` wrote."""
         if isinstance(state["params"]["router"], dict):
             state["params"]["router"] = from_dict(state["params"]["router"])
-        learner: Any = rebuild(cls, state, _LEARNED)
-        learner._seed = tuple(as_count(word, "seed") for word in state["seed"])
-        T, bottom = learner._n_targets, read_arrays(_BOTTOM, arrays, n=learner.n_features_in_)
+        learner: Any = schema.rebuild(cls, state, _LEARNED)
+        learner._seed = tuple(schema.as_count(word, "seed") for word in state["seed"])
+        T, bottom = learner._n_targets, schema.read_arrays(_BOTTOM, arrays, n=learner.n_features_in_)
         if learner._single_target and T != 1:
             raise ValueError(f"{T} targets where there is one")
         if state["activation"] not in ("identity", "relu"):
@@ -135,9 +121,9 @@ class FittedDSM:
             Bottom(bottom["B"], bottom["c"], state["activation"]), from_dict(state["router"]), arrays
         )
         t = learner.layer_.bottom.t
-        solution = read_arrays(_SOLUTION, arrays, T=T, t=t)
+        solution = schema.read_arrays(_SOLUTION, arrays, T=T, t=t)
         if state["trained"]:
-            trained = read_arrays(_TRAINED, arrays, T=T, t=t)
+            trained = schema.read_arrays(_TRAINED, arrays, T=T, t=t)
             learner.top_ = TopLayer(**solution | trained | {"losses": trained["losses"].tolist()})
             return cast("Self", learner)
         learner._solution = solution["A"], solution["intercept"]
@@ -147,11 +133,11 @@ class FittedDSM:
 
     def _state(self, arrays: Arrays) -> State:
         """What the model has seen, without its layer: names, shapes, and the sums."""
-        return learned_state(self, _LEARNED) | {"rows": self._statistic.state(arrays)}
+        return schema.learned_state(self, _LEARNED) | {"rows": self._statistic.state(arrays)}
 
     def _restore(self: Any, state: State, arrays: Arrays) -> None:
         """Take over what :meth:`_state` wrote; the layer is drawn, if there is none, from an integer seed."""
-        restore_learned(self, state, _LEARNED)
+        schema.restore_learned(self, state, _LEARNED)
         if "layer_" not in vars(self):
             self.layer_ = self._draw(np.zeros((1, self.n_features_in_)), np.ones(1))
         self.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, self.layer_.bottom.t, self._n_targets)

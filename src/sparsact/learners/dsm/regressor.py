@@ -14,11 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, router_of
+from sparsact.learners.dsm.features import NAMES, Bottom, SparseLayer, entropy, router_of, stream
 from sparsact.learners.dsm.fitted import FittedDSM, check_size
-from sparsact.learners.dsm.seeds import entropy, stream
-from sparsact.learners.dsm.statistic import RidgeStatistic
-from sparsact.learners.dsm.training import RMSProp, TopLayer, add_rows, train
+from sparsact.learners.dsm.training import RidgeStatistic, RMSProp, TopLayer, add_rows, train
 from sparsact.routing import Router
 from sparsact.transaction import transaction
 from sparsact.validation.arrays import check_row_weights

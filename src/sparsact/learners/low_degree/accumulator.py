@@ -8,26 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.cells import Cells
+from sparsact.learners.low_degree.compact_sums import Cells, Moments
 from sparsact.learners.low_degree.distinct_points import DistinctPoints
-from sparsact.learners.low_degree.moments import Moments
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.learners.low_degree.real_columns import CentredMoments
 from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N, cells_bytes, prefers_cells
-from sparsact.learners.low_degree.solvers.moments import prefers_moments
-from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible
-from sparsact.learners.points import Encoding, Points, detect_encoding, pack
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, choose_solver, possible, prefers_moments
+from sparsact.learners.points import Encoding, Points, pack, recognize
 from sparsact.memory import has_room
-from sparsact.saving.schema import (
-    ArrayField,
-    Arrays,
-    State,
-    add_prefix,
-    as_count,
-    as_encoding,
-    read_arrays,
-    strip_prefix,
-)
+from sparsact.saving import schema
+from sparsact.saving.schema import ArrayField, Arrays, State
 from sparsact.statistics.statistic import Batch
 
 _ROWS_AT_ONCE = 1 << 16
@@ -151,10 +141,8 @@ class Accumulator:
 
     def _recognize(self, spec: FitSpec, batch: Batch, names: NDArray[Any] | None) -> Points | None:
         """Begin with the domain of the first rows, if they show it; the points, where they were packed on the way."""
-        encoding, points = ("real", None) if spec.domain == "real" else detect_encoding(batch.X)
+        encoding, points = recognize(batch.X, spec.domain, names)
         if encoding == "real":
-            if spec.domain == "cube":
-                pack(batch.X, "signs" if (batch.X == -1).any() else "bits", names)  # raises, naming the column and row
             self._begin(spec, "real", None)
         elif encoding != "ones":
             self._begin(spec, "cube", encoding, len(batch.positive()))
@@ -257,10 +245,10 @@ class Accumulator:
         for fold, statistic in enumerate(self.statistics):
             state, own = statistic.state()
             statistics.append(state)
-            arrays |= add_prefix(f"statistic.{fold}", own)
+            arrays |= schema.add_prefix(f"statistic.{fold}", own)
         for i, (_, batch) in enumerate(self.pending):
-            own = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
-            arrays |= add_prefix(f"undecided.{i}", {part: values for part, values in own.items() if values is not None})
+            parts = {"y": batch.y, "weights": batch.weights, "folds": batch.folds}
+            arrays |= schema.add_prefix(f"undecided.{i}", parts)
         names = ("n", "n_targets", "n_folds", "domain", "encoding")
         known = {name: getattr(self, name) for name in names}
         return known | {"statistics": statistics, "undecided": [sign for sign, _ in self.pending]}
@@ -270,22 +258,23 @@ class Accumulator:
         """The accumulator that :meth:`state` wrote, of n columns and so many targets."""
         if (state["n"], state["n_targets"]) != (n, n_targets):
             raise ValueError("the sums are of other columns or targets than the solution")
-        n_folds = as_count(state["n_folds"], "n_folds", minimum=1)
+        n_folds = schema.as_count(state["n_folds"], "n_folds", minimum=1)
         domain, states = state["domain"], state["statistics"]
         if domain not in ("cube", "real", None) or (state["encoding"] is None) == (domain == "cube"):
             raise ValueError("a statistic of no known kind")
         if len(states) != (0 if domain is None else n_folds):
             raise ValueError("a statistic is missing or too many")
-        seen = cls(n, n_targets, n_folds, domain, as_encoding(state["encoding"]))
+        seen = cls(n, n_targets, n_folds, domain, schema.as_encoding(state["encoding"]))
         nothing = Family.explicit(n, [])
         for fold, one in enumerate(states):
-            if str(one["kind"]) not in _FORMS or (one["kind"] == CentredMoments.kind) != (domain == "real"):
+            form = _FORMS.get(str(one["kind"]))
+            if form is None or (form is CentredMoments) != (domain == "real"):
                 raise ValueError(f"a statistic is not of {domain} columns, or of no known kind")
-            statistic = _FORMS[one["kind"]].for_family(nothing, n_targets)
-            statistic.restore(one, strip_prefix(f"statistic.{fold}", arrays))
+            statistic = form(nothing if form in (Moments, CentredMoments) else n, n_targets)
+            statistic.restore(one, schema.strip_prefix(f"statistic.{fold}", arrays))
             seen.statistics.append(statistic)
         for i, sign in enumerate(state["undecided"]):
-            found = read_arrays(_BATCH, strip_prefix(f"undecided.{i}", arrays), T=n_targets)
+            found = schema.read_arrays(_BATCH, schema.strip_prefix(f"undecided.{i}", arrays), T=n_targets)
             folds = found.get("folds")
             outside = folds is not None and len(folds) > 0 and not 0 <= folds.min() <= folds.max() < n_folds
             if sign not in (1, -1) or outside or (folds is None) != (n_folds == 1):

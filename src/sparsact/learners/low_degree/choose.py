@@ -1,37 +1,110 @@
-"""The choice of degree and penalty by held-out error, from one statistic per fold."""
+"""The one rule by which degrees and penalties are chosen: least held-out error, from one statistic per fold.
+
+``LowDegreeRegressor(degree="auto")``, ``LowDegreeRegressorCV`` and ``sparsact.fit_table`` follow it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, takewhile
 from math import gcd
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.bounds import UnexplainedVariance, unexplained_variance
-from sparsact.hypercube import bits_to_signs
+from sparsact.hypercube import n_subsets
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.polynomial import Family
-from sparsact.learners.low_degree.solvers.cells import MAX_CELLS_N
-from sparsact.learners.low_degree.solvers.solver import Penalty, choose_solver
+from sparsact.learners.low_degree.polynomial import Family, Penalty
+from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
 from sparsact.statistics.statistic import Batch
 
 _MAX_SHUFFLED = 1 << 16
 
 
+ALPHAS = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
+# Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
+MAX_MONOMIALS = 2500
+MAX_MONOMIALS_OF_PAIRS = 6000
+MAX_MONOMIALS_OF_FEW_ROWS = 20_000
+MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
+MAX_MONOMIALS_OF_HIGH_DEGREES = 700  # above 4, where they seldom pay: all products of nine columns
+FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
+EQUAL = 1e-9  # of the variance
+
+
+def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1) -> bool:
+    """Whether cross-validation has time for a degree."""
+    most = MAX_MONOMIALS_OF_PAIRS if degree <= 2 else MAX_MONOMIALS
+    if real or n_rows <= FEW_ROWS:
+        most = MAX_MONOMIALS_OF_NUMBERS if real else MAX_MONOMIALS_OF_FEW_ROWS
+    if degree > 4:
+        most = min(most, MAX_MONOMIALS_OF_HIGH_DEGREES)
+    return n_subsets(n, degree, max(1, min_degree)) <= most
+
+
+def degrees_to_try(n: int, n_rows: int, *, real: bool, min_degree: int = 1) -> tuple[int, ...]:
+    """Degrees from 1 that cross-validation has time for, degree 1 in any case."""
+    degrees = range(2, n + 1)
+    return 1, *takewhile(lambda d: affordable(n, d, n_rows, real=real, min_degree=min_degree), degrees)
+
+
+def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real: bool) -> list[int]:
+    """0, and the degrees for which there is time and memory; of listed subsets their largest size."""
+    if spec.subsets is not None:
+        return [max((len(subset) for subset in spec.subsets), default=0)]
+    found, form = [0], "real" if real else "rows"
+    for degree in degrees_to_try(n, n_rows, real=real, min_degree=spec.min_degree):
+        if affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree):
+            try:
+                choose_solver(spec.solver, spec.with_degree(degree).size(n, n_rows, n_targets, form), spec.max_memory)
+            except MemoryError:
+                break
+            found.append(degree)
+    return found
+
+
+def enough_rows(degrees: list[int], n: int, n_rows: int, spec: FitSpec, alphas: Sequence[float]) -> list[int]:
+    """The degrees whose monomials are at most half as many as the rows, or all where there is a penalty."""
+    if max(alphas) > 0 or spec.subsets is not None:
+        return degrees
+    return [d for d in degrees if d == 0 or n_subsets(n, d, max(1, spec.min_degree)) <= n_rows // 2 - 1]
+
+
 @dataclass(frozen=True)
 class CVSelection:
-    """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates."""
+    """What cross-validation chose: degree, alpha, mean held-out R2, and the table of all candidates.
+
+    ``r2_of_targets`` (candidates, folds, T) is not kept in files.
+    """
 
     degree: int
     alpha: float
     score: float
     results: dict[str, NDArray[Any]]
+    r2_of_targets: Any = None
+
+
+def choose(
+    seen: Accumulator, spec: FitSpec, degrees: list[int], alphas: list[float], *, fit_intercept: bool
+) -> CVSelection:
+    """The degree and penalty of least held-out error, as a share of each target's variance.
+
+    Of degrees that are equal but for rounding the lowest, then of equal penalties the largest. Errors in the table are
+    those of targets over their unit, which the caller knows.
+    """
+    squared, variance = fold_scores(seen, spec, degrees, alphas, fit_intercept=fit_intercept)
+    results, r2_of_targets = summary(degrees, alphas, squared, variance)
+    whole = variance.mean(axis=0)
+    error = (squared.mean(axis=2) / np.where(whole > 0, whole, 1.0)).mean(axis=-1)  # (degrees, alphas)
+    degree = int(np.flatnonzero(error.min(axis=1) <= error.min() + EQUAL)[0])
+    alpha = len(alphas) - 1 - int(error[degree, ::-1].argmin())
+    best = degree * len(alphas) + alpha
+    score = float(results["mean_r2"][best])
+    return CVSelection(degrees[degree], alphas[alpha], score, results, r2_of_targets)
 
 
 def fold_scores(
@@ -88,11 +161,12 @@ def _by_equations(
 
 def summary(
     degrees: list[int], alphas: list[float], squared: NDArray[np.float64], variance: NDArray[np.float64]
-) -> dict[str, NDArray[Any]]:
-    """Table of candidates; ``squared`` (degrees, alphas, folds, T) are held-out mean squared errors."""
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
+    """Table of candidates, and R2 of each target; ``squared`` (degrees, alphas, folds, T) are mean squared errors."""
     constant = np.where(squared == 0, 1.0, 0.0)  # scikit-learn's R2 of a constant target
-    r2 = np.where(variance > 0, 1 - squared / np.where(variance > 0, variance, 1.0), constant)
-    r2 = r2.mean(axis=-1).reshape(-1, squared.shape[2])
+    of_targets = np.where(variance > 0, 1 - squared / np.where(variance > 0, variance, 1.0), constant)
+    of_targets = of_targets.reshape(-1, *squared.shape[2:])
+    r2 = of_targets.mean(axis=-1)
     mse = squared.mean(axis=-1).reshape(-1, squared.shape[2])
     grid_degree, grid_alpha = np.meshgrid(degrees, alphas, indexing="ij")
     return {
@@ -104,7 +178,7 @@ def summary(
         "std_r2": r2.std(axis=1),
         "fold_mse": mse,
         "fold_r2": r2,
-    }
+    }, of_targets
 
 
 def assign_folds(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
@@ -117,7 +191,7 @@ def assign_folds(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np
         return np.array([_affine(row // n_folds, row % n_folds, n_folds, seed) for row in range(first, first + n_rows)])
     block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
     numbers = block[:, None] * n_folds + np.arange(n_folds)
-    keys = _mixed(numbers.astype(np.uint64), seed)
+    keys = mixed(numbers.astype(np.uint64), seed)
     folds = keys.argsort(axis=1, kind="stable").ravel()
     return folds[first % n_folds :][:n_rows]
 
@@ -125,13 +199,13 @@ def assign_folds(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np
 def _affine(block: int, place: int, n_folds: int, seed: int) -> int:
     """Where a permutation that depends on the block and the seed takes a place."""
     for draw in count():
-        shift, factor = (int(word) for word in _mixed(np.array([block, draw + 1], dtype=np.uint64), seed))
+        shift, factor = (int(word) for word in mixed(np.array([block, draw + 1], dtype=np.uint64), seed))
         if gcd(factor, n_folds) == 1:
             return (factor * place + shift) % n_folds
     raise AssertionError  # some odd number in 64 bits is prime to n_folds
 
 
-def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """SplitMix64 (Steele, Lea, Flood 2014): random-looking words that depend on the number and the seed alone."""
     with np.errstate(over="ignore"):
         z = (numbers + np.uint64(int(seed) % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
@@ -140,16 +214,13 @@ def _mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-MAX_MONOMIALS_OF_CELLS = 25_000
-MAX_MONOMIALS = 6_000
-MAX_MONOMIALS_OF_FOLDS = 2_500  # each is fitted once a fold
-MAX_ERROR = 0.05
 _FOLDS = 5
-_EQUAL = 1e-9  # of the variance
 
 
-def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int, str]:
-    """A degree for some rows, and one sentence on how it was chosen.
+def automatic(
+    batch: Batch, spec: FitSpec, degree: int | None, alpha: float | None, *, fit_intercept: bool
+) -> tuple[int, str, float]:
+    """A degree and a penalty for some rows by five folds, and one sentence on how the degree was chosen.
 
     Parameters
     ----------
@@ -157,42 +228,33 @@ def automatic_degree(batch: Batch, spec: FitSpec, penalty: Penalty) -> tuple[int
         Rows as the learner was given them, checked.
     spec : FitSpec
         Of the learner; its degree is not looked at.
-    penalty : Penalty
-        Ridge.
-
-    Notes
-    -----
-    *By theory*: least squares of degree d on m uniform rows has the mean squared error
-    ``unexplained(d) * m / (m - D)`` on new ones; the degree with the least is taken, if the estimate at it is good to
-    5 % of the variance. Where higher ones might do better within two standard errors, folds decide. *By folds*: five,
-    assigned as by LowDegreeRegressorCV.
+    degree, alpha : int, float or None
+        None is to be chosen.
+    fit_intercept : bool
+        Of the learner.
     """
+    batch = _of_size_one(batch.positive(), centred=fit_intercept)
+    (n_rows, n), n_targets, alphas = batch.X.shape, batch.y.shape[1], list(ALPHAS) if alpha is None else [alpha]
+    real = spec.domain == "real" or detect_encoding(batch.X)[0] == "real"
+    reach = degrees_in_reach(n, n_rows, n_targets, spec, real=real) if degree is None else [degree]
+    degrees = enough_rows(reach, n, n_rows, spec, alphas) if degree is None else reach
+    most = f"at most {degrees[-1]} is affordable for {n_rows:,} rows of {n} columns"
+    reason = (
+        "the degree was given."
+        if degree is not None
+        else f"least held-out error over degrees 0 to {degrees[-1]}; {most}."
+    )
     if spec.subsets is not None:
-        return max((len(subset) for subset in spec.subsets), default=0), "the subsets are listed."
-    batch = _of_size_one(batch.positive(), centred=penalty.fit_intercept)
-    n = batch.X.shape[1]
-    encoding = "real" if spec.domain == "real" else detect_encoding(batch.X)[0]
-    degrees = list(_affordable(n, batch, spec, "real" if encoding == "real" else "rows", penalty))
-    most = f"at most {degrees[-1]} is affordable for {len(batch):,} rows of {n} columns"
-    if degrees == [0]:
-        return 0, f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
-    low = max(1, spec.min_degree)
-    fast = [d for d in degrees if d < 2 or Family.count(n, d, low) <= MAX_MONOMIALS_OF_FOLDS]
-    obstacle, found = _by_theory(encoding, batch, spec, penalty)
-    if obstacle is None:
-        degree = _least_predicted(found, len(batch), degrees[-1])
-        doubt = _largest_doubt(found, degree)
-        if doubt <= MAX_ERROR:
-            open_to = max([degree, *(int(d) for each in found for d in each.rivals(degree, len(batch)))])
-            rivals = [d for d in fast if degree <= d <= open_to]
-            how = "least predicted error"
-            if len(rivals) > 1:
-                degree = _by_folds(batch, spec, penalty, rivals)
-                how = f"least held-out error of degrees {rivals[0]} to {rivals[-1]}, which theory leaves open"
-            return degree, f"{how}; {_statement(found, degree, degrees[-1])}; {most}."
-        obstacle = f"pairs of rows show what is unexplained to {doubt:.0%} of the variance only"
-    degree = _by_folds(batch, spec, penalty, fast)
-    return degree, f"least held-out error over degrees {fast[0]} to {fast[-1]}, because {obstacle}; {most}."
+        reason = "the subsets are listed."
+    elif degrees == [0]:
+        reason = f"the mean alone: {most}, for degree 1 has too many monomials for the rows, the memory or the time."
+    if n_rows < 2 or (len(degrees) == 1 and len(alphas) == 1):
+        return degrees[0], reason, alphas[0]
+    spec, n_folds = spec.with_degree(degrees[-1]), min(_FOLDS, n_rows)
+    seen = Accumulator(n, n_targets, n_folds)
+    seen.change(spec, replace(batch, folds=assign_folds(0, n_rows, n_folds, 0)))
+    chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
+    return chosen.degree, reason, chosen.alpha
 
 
 def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
@@ -200,78 +262,3 @@ def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
     _, exponent = np.frexp(np.abs(batch.y).max(initial=0.0))
     y = np.ldexp(batch.y, -int(exponent))
     return replace(batch, y=y - np.average(y, axis=0, weights=batch.weights) if centred else y)
-
-
-def _affordable(n: int, batch: Batch, spec: FitSpec, form: str, penalty: Penalty) -> Iterator[int]:
-    """Degree 0, and every further one within reach of memory, time and, without a penalty, the rows."""
-    m = len(batch.y)
-    most = MAX_MONOMIALS_OF_CELLS if n <= MAX_CELLS_N and form != "real" else MAX_MONOMIALS
-    if penalty.alpha == 0:
-        most = min(most, m // 2 - 1)
-    yield 0
-    for degree in range(1, n + 1):
-        if Family.count(n, degree, max(1, spec.min_degree)) > most:
-            return
-        try:
-            choose_solver(spec.solver, spec.with_degree(degree).size(n, m, batch.y.shape[1], form), spec.max_memory)
-        except MemoryError:
-            return
-        yield degree
-
-
-def _by_theory(
-    encoding: str, batch: Batch, spec: FitSpec, penalty: Penalty
-) -> tuple[str | None, list[UnexplainedVariance]]:
-    """What stands in the way of the theory, or None and what each target leaves unexplained."""
-    if encoding == "real":
-        return "the columns are real numbers", []
-    if penalty.alpha > 0 or not penalty.fit_intercept or spec.min_degree > 1:
-        return "the theory is of least squares with an intercept on all subsets", []
-    if batch.weights is not None and np.ptp(batch.weights) > 0:
-        return "the rows have unequal weights", []
-    if len(batch) < 4 * _FOLDS:
-        return "the rows are few", []
-    signs = bits_to_signs(batch.X) if encoding == "bits" else batch.X.astype(np.int8)
-    rng = np.random.default_rng(0)  # the same rows, the same choice
-    found = [unexplained_variance(signs, target, rng=rng) for target in batch.y.T]
-    if not found[0].uniform:
-        return f"the rows are not uniform (bias {found[0].bias:.2g})", found
-    if not all(each.values[0] > 0 for each in found):
-        return "a target is constant", found
-    return None, found
-
-
-def _least_predicted(found: list[UnexplainedVariance], n_rows: int, most: int) -> int:
-    """The degree, up to ``most``, of least predicted error; of each target's as a share of its variance, the mean."""
-    errors = [each.predicted_errors(n_rows) / each.values[0] for each in found]
-    return int(np.mean(errors, axis=0)[: most + 1].argmin())
-
-
-def _largest_doubt(found: list[UnexplainedVariance], degree: int) -> float:
-    return max(float(each.standard_errors[degree] / each.values[0]) for each in found)
-
-
-def _statement(found: list[UnexplainedVariance], degree: int, most: int) -> str:
-    """What a degree leaves, and what one out of reach would, if that is beyond doubt."""
-    share = np.mean([each.values[degree] / each.values[0] for each in found])
-    stated = (
-        f"degree {degree} leaves {share:.2%} of the variance unexplained (standard error "
-        f"{_largest_doubt(found, degree):.1%}), as pairs of uniform rows show"
-    )
-    if degree < most or len(found) > 1 or len(found[0].values) <= most + 1:
-        return stated
-    weight, error = found[0].weights()[most], found[0].weight_errors[most]
-    if weight <= 3 * error:
-        return stated
-    return f"{stated}, and degree {most + 1} would leave {weight / found[0].values[0]:.0%} less"
-
-
-def _by_folds(batch: Batch, spec: FitSpec, penalty: Penalty, degrees: list[int]) -> int:
-    n_folds = min(_FOLDS, len(batch))
-    spec, seen = spec.with_degree(degrees[-1]), Accumulator(batch.X.shape[1], batch.y.shape[1], n_folds)
-    seen.change(spec, replace(batch, folds=assign_folds(0, len(batch), n_folds, 0)))
-    alphas = [penalty.alpha]
-    squared, variance = fold_scores(seen.resolved(spec), spec, degrees, alphas, fit_intercept=penalty.fit_intercept)
-    errors = summary(degrees, alphas, squared, variance)["mean_mse"]
-    equal = errors <= errors.min() + _EQUAL * variance.mean()  # of degrees that all fit exactly, the lowest
-    return degrees[int(equal.argmax())]

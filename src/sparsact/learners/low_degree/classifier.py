@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sparsact.learners.low_degree.estimator import LowDegree
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import check_classes
+from sparsact.validation.estimators import check_classes, class_places
 
 
 class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # untyped scikit-learn
@@ -59,17 +59,9 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
         """Add rows. The first call must name all ``classes``, unless its rows hold them all."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun(), classes=classes)
 
-    def _partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        weight: ArrayLike | None,
-        *,
-        reset: bool,
-        classes: ArrayLike | None = None,
-        sign: int = 1,
-        streamed: bool = True,
-    ) -> None:
+    def _validated(
+        self, X: Any, y: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, labels = self._checked_with_targets(X, y, reset=reset)
         check_classification_targets(labels)
         if reset:
@@ -81,14 +73,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
                 )
         else:
             check_classes(classes, self.classes_)
-        place = np.searchsorted(self.classes_, labels)
-        unknown = self.classes_[np.minimum(place, len(self.classes_) - 1)] != labels
-        if unknown.any():
-            raise ValueError(
-                f"label {labels[unknown].tolist()[0]!r} is not among the classes {self.classes_.tolist()}; "
-                "name all classes in the first partial_fit."
-            )
-        self._change(rows, self._targets(place), weight, sign=sign, streamed=streamed)
+        return rows, self._targets(class_places(labels, self.classes_))
 
     @property
     def _single(self) -> bool:

@@ -11,10 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsact.learners.low_degree.choose import CVSelection, assign_folds, fold_scores, summary
+from sparsact.learners.low_degree.choose import (
+    ALPHAS,
+    CVSelection,
+    assign_folds,
+    choose,
+    degrees_in_reach,
+    enough_rows,
+)
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
-from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, solvers
+from sparsact.learners.low_degree.solvers.solver import solvers
+from sparsact.learners.points import detect_encoding
 from sparsact.transaction import transaction
 
 
@@ -26,10 +35,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     Parameters
     ----------
-    degrees : sequence of int, default=(1, 2, 3)
-        Degrees to try.
-    alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
-        Ridge penalties to try.
+    degrees : sequence of int or "auto", default="auto"
+        Degrees to try; ``"auto"``: those from 0 on within reach of time, memory and rows.
+    alphas : sequence of float or "auto", default="auto"
+        Ridge penalties to try; ``"auto"``: 0 and the powers of ten from 0.1 to 10,000.
     cv : int or iterable of (train, test) pairs or splitter, default=5
         Number of folds: of every ``cv`` consecutive rows one goes to each fold, in an order drawn from
         ``random_state``, so that a stream can be validated in one pass. Other splits must put each row into exactly
@@ -44,7 +53,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     Attributes
     ----------
     degree_, alpha_ : int, float
-        The choice: least mean squared error over the folds; of equals the lowest degree, then the largest alpha.
+        The choice: least mean squared error over the folds, as a share of each target's variance; of degrees that
+        are equal but for rounding the lowest, then of equal penalties the largest.
     best_score_ : float
         Mean over folds of the held-out R2 of the choice.
     cv_results_ : dict of ndarrays
@@ -64,8 +74,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degrees": ["array-like"],
-        "alphas": ["array-like"],
+        "degrees": ["array-like", StrOptions({"auto"})],
+        "alphas": ["array-like", StrOptions({"auto"})],
         "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
         "solver": [
@@ -79,8 +89,8 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     def __init__(
         self,
-        degrees: Sequence[int] = (1, 2, 3),
-        alphas: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
+        degrees: Sequence[int] | str = "auto",
+        alphas: Sequence[float] | str = "auto",
         cv: Any = 5,
         solver: str = "auto",
         fit_intercept: bool = True,
@@ -107,6 +117,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         self.verbose = verbose
 
     _split: NDArray[np.intp] | None = None  # folds of the rows being fitted, when `cv` lists them
+    _real_columns = False  # of the first rows, where degrees are to be found
 
     _needs_row_numbers = True  # the fold of a row follows from them
     heredity = None  # not offered here: a selection inside folds would be a different estimator
@@ -136,6 +147,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 
     def _folds_of(self, n_rows: int, sign: int) -> NDArray[np.intp] | None:
         if self._split is not None:
+            self.rows_dealt_ = n_rows
             return self._split
         if sign < 0:
             raise ValueError(
@@ -152,17 +164,48 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         Rows that come later are assigned as if those of both had come before. Where both assigned theirs from row 0,
         the folds are not those of one stream.
         """
-        n_rows = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
+        self.rows_dealt_ = getattr(self, "rows_dealt_", 0) + getattr(other, "rows_dealt_", 0)
         super().merge(other)
-        self.rows_dealt_ = n_rows
 
     def _chooses_degree(self) -> bool:
         return False  # by folds, when it is solved
 
+    def _chooses_alpha(self) -> bool:
+        return False
+
+    def _change(self, X: NDArray[Any], *rows: Any, **options: Any) -> None:
+        if self._all_degrees() and not self._begun():
+            self._real_columns = self.domain == "real" or detect_encoding(X)[0] == "real"
+        super()._change(X, *rows, **options)
+
+    def _all_degrees(self) -> bool:
+        return isinstance(self.degrees, str)
+
+    def _penalties(self) -> list[float]:
+        return list(ALPHAS) if isinstance(self.alphas, str) else sorted({float(alpha) for alpha in self.alphas})
+
+    def _degrees_in_reach(self, n_rows: int) -> list[int]:
+        seen = self.accumulator_
+        real = self._real_columns if seen.domain is None else seen.domain == "real"
+        return degrees_in_reach(seen.n, n_rows, seen.n_targets, self._spec(degree=0), real=real)
+
+    def _degrees_to_compare(self, alphas: list[float]) -> list[int]:
+        if not self._all_degrees():
+            return sorted({int(degree) for degree in self.degrees})
+        seen, spec = self.accumulator_, self._spec()
+        found = enough_rows(self._degrees_in_reach(seen.n_rows), seen.n, seen.n_rows, spec, alphas)
+        kept = [each.family for each in seen.statistics if hasattr(each, "family")]  # of sums that serve no other
+        return [d for d in found if all(len(spec.with_degree(d).family(seen.n)) <= len(family) for family in kept)]
+
     def _largest_degree(self) -> int:
+        """The largest degree that the sums must serve: of ``"auto"``, as many rows as have come allow it."""
+        if not self._penalties() or min(self._penalties()) < 0:
+            raise ValueError(_EMPTY)
+        if self._all_degrees():
+            return self._degrees_in_reach(self.rows_dealt_)[-1]
         degrees = [int(degree) for degree in self.degrees]
-        if not degrees or min(degrees) < 0 or not len(self.alphas) or min(self.alphas) < 0:
-            raise ValueError("`degrees` and `alphas` need at least one value each, none negative.")
+        if not degrees or min(degrees) < 0:
+            raise ValueError(_EMPTY)
         return max(degrees)
 
     @property
@@ -178,7 +221,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     @property
     def degree_reason_(self) -> str:
         """One sentence: by what the degree was chosen."""
-        return f"least held-out error over degrees {sorted({int(d) for d in self.degrees})}."
+        return f"least held-out error over degrees {np.unique(self.cv_results_['degree']).tolist()}."
 
     @property
     def alpha_(self) -> float:
@@ -198,7 +241,6 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     def _solve(self) -> Solution:
         spec = self._spec()
         seen = self.accumulator_.resolved(spec)
-        degrees, alphas = sorted({int(d) for d in self.degrees}), sorted({float(a) for a in self.alphas})
         if seen.n_rows < seen.n_folds:
             raise ValueError(
                 f"cross-validation by {seen.n_folds} folds needs as many rows; got n_samples={seen.n_rows}. "
@@ -210,17 +252,20 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
         everything = seen.total()
         exponent, least_squares = everything.target_exponent(), Penalty("ridge", 0.0, self.fit_intercept)
         of_size_one = seen.rescaled(exponent, least_squares.origin(everything, exponent))
-        squared, variance = fold_scores(of_size_one, spec, degrees, alphas, fit_intercept=self.fit_intercept)
-        results = summary(degrees, alphas, squared, variance)
-        best = int(np.lexsort((-results["alpha"], results["degree"], results["mean_mse"]))[0])
-        degree, alpha = int(results["degree"][best]), float(results["alpha"][best])
-        solution = self._solve_for(everything, spec.with_degree(degree), Penalty("ridge", alpha, self.fit_intercept))
+        alphas = self._penalties()
+        degrees = self._degrees_to_compare(alphas)
+        chosen = choose(of_size_one, spec, degrees, alphas, fit_intercept=self.fit_intercept)
+        penalty = Penalty("ridge", chosen.alpha, self.fit_intercept)
+        solution = self._solve_for(everything, spec.with_degree(chosen.degree), penalty)
         solution.encoding = seen.encoding
         with np.errstate(over="ignore"):
             for name in ("mean_mse", "std_mse", "fold_mse"):
-                results[name] = solution.unit * (solution.unit * results[name])
-        solution.choice = CVSelection(degree, alpha, float(results["mean_r2"][best]), results)
+                chosen.results[name] = solution.unit * (solution.unit * chosen.results[name])
+        solution.choice = chosen
         return solution
+
+
+_EMPTY = "`degrees` and `alphas` need at least one value each, none negative."
 
 
 def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:

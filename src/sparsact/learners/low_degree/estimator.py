@@ -9,15 +9,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.fitted import FittedLowDegree
-from sparsact.learners.low_degree.heredity import select
-from sparsact.learners.low_degree.solvers.solver import Penalty, Solution, choose_solver, solvers
+from sparsact.learners.low_degree.normal_equations import NormalEquations
+from sparsact.learners.low_degree.polynomial import Family, Penalty, Solution
+from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
 from sparsact.learners.points import kernel_dtype
 from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.statistic import Batch
@@ -27,6 +30,7 @@ from sparsact.validation.estimators import checked_rows, checked_sample_weight
 from sparsact.validation.former_names import renamed_attributes
 
 MAX_TOTAL = 1e200  # weight of all rows
+_LEVEL = 0.05  # of the tests by which heredity admits interactions
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
@@ -53,7 +57,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
     def __init__(
         self,
         degree: Any = 2,
-        alpha: float = 0.0,
+        alpha: float | str = 0.0,
         solver: str = "auto",
         fit_intercept: bool = True,
         *,
@@ -92,18 +96,21 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         check_is_fitted(self)
         self._partial_fit(X, y, sample_weight, reset=False, sign=-1)
 
-    @abstractmethod
     def _partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        weight: ArrayLike | None,
-        *,
-        reset: bool,
-        sign: int = 1,
-        streamed: bool = True,
+        self, X: Any, y: Any, weight: Any, *, reset: bool, sign: int = 1, streamed: bool = True, **options: Any
     ) -> None:
         """Check rows, and add or remove them."""
+        rows, targets = self._validated(X, y, reset=reset, **options)
+        if not streamed:
+            self._choose_degree(rows, targets, weight)
+        self._change(rows, targets, weight, sign=sign, streamed=streamed)
+
+    @abstractmethod
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Checked rows (m, n) and what is regressed on them (m, T)."""
+
+    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+        """Choose what the parameters leave to the rows of a fit."""
 
     def _fork(self) -> Callable[[bool], None]:
         """What a twin would change in place becomes its own; see :func:`sparsact.transaction.transaction`."""
@@ -255,7 +262,8 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
 
     def _solve_rescaled(self, statistic: Any, spec: FitSpec, penalty: Penalty) -> Solution:
         """The solution of a statistic whose targets are of size one, and about their mean if there is an intercept."""
-        n_rows = statistic.n_points if spec.solver == "kernel" else statistic.n_rows  # rescaled, points are distinct
+        distinct = spec.solver == "kernel" and statistic.kind == "rows"  # after rescaling
+        n_rows = statistic.n_points if distinct else statistic.n_rows
         explicit = self.heredity is not None
         size = spec.size(statistic.n, n_rows, statistic.n_targets, statistic.kind, explicit_gram=explicit)
         plan = choose_solver(spec.solver, size, spec.max_memory)
@@ -263,7 +271,7 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         if self.heredity is None:
             return plan.solver.solve(statistic, family, penalty, plan, n_threads=spec.n_threads)
         equations = statistic.normal_equations(family, fit_intercept=self.fit_intercept, n_threads=spec.n_threads)
-        chosen = select(equations, family, self.heredity)
+        chosen = hierarchical(equations, family, self.heredity)
         return plan.solver.from_equations(equations.part(chosen), family.part(chosen), penalty, plan)
 
 
@@ -280,3 +288,53 @@ def _check_products(weights: NDArray[np.float64], y: NDArray[np.float64]) -> Non
             f"row {row} has weight {weights[row]:g} and target {y[row, target]:g}, whose product is beyond float64; "
             "scale the weights or the targets."
         )
+
+
+def hierarchical(equations: NormalEquations, family: Family, rule: str) -> NDArray[np.intp]:
+    """Places in the family of the subsets that a heredity rule admits and the rows support.
+
+    Sizes are visited upwards. A subset is a candidate when all (``"strong"``) or any (``"weak"``) of its subsets with
+    one coordinate less were kept; the smallest size is always a candidate. Candidates are kept when the t-test of their
+    coefficient, next to those kept before, passes at level 0.05 / (number of candidates), so that at each size the
+    chance of keeping any null term is at most 5 %.
+
+    Notes
+    -----
+    Intervals after a selection by the same rows are too narrow; judge the selected model on other rows.
+    """
+    enough = all if rule == "strong" else any
+    kept: list[int] = []
+    names: set[Subset] = set()
+    by_size = np.array([len(subset) for subset in family.subsets])
+    for size in np.unique(by_size):
+        smallest = size == by_size[0]
+        candidates = [
+            place
+            for place in np.flatnonzero(by_size == size).tolist()
+            if smallest or enough(part in names for part in _parts(family.subsets[place]))
+        ]
+        if not candidates:
+            break
+        passed = _significant(equations, [*kept, *candidates], len(candidates))
+        kept += passed
+        names |= {family.subsets[place] for place in passed}
+    return np.sort(np.array(kept, dtype=np.intp))
+
+
+def _parts(subset: Subset) -> list[Subset]:
+    return [subset[:i] + subset[i + 1 :] for i in range(len(subset))]
+
+
+def _significant(equations: NormalEquations, places: list[int], n_candidates: int) -> list[int]:
+    """The last ``n_candidates`` places whose t-test passes."""
+    part = equations.part(np.array(places, dtype=np.intp))
+    factor = part.factor(0.0)
+    freedom = part.n_rows - factor.rank - 1
+    if freedom < 1:
+        return places[-n_candidates:]  # nothing can be tested: the rows are too few to refuse anything
+    coef = factor.solve(part.rhs)
+    variance = part.squared_error(coef, part.feature_mean, part.target_mean) / freedom
+    error = np.sqrt(np.maximum(factor.inverse.diagonal(), 0.0)[:, None] * variance)
+    critical = t.ppf(1 - _LEVEL / (2 * n_candidates * coef.shape[1]), freedom)
+    passed = (np.abs(coef) > critical * error).any(axis=1)[-n_candidates:]
+    return [place for place, ok in zip(places[-n_candidates:], passed.tolist(), strict=True) if ok]

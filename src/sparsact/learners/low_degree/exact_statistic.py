@@ -3,8 +3,8 @@
 Three forms hold the same exact sums; each can stand for any degree, so that the choice is one of cost alone:
 
 - :class:`~sparsact.learners.low_degree.distinct_points.DistinctPoints`: the points themselves (any n, few rows);
-- :class:`~sparsact.learners.low_degree.cells.Cells`: one cell for each of the 2**n points (n <= 26, many rows);
-- :class:`~sparsact.learners.low_degree.moments.Moments`: the moments that one family of monomials needs
+- :class:`~sparsact.learners.low_degree.compact_sums.Cells`: one cell for each of the 2**n points (n <= 26, many rows);
+- :class:`~sparsact.learners.low_degree.compact_sums.Moments`: the moments that one family of monomials needs
   (any n, any number of rows, that family only).
 """
 
@@ -13,24 +13,134 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from math import frexp
+from fractions import Fraction
+from math import inf
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.learners.low_degree.identification import RowSpace
-from sparsact.learners.low_degree.normal_equations import NormalEquations, centre_exactly
+from sparsact.learners.low_degree.normal_equations import NormalEquations, exact_equations
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
 from sparsact.learners.points import Points
 from sparsact.saving.schema import Arrays, State, as_n_rows, check_array
-from sparsact.statistics.exact_sum import MAX_DIGIT, MAX_LIMBS, ExactSum
+from sparsact.statistics.exact_sum import LIMB_BITS, MAX_DIGIT, MAX_LIMBS, ExactSum
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.totals import Totals
 
+MAX_UNIT = 31  # of a unit that is a float; targets beyond 2**992 are below 2**32 of it
+_MAX_APART = 332  # powers of two between targets: squares of the smaller do not vanish next to those of the larger
 Reading = Callable[[ExactSum], NDArray[np.float64]]  # how exact moments become the entries of a Gram matrix
-_ROWS_AT_ONCE = 64
-_FEW_DIGITS = 1e-6
+
+
+class Totals:
+    """Exact totals over the rows seen so far.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of non-zero weight.
+    weight, sums, squares : ExactSum of shape (1,), (T,), (T,)
+        Sums of ``w``, ``w * y_t`` and ``w * y_t**2``.
+    """
+
+    def __init__(self, n_targets: int) -> None:
+        self.n_rows = 0
+        self.weight = ExactSum.zeros((1,))
+        self.sums = ExactSum.zeros((n_targets,))
+        self.squares = ExactSum.zeros((n_targets,))
+
+    def update(self, y: NDArray[np.float64], weights: NDArray[np.float64], sign: int = 1) -> None:
+        """Add (sign 1) or take away (sign -1) rows: targets (m, T), weights (m,), already carrying the sign."""
+        self.n_rows += sign * len(y)
+        self.weight.add(weights, None, np.zeros(len(y), dtype=np.uint64))
+        for target, column in enumerate(y.T):
+            values = np.ascontiguousarray(column)
+            here = np.full(len(y), target, dtype=np.uint64)
+            self.sums.add(values, weights, here)
+            self.squares.add(values, weights, here, values)
+
+    def merge(self, other: Totals, sign: int = 1) -> None:
+        """Add (or, with sign -1, take away) the rows of another."""
+        self.n_rows += sign * other.n_rows
+        for mine, theirs in zip(self.parts(), other.parts(), strict=True):
+            mine.merge(theirs, sign)
+
+    def copy(self) -> Totals:
+        """An independent copy."""
+        twin = Totals(self.sums.shape[0])
+        twin.merge(self)
+        return twin
+
+    def parts(self) -> tuple[ExactSum, ExactSum, ExactSum]:
+        """The exact sums: weight, sums, squares."""
+        return self.weight, self.sums, self.squares
+
+    def target_exponent(self) -> int:
+        """Place on the grid of limbs of a unit of the targets: near their root mean square, so that squares are floats.
+
+        Raises
+        ------
+        ValueError
+            If targets differ so much in size that no unit serves all.
+        """
+        (weight,) = self.weight.to_fractions()
+        sizes = [square / weight for square in self.squares.to_fractions()] if weight > 0 else []
+        some = [size for size in sizes if size > 0]
+        if not some:
+            return 0
+        powers = [size.numerator.bit_length() - size.denominator.bit_length() for size in some]
+        check_alike((max(powers) - min(powers)) // 2, sizes.index(min(some)), sizes.index(max(some)))
+        return min(round(max(powers) / (2 * LIMB_BITS)), MAX_UNIT)
+
+    def mean(self, place: int) -> NDArray[np.float64]:
+        """The mean of each target over ``2**(32 * place)``, rounded once; zeros if there is no weight."""
+        (weight,) = self.weight.to_fractions()
+        if not weight:
+            return np.zeros(self.sums.shape)
+        return np.array([float(total / weight) for total in self.sums.rescaled(place).to_fractions()])
+
+    def rescaled(self, place: int, origin: NDArray[np.float64]) -> Totals:
+        """The totals of ``y_t / 2**(32 * place) - origin_t``, exactly; to read from."""
+        view = Totals(self.sums.shape[0])
+        view.n_rows, view.weight = self.n_rows, self.weight
+        view.sums, view.squares = self.sums.rescaled(place), self.squares.rescaled(2 * place)
+        if origin.any():
+            both, view.sums, view.squares = view.sums.copy(), view.sums.copy(), view.squares.copy()
+            view.sums.add_multiples(self.weight, -origin)
+            both.merge(view.sums)  # w (y - c)**2 = w y**2 - c (w y + w (y - c))
+            view.squares.add_multiples(both, -origin)
+        return view
+
+    def squares_about(self, centre: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sum of ``(y_t - centre_t)**2`` per target, rounded once: nothing cancels; inf beyond float64."""
+        if not np.isfinite(centre).all():
+            raise ValueError("the mean of a target is beyond any double; scale the targets down, or the weights up.")
+        (weight,) = self.weight.to_fractions()
+        return np.array(
+            [
+                _rounded(square - 2 * Fraction(c) * total + Fraction(c) ** 2 * weight)
+                for c, total, square in zip(
+                    centre.tolist(), self.sums.to_fractions(), self.squares.to_fractions(), strict=True
+                )
+            ]
+        )
+
+
+def _rounded(value: Fraction) -> float:
+    """The nearest float; of what none reaches, infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def check_alike(powers_of_two: int, small: int, large: int) -> None:
+    """Refuse targets so far apart in size that squares of both are not float64 in one unit."""
+    if powers_of_two > _MAX_APART:
+        raise ValueError(
+            f"targets {small} and {large} differ in size by more than 1e100, so that no unit serves the squares of "
+            "both; fit them in turns, or scale them."
+        )
 
 
 class ExactStatistic(ABC):
@@ -56,11 +166,6 @@ class ExactStatistic(ABC):
         self.n = n
         self.n_targets = n_targets
         self.totals = Totals(n_targets)
-
-    @classmethod
-    def for_family(cls, family: Family, n_targets: int) -> Self:
-        """A statistic without rows that serves a family."""
-        return cls(family.n, n_targets)
 
     # ---- rows ----
 
@@ -105,6 +210,10 @@ class ExactStatistic(ABC):
         twin.totals = self.totals.copy()
         return twin
 
+    def restricted(self, family: Family) -> Self:
+        """The sums that a family needs: the statistic itself, where it serves every family."""
+        return self
+
     def copy(self) -> Self:
         """An independent copy."""
         twin = self.empty()
@@ -130,24 +239,14 @@ class ExactStatistic(ABC):
     # ---- what is known of the rows ----
 
     @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Bytes held."""
-
-    @property
     def n_rows(self) -> int:
         """Rows of positive weight."""
         return self.totals.n_rows
 
     @property
-    def n_points(self) -> int:
-        """Points held, or a bound on them."""
-        return self.totals.n_rows
-
-    @property
     def weight(self) -> float:
         """Total weight."""
-        return self.totals.total_weight()
+        return float(self.totals.weight.to_float()[0])
 
     def variances(self) -> NDArray[np.float64]:
         """Weighted variance of each target, (T,)."""
@@ -178,8 +277,6 @@ class ExactStatistic(ABC):
         """What the sums of a target that is 1 everywhere are."""
         return self.weights
 
-    # ---- equations ----
-
     @abstractmethod
     def gram(self, family: Family, *, n_threads: int = 1, read: Reading = ExactSum.to_float) -> NDArray[np.float64]:
         """Weighted inner products of the characters of the empty subset and the family, (D + 1, D + 1)."""
@@ -188,13 +285,13 @@ class ExactStatistic(ABC):
     def correlations(self, family: Family, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted inner products of targets and characters, empty subset first, (T, D + 1)."""
 
-    @abstractmethod
     def aliases(self, family: Family, place: int) -> NDArray[np.bool_]:
         """Whether each monomial of ``[(), *family]`` equals, up to sign, that of ``place`` on all rows."""
+        return np.asarray(self.as_points().aliases(family, place))
 
-    @abstractmethod
     def squared_error(self, polynomial: FittedPolynomial, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weighted squared error (T,) of a polynomial on the rows."""
+        return np.asarray(self.as_points().squared_error(polynomial, n_threads=n_threads))
 
     def family_of(self, wanted: Family) -> Family:
         """The family, if the sums serve it."""
@@ -202,32 +299,7 @@ class ExactStatistic(ABC):
 
     def normal_equations(self, family: Family, *, fit_intercept: bool = True, n_threads: int = 1) -> NormalEquations:
         """The equations of a family of monomials from the exact sums; D x D floats."""
-        gram = self.gram(family, n_threads=n_threads)
-        correlations = self.correlations(family, n_threads=n_threads)
-        weight = float(gram[0, 0])
-        if fit_intercept and weight > 0:
-            sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
-            feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
-            rhs = correlations[:, 1:] - np.outer(target_mean, sums)
-            centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
-            for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
-                block = centred[start : start + _ROWS_AT_ONCE]
-                block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
-                block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
-                block /= scale
-            if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
-                small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
-                if len(small):
-                    centre_exactly(centred, self, family, small)
-        else:
-            feature_mean, target_mean = np.zeros(len(family)), np.zeros(self.n_targets)
-            centred, rhs = gram[1:, 1:], correlations[:, 1:]
-        squares = np.maximum(self.totals.squares_about(target_mean), 0.0)
-        row_space = RowSpace(self, family, fit_intercept)
-        means = feature_mean, target_mean
-        return NormalEquations(centred, rhs.T.copy(), *means, squares, weight, self.n_rows, fit_intercept, row_space)
-
-    # ---- files ----
+        return exact_equations(self, family, fit_intercept=fit_intercept, n_threads=n_threads)
 
     def _parts(self) -> dict[str, ExactSum]:
         totals = zip(("total.weight", "total.sums", "total.squares"), self.totals.parts(), strict=True)
@@ -256,61 +328,3 @@ class ExactStatistic(ABC):
         weight, means = self.weight, self.totals.sums.to_float()
         if not np.isfinite([weight, *means]).all() or (weight <= 0 if self.n_rows else weight != 0):
             raise ValueError("a weight of rows that are there is none, or sums are beyond any double")
-
-
-class BufferedSums(ExactStatistic):
-    """Sums that rows enter many at a time: until then they wait as distinct points."""
-
-    buffer: ClassVar[type[Any]]  # of the distinct points
-    _waiting: Any = None  # None: rows are added at once, in place
-
-    def _buffer(self) -> Any:
-        return self.buffer(self.n, self.n_targets)
-
-    @abstractmethod
-    def summed(self, points: Any) -> tuple[ExactSum, ExactSum]:
-        """New weights and sums in the form of the class, of distinct points."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        waiting = 0 if self._waiting is None else self._waiting.nbytes
-        return int(self.weights.nbytes + self.sums.nbytes + waiting)
-
-    def fork(self) -> Self:
-        """A copy that shares sums with this one until it is changed; this one must not be changed any more."""
-        twin = super().fork()
-        twin._waiting = self._buffer() if self._waiting is None else self._waiting.fork()
-        return twin
-
-    def merge(self, other: Any, sign: int = 1) -> None:
-        """Add (or, with sign -1, take away) the rows of another of the same form, or of distinct points."""
-        other.flush()
-        weights, sums = other.sums_for(self)
-        self.totals.merge(other.totals, sign)
-        self.weights, self.sums = self.weights.plus(weights, sign), self.sums.plus(sums, sign)
-
-    def sums_for(self, form: BufferedSums) -> tuple[ExactSum, ExactSum]:
-        """The weights and sums, to be added to those of another statistic.
-
-        Raises
-        ------
-        ValueError
-            If that is of another form or family.
-        """
-        if type(self) is not type(form):
-            raise ValueError(f"cannot merge {self.kind} into {form.kind}; fit both with the same solver.")
-        return self.weights, self.sums
-
-    def flush(self) -> None:
-        """Bring waiting rows into the sums, in new arrays, by one assignment."""
-        if self._waiting is not None and self._waiting.n_points:
-            self._waiting.flush()
-            weights, sums = self.summed(self._waiting)
-            weights.merge(self.weights)
-            sums.merge(self.sums)
-            self.weights, self.sums, self._waiting = weights, sums, self._emptied()
-
-    def _emptied(self) -> Any:
-        """What stands for rows that wait when none does."""
-        return self._buffer()

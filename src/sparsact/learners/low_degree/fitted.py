@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +16,34 @@ from sparsact.fourier import Spectrum
 from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
-from sparsact.learners.low_degree.correlations import agreeing
-from sparsact.learners.low_degree.polynomial import FittedPolynomial
-from sparsact.learners.low_degree.solvers.solver import Solution
-from sparsact.learners.low_degree.storage import SavedLowDegree
+from sparsact.learners.low_degree.distinct_points import agreeing
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
+from sparsact.learners.low_degree.storage import read_solution, solution_state
 from sparsact.learners.points import Encoding, kernel_dtype, pack
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
 from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_probability
 
 
-class FittedLowDegree(SavedLowDegree, ABC):
+def _automatic(value: Any, name: str) -> tuple[int, str, float]:
+    degree, reason, *alpha = value  # earlier versions chose no penalty
+    penalty = schema.as_nonnegative(alpha[0], name) if alpha else 0.0
+    return schema.as_count(degree, name), schema.as_str(reason, name), penalty
+
+
+# What was learned besides the solution, and what each must be.
+_LEARNED: Checks = {
+    "n_features_in_": schema.as_count,
+    "_single_target": schema.as_bool,
+    "_automatic": _automatic,
+    "rows_dealt_": schema.as_n_rows,
+    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
+}
+
+
+class FittedLowDegree(ABC):
     """Reading side of the low-degree estimators."""
 
     n_features_in_: int
@@ -218,6 +236,84 @@ class FittedLowDegree(SavedLowDegree, ABC):
         if missing:
             raise ValueError(f"subset {missing[0]} is not among the fitted monomials; see subsets_.")
         return np.array([place[subset] for subset in wanted], dtype=np.intp)
+
+    # ---- files ----
+
+    def save(self, path: str | Path, *, statistic: bool = False) -> None:
+        """Write the fitted model to one file: safetensors with a JSON header and a digest of everything.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; it is replaced whole or not at all.
+        statistic : bool, default=False
+            Also keep the additive statistic, so that a loaded model can go on with ``partial_fit`` and ``merge``.
+        """
+        with lock_of(self):
+            solution = self._fitted  # found now, if it has not been
+            state, arrays = solution_state(solution)
+            state["params"] = schema.params_of(self)
+            if solution.choice is not None:
+                state["params"]["cv"] = solution.choice.results["fold_mse"].shape[1]  # whatever split them: a number
+            state |= self._known(arrays)
+            if statistic:
+                if "accumulator_" not in vars(self):
+                    raise ValueError("this model was loaded without its statistic, so none can be saved; fit it again.")
+                state["stream"] = self.accumulator_.state(arrays)
+            modelfile.write(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def _from_file(cls, state: State, arrays: Arrays) -> Self:
+        """The estimator that :meth:`save` wrote."""
+        learner: Any = schema.rebuild(cls, state, _LEARNED, optional=_LEARNED)
+        n = learner.n_features_in_
+        if learner.subsets is not None:
+            Family.explicit(n, learner.subsets)
+        for name, check in (("degrees", schema.as_count), ("alphas", schema.as_nonnegative)):
+            values = getattr(learner, name, [])
+            for value in () if isinstance(values, str) and values == "auto" else values:
+                check(value, name)
+        learner._solution = solution = read_solution(state["solution"], arrays)
+        n_targets = len(solution.polynomial.intercept)
+        learner._restore_known(state, arrays, n_targets)
+        if solution.choice is not None and getattr(learner, "cv", None) != solution.choice.results["fold_mse"].shape[1]:
+            raise ValueError("held-out errors of other folds than cv deals")
+        if learner._single and n_targets != 1:
+            raise ValueError(f"{n_targets} functions where there is one")
+        if solution.polynomial.family.n != n:
+            raise ValueError(f"a solution of {solution.polynomial.family.n} columns where there are {n}")
+        return cast("Self", learner)
+
+    def _state(self, arrays: Arrays) -> State:
+        """What the model has seen, unsolved; its arrays are put among the others. Empty before the first row."""
+        if "accumulator_" not in vars(self):
+            return {}
+        return self._known(arrays) | {"stream": self.accumulator_.state(arrays)}
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        """Let a new model of the same parameters have seen what :meth:`_state` wrote."""
+        if state:
+            schema.restore_learned(self, state, _LEARNED, optional=_LEARNED)
+            n_targets = schema.as_count(state["stream"]["n_targets"], "n_targets", minimum=1)
+            self._restore_known(state, arrays, n_targets)
+
+    def _known(self, arrays: Arrays) -> State:
+        """What the model knows besides its parameters, its statistic and its solution."""
+        state = schema.learned_state(self, _LEARNED)
+        if hasattr(self, "classes_") and (labels := schema.write_classes(self.classes_, arrays)) is not None:
+            state["classes"] = labels
+        return state
+
+    def _restore_known(self: Any, state: State, arrays: Arrays, n_targets: int) -> None:
+        """Take over the classes and the statistic."""
+        if hasattr(self, "_targets"):
+            self.classes_ = schema.read_classes(state, arrays)
+            if n_targets != (1 if self._single else len(self.classes_)):
+                raise ValueError(f"{n_targets} functions of {len(self.classes_)} classes")
+        if "stream" in state:
+            self.accumulator_ = Accumulator.of_state(state["stream"], arrays, self.n_features_in_, n_targets)
+            if self.accumulator_.n_folds != self._n_folds():
+                raise ValueError(f"sums of {self.accumulator_.n_folds} folds where cv deals {self._n_folds()}")
 
 
 def _standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,17 @@ from scipy.linalg import eigh, lapack, norm
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.identification import RowSpace
-from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.polynomial import Design, Family
 from sparsact.statistics.exact_sum import ExactSum
 
 _ROWS_AT_ONCE = 64
+_FEW_DIGITS = 1e-6  # of the weight: features of a variance below it are centred exactly
 _SAME = 1e-8  # of a length: closer than that, a vector lies in the space that rounded sums span
 _WELL_CONDITIONED = 1e-7  # reciprocal condition from which rounding neither hides a direction nor makes one up
 
 
 @dataclass(frozen=True, eq=False)
-class NormalEquations:
+class NormalEquations(Design):
     """Centred inner products of features and targets.
 
     Attributes
@@ -97,10 +99,6 @@ class NormalEquations:
         variances[~self.identified] = np.nan
         return variances
 
-    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
-        """The same at some places, (N,)."""
-        return self.all_variances(alpha)[places]
-
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
         """Whether the rows determine each coefficient of the empty subset and the features, (D + 1,)."""
@@ -125,7 +123,35 @@ class NormalEquations:
         return np.asarray(np.maximum(self.target_squares + fitted + self.weight * shift**2, 0.0))
 
 
-def centre_exactly(gram: NDArray[np.float64], statistic: Any, family: Family, small: NDArray[np.intp]) -> None:
+def exact_equations(statistic: Any, family: Family, *, fit_intercept: bool, n_threads: int) -> NormalEquations:
+    """The equations of a family of monomials from exact sums; D x D floats."""
+    gram = statistic.gram(family, n_threads=n_threads)
+    correlations = statistic.correlations(family, n_threads=n_threads)
+    weight = float(gram[0, 0])
+    if fit_intercept and weight > 0:
+        sums, (scale, exponent) = gram[0, 1:].copy(), frexp(weight)
+        feature_mean, target_mean = sums / weight, correlations[:, 0] / weight
+        rhs = correlations[:, 1:] - np.outer(target_mean, sums)
+        centred, shares = gram[1:, 1:], np.ldexp(sums, -exponent)
+        for start in range(0, len(centred), _ROWS_AT_ONCE):  # in place: no second D x D array
+            block = centred[start : start + _ROWS_AT_ONCE]
+            block *= scale  # W G - s s' first: of counts below 2**26 these are integers, and exact
+            block -= np.outer(sums[start : start + _ROWS_AT_ONCE], shares)
+            block /= scale
+        if not (weight < 2.0**26 and weight == round(weight) and (sums == np.round(sums)).all()):
+            small = np.flatnonzero(centred.diagonal() < _FEW_DIGITS * weight)
+            if len(small):
+                _centre_exactly(centred, statistic, family, small)
+    else:
+        feature_mean, target_mean = np.zeros(len(family)), np.zeros(statistic.n_targets)
+        centred, rhs = gram[1:, 1:], correlations[:, 1:]
+    squares = np.maximum(statistic.totals.squares_about(target_mean), 0.0)
+    row_space = RowSpace(statistic, family, fit_intercept)
+    means = feature_mean, target_mean
+    return NormalEquations(centred, rhs.T.copy(), *means, squares, weight, statistic.n_rows, fit_intercept, row_space)
+
+
+def _centre_exactly(gram: NDArray[np.float64], statistic: Any, family: Family, small: NDArray[np.intp]) -> None:
     """Replace a centred Gram matrix by ``(W c_ST - c_S c_T) / W``, rounded once; a microsecond or less an entry.
 
     ``small`` are the features of so small a variance that few of its digits are right. If they are but constant, zeros

@@ -1,7 +1,8 @@
-"""Polynomials of low degree: the monomials that one may use, and the fitted one with its values."""
+"""Polynomials of low degree: the monomials that one may use, the fitted one, and how sure it is."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.hypercube import WORD, Masks, Subset, masks_of, n_subsets, n_words, subset_masks, subsets_of
-from sparsact.learners.points import Points
+from sparsact.learners.points import Encoding, Points
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, as_count, check_array
 from sparsact.validation.arrays import checked_subset
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MAX_TABLE_N = 20
 _MAX_TABLE = 1 << 22
 _MAX_WALK = 1 << 16  # monomials; beyond, a dual answers without its coefficients
+_ALL_ZERO = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,3 +202,132 @@ class FittedPolynomial:
         """Masks and coefficients in the order in which neighbours share the most coordinates."""
         order = np.lexsort(self.family.masks.T)
         return np.ascontiguousarray(self.family.masks[order]), np.ascontiguousarray(self.coef[order])
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """How coefficients are estimated: ``"ridge"`` (least squares at alpha 0), ``"lasso"`` or ``"correlation"``."""
+
+    kind: str
+    alpha: float
+    fit_intercept: bool
+
+    def origin(self, statistic: Any, exponent: int) -> NDArray[np.float64]:
+        """What the intercept may take from rescaled targets beforehand: their mean, (T,)."""
+        if self.fit_intercept and self.kind != "correlation":
+            return np.asarray(statistic.origin(exponent))
+        return np.zeros(statistic.n_targets)
+
+    def over(self, unit: float) -> Penalty:
+        """The same penalty for targets over a unit: that on a square is as it was, that on a size is in the unit."""
+        if self.kind != "lasso":
+            return self
+        with np.errstate(over="ignore"):
+            return replace(self, alpha=min(float(np.float64(self.alpha) / unit), _ALL_ZERO))
+
+
+class Design:
+    """What is left of the rows after a fit, to say how sure its coefficients are."""
+
+    @abstractmethod
+    def effective_parameters(self, alpha: float) -> float:
+        """Effective parameters, the intercept not counted."""
+
+    identified: Any  # whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)
+
+    def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
+        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little."""
+
+    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64] | None:
+        """The same at some places, (N,), one at a time; None if there are none."""
+        variances = self.all_variances(alpha)
+        return None if variances is None else variances[places]
+
+
+@dataclass(eq=False)
+class Solution:
+    """A fitted polynomial and what is needed to say how sure it is.
+
+    Attributes
+    ----------
+    polynomial : FittedPolynomial
+        The fitted coefficients.
+    solver, reason : str
+        The solver, and one sentence on why.
+    squared_error, target_squares : ndarray of shape (T,)
+        Weighted squares of the residuals, and of the targets about their mean, both over ``unit**2``.
+    n_rows, total_weight : int, float
+        Rows of positive weight, and the sum of the weights.
+    design : Design or None
+        None for a solution from a file, or one without formulas for its errors.
+    parameters : float or None
+        Effective parameters, where they are known; the intercept is not counted.
+    variances, known_identified : ndarray of shape (D + 1,), or None
+        From a file.
+    choice : CVSelection or None
+        What cross-validation chose.
+    unit : float
+        A power of two near the size of the targets, over which squares are float64 whatever that size.
+    """
+
+    polynomial: FittedPolynomial
+    solver: str
+    reason: str
+    squared_error: NDArray[np.float64]
+    target_squares: NDArray[np.float64]
+    n_rows: int
+    total_weight: float
+    penalty: Penalty
+    design: Design | None = None
+    encoding: Encoding | None = None
+    variances: NDArray[np.float64] | None = None
+    parameters: float | None = None
+    known_identified: NDArray[np.bool_] | None = None
+    choice: Any = None
+    unit: float = 1.0
+
+    def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
+        """The solution for the targets themselves, where it was found for targets over a unit, minus an origin."""
+        self.polynomial, self.unit, self.penalty = self.polynomial.undo_scaling(unit, origin), unit, penalty
+        return self
+
+    @cached_property
+    def residual_degrees_of_freedom(self) -> float:
+        """Rows minus effective parameters (the intercept is one)."""
+        if self.parameters is None:
+            size = float(len(self.polynomial.family))
+            self.parameters = size if self.design is None else self.design.effective_parameters(self.penalty.alpha)
+        return self.n_rows - self.parameters - self.penalty.fit_intercept
+
+    @property
+    def identified(self) -> NDArray[np.bool_] | None:
+        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if that is not known."""
+        return self.known_identified if self.design is None else self.design.identified
+
+    def all_variances(self) -> NDArray[np.float64] | None:
+        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little.
+
+        NaN where the rows do not determine the coefficient.
+        """
+        return self.variances if self.design is None else self.design.all_variances(self.penalty.alpha)
+
+    def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
+
+        NaN where the rows do not determine the coefficient.
+
+        Raises
+        ------
+        ValueError
+            If there is no formula, or if more are requested than can be computed.
+        """
+        if self.design is not None:
+            found = self.design.unscaled_variances(places, self.penalty.alpha)
+        else:
+            found = None if self.variances is None else self.variances[places]
+        if found is None:
+            raise ValueError(
+                f'solver_ = "{self.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
+                "fewer monomials than rows, and ask before saving."
+            )
+        return found

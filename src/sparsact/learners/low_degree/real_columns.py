@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
+from sparsact.learners.low_degree.exact_statistic import MAX_UNIT, check_alike
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family
 from sparsact.saving.schema import ArrayField, Arrays, State, as_n_rows, as_nonnegative, read_arrays
 from sparsact.statistics.centred import CentredSums
 from sparsact.statistics.exact_sum import LIMB_BITS, MAX_LIMBS
 from sparsact.statistics.statistic import Batch
-from sparsact.statistics.totals import MAX_UNIT, check_alike
 
 _VALUES_AT_ONCE = 1 << 22
 _SAME = 1e-12  # of the mean square: real columns are summed in floating point
@@ -54,21 +54,6 @@ class CentredMoments(CentredSums):
         self._n_summed = 0  # rows ever added or taken away
         self._largest = np.zeros(2)  # the `_sizes` of the sums that rows were taken from: their rounding remains
 
-    @classmethod
-    def for_family(cls, family: Family, n_targets: int) -> CentredMoments:
-        """A statistic without rows that serves a family."""
-        return cls(family, n_targets)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self.gram.nbytes + self.rhs.nbytes
-
-    @property
-    def n_points(self) -> int:
-        """Points held, or a bound on them."""
-        return self.n_rows
-
     def add(self, batch: Batch) -> None:
         """Add rows of real columns; blocks of rows bound the memory."""
         for block in batch.blocks(max(1, _VALUES_AT_ONCE // max(1, len(self.family)))):
@@ -98,6 +83,13 @@ class CentredMoments(CentredSums):
         twin = self.empty()
         twin._read_over = self._read_over
         twin.merge(self)
+        return twin
+
+    def restricted(self, family: Family) -> CentredMoments:
+        """The sums that a leading part of the family needs; shares arrays with this one."""
+        size, twin = len(self.family.leading(family)), copy(self)
+        twin.family, twin.feature_mean = family, self.feature_mean[:size]
+        twin.gram, twin.rhs = self.gram[:size, :size], self.rhs[:size]
         return twin
 
     def fork(self) -> CentredMoments:

@@ -12,8 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsact.learners.low_degree.choose import automatic_degree
+from sparsact.learners.low_degree.choose import automatic
 from sparsact.learners.low_degree.estimator import LowDegree
+from sparsact.learners.low_degree.polynomial import Penalty
+from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_sample_weight
@@ -22,12 +24,13 @@ _CHOSEN_BY_FIT = (
     'degree="auto" is chosen by fit, from all rows at once: for rows in pieces name a degree (once fitted, '
     "set_params(degree=model.degree_)), or stream into LowDegreeRegressorCV, which chooses by folds."
 )
+_ALPHA_BY_FIT = _CHOSEN_BY_FIT.replace("degree", "alpha").replace("a alpha", "an alpha")
 
 
 def _can_stream(learner: LowDegreeRegressor) -> bool:
     """Whether rows may come in pieces: the degree must be known before them."""
-    if learner._chooses_degree():
-        raise AttributeError(_CHOSEN_BY_FIT)
+    if learner._chooses_degree() or learner._chooses_alpha():
+        raise AttributeError(_CHOSEN_BY_FIT if learner._chooses_degree() else _ALPHA_BY_FIT)
     return True
 
 
@@ -43,14 +46,13 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     Parameters
     ----------
     degree : int or "auto", default=2
-        Largest size of an interaction. ``"auto"``: ``fit`` chooses it, and says how in ``degree_reason_``. Where the
-        rows pass for uniform and are many enough, by the variance that each degree leaves unexplained
-        (:func:`sparsact.bounds.degree_for`), without fitting any; else by the error on held-out folds. At most what
-        memory allows and, without a penalty, half as many monomials as rows. It wants all rows at once: there is no
-        ``partial_fit`` then.
-    alpha : float, default=0.0
+        Largest size of an interaction. ``"auto"``: ``fit`` chooses it by the error on held-out folds, for the given
+        ``alpha``, and says so in ``degree_reason_``. At most what time and memory allow and, without a penalty, half
+        as many monomials as rows. All rows are needed at once: there is no ``partial_fit`` then.
+    alpha : float or "auto", default=0.0
         Ridge penalty on all coefficients but the intercept, on scikit-learn's ``Ridge`` scale; for ``solver="lasso"``
-        the penalty on scikit-learn's ``Lasso`` scale.
+        the penalty on scikit-learn's ``Lasso`` scale. ``"auto"``: ``fit`` chooses it in the same way, next to the
+        degree; both are then those of :class:`LowDegreeRegressorCV` and :func:`sparsact.fit_table`.
     solver : {"auto", "cells", "moments", "kernel", "correlation", "lasso"}, default="auto"
         Cells, moments and kernel give the same least squares (ridge) solution, of least norm where rows do not
         determine it: ``"cells"`` sums the rows into 2**n cells and works by Walsh-Hadamard transforms (n <= 26);
@@ -88,6 +90,8 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         The fitted function's Fourier spectrum, one a target.
     solver_, solver_reason_ : str
         The solver chosen, and why.
+    alpha_ : float
+        The penalty.
     degree_, degree_reason_ : int, str
         Largest size of an interaction, and by what it was chosen.
     r2_, residual_variance_ : float or ndarray of shape (T,)
@@ -123,6 +127,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LowDegree._parameter_constraints,
         "degree": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "alpha": [*LowDegree._parameter_constraints["alpha"], StrOptions({"auto"})],
     }
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator] # scikit-learn ships no types
@@ -131,33 +136,44 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         """Add rows; the solution is found when it is next needed."""
         self._partial_fit(X, y, sample_weight, reset=not self._begun())
 
-    def _partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        weight: ArrayLike | None,
-        *,
-        reset: bool,
-        sign: int = 1,
-        streamed: bool = True,
-    ) -> None:
+    def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
         rows, targets = self._checked_with_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._single_target = targets.ndim == 1
-        columns = np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
-        if not streamed and self._chooses_degree():
-            self._automatic = self._automatic_degree(rows, columns, weight)
-        self._change(rows, columns, weight, sign=sign, streamed=streamed)
+        return rows, np.ascontiguousarray(targets.reshape(len(targets), -1), dtype=np.float64)
 
     def _chooses_degree(self) -> bool:
         return bool(self.degree == "auto")
 
-    def _automatic_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> tuple[int, str]:
-        if self.heredity is not None or self._penalty().kind != "ridge":
+    def _chooses_alpha(self) -> bool:
+        return isinstance(self.alpha, str)
+
+    def _choose_degree(self, X: NDArray[Any], y: NDArray[np.float64], weight: ArrayLike | None) -> None:
+        if not (self._chooses_degree() or self._chooses_alpha()):
+            return
+        if self.heredity is not None or (self.solver != "auto" and solvers()[self.solver].penalty != "ridge"):
             what = f'solver="{self.solver}"' if self.heredity is None else f'heredity="{self.heredity}"'
-            raise ValueError(f'degree="auto" chooses for least squares and ridge, not with {what}: name a degree.')
-        weights = None if weight is None else checked_sample_weight(weight, X)
-        return automatic_degree(Batch(X, y, weights), self._spec(degree=0), self._penalty())
+            name = "degree" if self._chooses_degree() else "alpha"
+            raise ValueError(f'{name}="auto" chooses for least squares and ridge, not with {what}: name a {name}.')
+        batch = Batch(X, y, None if weight is None else checked_sample_weight(weight, X))
+        degree = None if self._chooses_degree() else int(self.degree)
+        alpha = None if self._chooses_alpha() else float(self.alpha)
+        self._automatic = automatic(batch, self._spec(degree=0), degree, alpha, fit_intercept=self.fit_intercept)
+
+    def _penalty(self) -> Penalty:
+        if not self._chooses_alpha():
+            return super()._penalty()
+        return Penalty("ridge", self.alpha_, self.fit_intercept)
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty."""
+        check_is_fitted(self)
+        if not self._chooses_alpha():
+            return float(self.alpha)
+        if "_automatic" not in self.__dict__:
+            raise ValueError(_ALPHA_BY_FIT)
+        return float(self._automatic[2])
 
     def _largest_degree(self) -> int:
         if not self._chooses_degree():
@@ -182,6 +198,10 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
             If the two have seen rows of different width, targets or encoding, or have chosen different degrees.
         """
         check_is_fitted(other)
+        if self._begun() and self._chooses_alpha() and self.alpha_ != other.alpha_:
+            raise ValueError(
+                f"cannot merge: the two have penalties {self.alpha_:g} and {other.alpha_:g}; fit both with one of them."
+            )
         if self._begun() and self._largest_degree() != other._largest_degree():
             raise ValueError(
                 f"cannot merge: the two have degrees {self.degree_} and {other.degree_}; fit both with one of them."

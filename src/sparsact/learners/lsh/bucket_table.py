@@ -15,6 +15,20 @@ from sparsact.memory import has_room
 from sparsact.saving.schema import ArrayField, Arrays, State, read_arrays
 from sparsact.statistics.statistic import Batch
 
+ROWS_AT_ONCE = 8192
+KEY_BYTES = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
+MAX_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
+MAX_COUNT = 2**62  # of rows, over all tables
+LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
+
+_ARRAYS = {
+    "keys": ArrayField("B", np.uint64),
+    "counts": ArrayField("B", np.int64, nonnegative=True),
+    "sums": ArrayField("B n_sums", finite=True),
+    "totals": ArrayField("totals", finite=True),
+}
+_ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
+
 
 class Undo:
     """The counts and sums that buckets of a table had before an update.
@@ -47,21 +61,6 @@ class Undo:
         for counts, sums, ids in self._saved:
             table.counts[ids], table.sums[ids] = counts, sums
         table.clear_spare()
-
-
-ROWS_AT_ONCE = 8192
-KEY_BYTES = 8 + 4 * 16  # of a bucket: its key, and slots of which at least a quarter is full
-MAX_CELLS = 2.0**50  # from the centre: beyond it a float does not tell places within a cell
-MAX_COUNT = 2**62  # of rows, over all tables
-LARGEST = 1e100  # of a row's weight times squares of its features and targets: sums then have room
-
-_ARRAYS = {
-    "keys": ArrayField("B", np.uint64),
-    "counts": ArrayField("B", np.int64, nonnegative=True),
-    "sums": ArrayField("B n_sums", finite=True),
-    "totals": ArrayField("totals", finite=True),
-}
-_ROWS = {"keys": ArrayField("m", np.uint64), "copies": ArrayField("m", np.int64, nonnegative=True)}
 
 
 class BucketTable:
@@ -127,16 +126,7 @@ class BucketTable:
         self._check_room(len(X) * self.layout.n_tables, lambda: self._n_new(X))
         if self.keeps_rows:
             self._remember(_row_keys(X, Y, weights), 1)
-        self.totals = self.totals + self._totals(Y, weights)
-        for part in _parts(len(X)):
-            found = hashing.places(X[part], self.layout.hashes)
-            own = self.index.insert(found.keys)
-            self._make_room()
-            self._save(own)
-            residual = self.layout.residual(X[part], Y[part])
-            bucket_statistics.accumulate(
-                found, own, residual, weights[part], 1, self.layout.degree, self._counts, self._sums
-            )
+        self._accumulate(X, Y, weights, 1)
 
     def remove(self, batch: Batch) -> None:
         """Take rows away; none, if one was never added. After another error the table is of no use: change a fork."""
@@ -154,16 +144,22 @@ class BucketTable:
             )
         self.copies = self.copies.copy()
         np.subtract.at(self.copies, ids, 1)
-        self.totals = self.totals - self._totals(Y, weights)
-        for part in _parts(len(X)):
-            found = hashing.places(X[part], self.layout.hashes)
-            own = self.index.find(found.keys)
-            self._save(own)
-            residual = self.layout.residual(X[part], Y[part])
-            bucket_statistics.accumulate(
-                found, own, residual, weights[part], -1, self.layout.degree, self._counts, self._sums
-            )
+        self._accumulate(X, Y, weights, -1)
         self._drop_empty()
+
+    def _accumulate(self, X: Array, Y: Array, weights: Array, sign: int) -> None:
+        """Add (or, with sign -1, take away) rows in the sums of their buckets."""
+        layout, centred = self.layout, (Y - self.layout.level) / self.layout.unit
+        self.totals = self.totals + sign * np.concatenate([[weights.sum()], weights @ centred])
+        for part in _parts(len(X)):
+            found = hashing.places(X[part], layout.hashes)
+            own = self.index.insert(found.keys) if sign > 0 else self.index.find(found.keys)
+            self._make_room()
+            self._save(own)
+            residual = layout.residual(X[part], Y[part])
+            bucket_statistics.accumulate(
+                found, own, residual, weights[part], sign, layout.degree, self._counts, self._sums
+            )
 
     def merge(self, other: BucketTable) -> None:
         """Take in all rows of a table of the same layout; where one of the two keeps no rows, nor does the sum.
@@ -288,9 +284,6 @@ class BucketTable:
         if n_buckets <= len(self._counts):
             return 0.0
         return max(n_buckets, 2.0 * len(self._counts)) * (KEY_BYTES + 8 * (1 + self.layout.n_sums))
-
-    def _totals(self, Y: Array, weights: Array) -> Array:
-        return np.concatenate([[weights.sum()], weights @ ((Y - self.layout.level) / self.layout.unit)])
 
     def _make_room(self) -> None:
         needed = len(self.index)

@@ -10,11 +10,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from sparsact.learners.lsh.estimator import LSHModel
-from sparsact.learners.lsh.layout import Array
 from sparsact.saving.schema import read_classes, write_classes
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import transaction
-from sparsact.validation.estimators import check_classes
+from sparsact.validation.estimators import check_classes, class_places
 
 
 class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-learn ships no types
@@ -79,15 +78,9 @@ class LSHClassifier(ClassifierMixin, LSHModel):  # type: ignore[misc] # scikit-l
                 raise ValueError("`classes` is empty; list every label that will come.")
         else:
             check_classes(classes, self.classes_)
-        return Batch(rows, self._indicators(labels), weights)
-
-    def _indicators(self, labels: NDArray[Any]) -> Array:
-        places = np.searchsorted(self.classes_, labels)
-        known = self.classes_[np.minimum(places, len(self.classes_) - 1)] == labels
-        if not known.all():
-            label = labels[[np.argmin(known)]].tolist()[0]
-            raise ValueError(f"label {label!r} is none of the classes {self.classes_.tolist()}; pass all in `classes`.")
-        return np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
+        places = class_places(labels, self.classes_)
+        indicators = np.equal(places[:, None], np.arange(len(self.classes_))).astype(np.float64)
+        return Batch(rows, indicators, weights)
 
     @property
     def _single(self) -> bool:

@@ -21,8 +21,7 @@ from sparsact.kernels.dispatch import blas_threads, threads
 from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Array
-from sparsact.learners.lsh.predictor import TablePredictor
-from sparsact.learners.lsh.solution import joint_solution, separate_solution
+from sparsact.learners.lsh.predictor import TablePredictor, joint_solution, separate_solution
 from sparsact.learners.lsh.storage import SavedLSH
 from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
@@ -31,6 +30,10 @@ from sparsact.transaction import lock_of, locked, transaction
 from sparsact.validation.arrays import aligned, check_row_weights
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
 from sparsact.validation.former_names import renamed, renamed_attributes
+
+ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
+_NUMBERS = ("n_hashes", "bucket_width", "alpha")
+MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target
 
 
 @renamed_attributes(width_="bucket_width_")
@@ -110,8 +113,6 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
         self.table_ = BucketTable(choice.layout)
         self._rows = []
         self._forget_solution()
-
-    # ---- updates ----
 
     @transaction
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
@@ -346,8 +347,3 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
     def miss_rate_(self) -> float:
         """Share of new inputs whose bucket in a table is empty, as Good and Turing estimate it from the counts."""
         return unseen_mass(self.table_.counts)
-
-
-ENOUGH_FOR_LAYOUT = 2048  # rows; a stream that began with fewer keeps them till then
-_NUMBERS = ("n_hashes", "bucket_width", "alpha")
-MAX_SIZE, MIN_SIZE = 1e305, 1e-300  # of columns and targets; of the largest target

@@ -1,74 +1,135 @@
-"""A compiled LSH model: what one query needs, and the nearest bucket where all of its buckets are empty."""
+"""What an LSH model predicts by: the polynomials of the buckets, and the nearest bucket where all are empty."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import lsmr
 from scipy.spatial import cKDTree
 
-from sparsact.kernels import bucket_values, hashing
+from sparsact.kernels import bucket_statistics, bucket_values, hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.solution import BucketSolution
+from sparsact.learners.lsh.layout import Array, Layout
+from sparsact.statistics.statistic import Batch
 
-Array = NDArray[np.float64]
-
+MIN_PENALTY = 1e-8  # two tables alone leave constants to choose
+TOLERANCE = 1e-10
+MAX_PASSES = 2000
 HIGH_DIMENSION = 16  # beyond it a kd-tree looks at most of its points
+FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
+NearestIndex = Callable[[Array], NDArray[np.int64]]
 
 
-class NearestIndex(Protocol):
-    """Finds the nearest of some points."""
+@dataclass(frozen=True)
+class BucketSolution:
+    """What prediction needs: a polynomial in each bucket, with values in the units of y."""
 
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        """Place (m,) of the nearest point to each row of Z."""
-
-
-class _Tree:
-    def __init__(self, points: Array) -> None:
-        self._tree = cKDTree(points)
-
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        return np.asarray(self._tree.query(Z)[1], dtype=np.int64)
+    coefficients: Array  # (B, D, targets)
+    weights: Array  # (B,), 0 for a bucket that counts as empty
+    variances: Array  # (B, targets), of a target about its polynomial, in squares of the layout's units
+    average: bool = True
 
 
-class _Faiss:
-    def __init__(self, points: Array) -> None:
-        faiss: Any = import_module("faiss")
-        self._index = faiss.IndexFlatL2(points.shape[1])
-        self._index.add(points.astype(np.float32))
-
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        places: NDArray[np.int64] = self._index.search(Z.astype(np.float32), 1)[1][:, 0]
-        return places
+def separate_solution(table: BucketTable, alpha: float, min_count: int) -> BucketSolution:
+    """Ridge polynomials of the buckets; those of fewer than ``min_count`` rows count as empty."""
+    layout, counts, weight = table.layout, table.counts, table.sums[:, table.layout.n_local]
+    coefficients, residual = bucket_statistics.solve(table.sums, layout.n_local, layout.degree, layout.n_targets, alpha)
+    weights = np.where(counts >= min_count, weight, 0.0)
+    return BucketSolution(coefficients * layout.unit, weights, _variances(counts, weight, layout.n_features, residual))
 
 
-class _Usearch:
-    def __init__(self, points: Array) -> None:
-        self._points = points.astype(np.float32)
+def _variances(counts: NDArray[np.int64], weight: Array, D: int, residual: Array) -> Array:
+    """Variance about the polynomial in each bucket, drawn towards that of all by as many rows as coefficients."""
+    enough, row_weight = counts > D, weight / np.maximum(counts, 1)
+    free = np.maximum(counts - D, 0) * np.where(counts > 0, row_weight, 0.0)
+    # Where no bucket has more rows than coefficients, the variance about the trend has to do.
+    pooled = residual[enough].sum(axis=0) / free.sum() if free.any() else np.ones(residual.shape[1])
+    prior = D * np.where(counts > 0, row_weight, 1.0)
+    variances: Array = (np.where(enough[:, None], residual, 0.0) + prior[:, None] * pooled) / (free + prior)[:, None]
+    return variances
 
-    def nearest(self, Z: Array) -> NDArray[np.int64]:
-        usearch: Any = import_module("usearch.index")
-        matches = usearch.search(self._points, Z.astype(np.float32), 1, usearch.MetricKind.L2sq, exact=True)
-        return np.asarray(matches.keys, dtype=np.int64).reshape(len(Z))
+
+def joint_solution(table: BucketTable, rows: Batch, alpha: float, min_count: int) -> BucketSolution:
+    r"""Coefficients that minimise the squared error of the *sum* over tables, with a ridge penalty on all of them.
+
+    .. math:: \min_c \sum_i w_i \Big(y_i - \sum_t \langle c_{t, b_t(x_i)}, \phi_t(x_i) \rangle\Big)^2
+              + \alpha T \sum_{t, b} \|c_{t,b}\|^2
+
+    With degree 0 and grids this is ridge regression on random binning features [1]_. Found by LSMR on the sparse matrix
+    of features, (rows, buckets * D): a pass over its ``rows * T * D`` entries for each iteration.
+
+    References
+    ----------
+    .. [1] A. Rahimi, B. Recht, "Random Features for Large-Scale Kernel Machines", 2007, Section 4.
+    """
+    X, Y, weights = rows.X, rows.y, rows.row_weights()
+    layout = table.layout
+    design = _design(X, table, layout)
+    own = separate_solution(table, alpha, min_count)
+    present = np.repeat(own.weights > 0, layout.n_features)
+    root = np.sqrt(weights)
+    scaled = sp.csr_array(design.multiply(root[:, None]))[:, np.flatnonzero(present)]
+    residual = layout.residual(X, Y) * root[:, None]
+    damp = float(np.sqrt(max(alpha, MIN_PENALTY) * layout.n_tables))
+    coefficients = np.zeros((design.shape[1], layout.n_targets))
+    for target in range(layout.n_targets):
+        found = lsmr(
+            scaled, residual[:, target], damp=damp, atol=TOLERANCE, btol=TOLERANCE, conlim=0, maxiter=MAX_PASSES
+        )
+        coefficients[present, target] = found[0]
+    shaped = coefficients.reshape(len(table.index), layout.n_features, layout.n_targets) * layout.unit
+    return BucketSolution(
+        np.ascontiguousarray(shaped), np.where(own.weights > 0, 1.0, 0.0), own.variances, average=False
+    )
+
+
+def _design(X: Array, table: BucketTable, layout: Layout) -> sp.csr_array:
+    """Features of each row in the columns of its buckets, (m, B * D)."""
+    found = hashing.places(X, layout.hashes)
+    ids = table.index.find(found.keys).astype(np.int64)
+    D = layout.n_features
+    columns = (ids[:, :, None] * D + np.arange(D)).reshape(len(X), -1)
+    entries = np.broadcast_to(bucket_statistics.features(found.V, layout.degree), (len(X), layout.n_tables, D)).reshape(
+        len(X), -1
+    )
+    starts = np.arange(len(X) + 1) * columns.shape[1]
+    return sp.csr_array((entries.ravel(), columns.ravel(), starts), shape=(len(X), len(table.index) * D))
 
 
 def nearest_index(points: Array) -> NearestIndex:
-    """An index of points (N, p): a kd-tree, or in high dimension faiss or usearch where one is installed.
+    """A function that gives the place (m,) of the nearest of points (N, p) to each row of Z.
 
-    Both compare all points, in float32, as a kd-tree of that many coordinates nearly does, but vectorised.
+    By a kd-tree, or in high dimension by faiss or usearch where one is installed: both compare all points, in float32,
+    as a kd-tree of that many coordinates nearly does, but vectorised.
     """
     if points.shape[1] > HIGH_DIMENSION:
-        for module, kind in (("faiss", _Faiss), ("usearch", _Usearch)):
+        for module, make in (("faiss", _faiss_index), ("usearch", _usearch_index)):
             if find_spec(module) is not None:
-                return kind(points)
-    return _Tree(points)
+                return make(points.astype(np.float32))
+    tree = cKDTree(points)
+    return lambda Z: np.asarray(tree.query(Z)[1], dtype=np.int64)
 
 
-FARTHEST = 1e100  # local coordinates beyond it are as far as any: squares of distances stay floats
+def _faiss_index(points: NDArray[np.float32]) -> NearestIndex:
+    index: Any = import_module("faiss").IndexFlatL2(points.shape[1])
+    index.add(points)
+    return lambda Z: np.asarray(index.search(Z.astype(np.float32), 1)[1][:, 0])
+
+
+def _usearch_index(points: NDArray[np.float32]) -> NearestIndex:
+    usearch: Any = import_module("usearch.index")
+    metric = usearch.MetricKind.L2sq
+    return lambda Z: np.asarray(
+        usearch.search(points, Z.astype(np.float32), 1, metric, exact=True).keys, dtype=np.int64
+    ).reshape(len(Z))
 
 
 class TablePredictor:
@@ -94,8 +155,8 @@ class TablePredictor:
         self._kernel: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the compiled kernel, which points into memory; it is made again when it is needed."""
-        return {**self.__dict__, "_kernel": None}
+        """Without the compiled kernel and the index, which point into memory; they are made again when needed."""
+        return {**self.__dict__, "_kernel": None, "_index": None}
 
     def __call__(self, x: ArrayLike) -> Any:
         """Value at a point (d,), a float or (targets,); or at rows (m, d), an array of (m,) or (m, targets)."""
@@ -172,7 +233,7 @@ class TablePredictor:
             self._index = nearest_index(self.table.positions()[present])
             self._means = self.table.means()[present]
         found = hashing.places(X, layout.hashes)
-        at = self._index.nearest(np.clip(found.Z, -FARTHEST, FARTHEST))
+        at = self._index(np.clip(found.Z, -FARTHEST, FARTHEST))
         values: Array = self._means[at] + lines
         return values
 

@@ -10,33 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Layout
 from sparsact.learners.lsh.tuning import Trial
-from sparsact.saving import modelfile
-from sparsact.saving.schema import (
-    ArrayField,
-    Arrays,
-    Checks,
-    State,
-    add_prefix,
-    as_count,
-    as_nonnegative,
-    as_str,
-    learned_state,
-    params_of,
-    read_arrays,
-    rebuild,
-    strip_prefix,
-)
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import locked
 from sparsact.validation.former_names import present_names
 
 _LEARNED: Checks = {
-    "n_features_in_": as_count,
-    "bucket_width_": as_nonnegative,
-    "alpha_": as_nonnegative,
-    "directions_": as_str,
+    "n_features_in_": schema.as_count,
+    "bucket_width_": schema.as_nonnegative,
+    "alpha_": schema.as_nonnegative,
+    "directions_": schema.as_str,
 }
-_TRIAL: Checks = {"directions": as_str, "n_hashes": as_count, "n_buckets": as_count}  # the others are numbers
+_TRIAL: Checks = {  # the others are numbers
+    "directions": schema.as_str,
+    "n_hashes": schema.as_count,
+    "n_buckets": schema.as_count,
+}
 _KEPT = {
     "X": ArrayField("m n", finite=True),
     "Y": ArrayField("m T", finite=True),
@@ -62,13 +52,13 @@ class SavedLSH:
         """
         check_is_fitted(self)
         with_rows = statistic or self.combine == "joint"
-        arrays = add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=with_rows)[1]
+        arrays = schema.add_prefix("layout", self.table_.layout.arrays()) | self.table_.state(rows=with_rows)[1]
         arrays["column_shares"] = self.column_shares_
         if with_rows and self._rows:
             kept = Batch.joined(self._rows)
-            arrays |= add_prefix("kept", {"X": kept.X, "Y": kept.y, "weights": kept.row_weights()})
-        state = learned_state(self, _LEARNED) | {
-            "params": params_of(self),
+            arrays |= schema.add_prefix("kept", {"X": kept.X, "Y": kept.y, "weights": kept.row_weights()})
+        state = schema.learned_state(self, _LEARNED) | {
+            "params": schema.params_of(self),
             "trials": [vars(trial) for trial in self.trials_],
             "single": bool(self._single),
         }
@@ -80,20 +70,20 @@ class SavedLSH:
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The estimator that :meth:`save` wrote."""
-        learner: Any = rebuild(cls, state, _LEARNED)
+        learner: Any = schema.rebuild(cls, state, _LEARNED)
         learner.trials_ = tuple(map(_trial, state["trials"]))
         if "table_encoding" in state:
-            learner.table_encoding_ = as_str(state["table_encoding"], "table_encoding")
-        layout = Layout.from_arrays(strip_prefix("layout", arrays))
+            learner.table_encoding_ = schema.as_str(state["table_encoding"], "table_encoding")
+        layout = Layout.from_arrays(schema.strip_prefix("layout", arrays))
         if layout.n_columns != learner.n_features_in_:
             raise ValueError("the layout has other columns")
         learner.table_ = BucketTable(layout)
         learner.table_.restore(state, arrays)
-        shares = read_arrays({"column_shares": ArrayField("n")}, arrays, n=layout.n_columns)
+        shares = schema.read_arrays({"column_shares": ArrayField("n")}, arrays, n=layout.n_columns)
         learner.column_shares_ = shares["column_shares"]
         learner._rows, learner._first_rows = [], []
         if "kept.X" in arrays:
-            kept = read_arrays(_KEPT, arrays, "kept.", n=layout.n_columns, T=layout.n_targets)
+            kept = schema.read_arrays(_KEPT, arrays, "kept.", n=layout.n_columns, T=layout.n_targets)
             learner._rows = [Batch(*kept.values())]
         learner._set_targets(state, arrays)
         learner._forget_solution()
@@ -112,5 +102,5 @@ class SavedLSH:
 
 def _trial(state: State) -> Trial:
     values = present_names(Trial, state)
-    checks: Checks = {name: _TRIAL.get(name, as_nonnegative) for name in values}
+    checks: Checks = {name: _TRIAL.get(name, schema.as_nonnegative) for name in values}
     return Trial(**{name: checks[name](value, name) for name, value in values.items()})

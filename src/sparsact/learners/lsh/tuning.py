@@ -10,22 +10,20 @@ import numpy as np
 
 from sparsact.kernels import bucket_statistics, hashing
 from sparsact.learners.lsh.bucket_table import BucketTable
-from sparsact.learners.lsh.directions import (
-    PrincipalMoments,
-    column_shares,
-    gradient_directions,
-    linear_trend,
-    root_mean_square,
-    standard_units,
-)
 from sparsact.learners.lsh.layout import (
     MAX_LOCAL,
     MAX_POSITIONS,
     Array,
     Layout,
+    PrincipalMoments,
+    column_shares,
     euclidean_hashes,
+    gradient_directions,
     grid_hashes,
     hyperplane_hashes,
+    linear_trend,
+    root_mean_square,
+    standard_units,
 )
 from sparsact.statistics.statistic import Batch
 from sparsact.validation.former_names import renamed

@@ -13,15 +13,16 @@ from functools import cached_property
 
 import numpy as np
 
-from sparsact.learners.sparsely_activated.descent import descend, scattered
 from sparsact.learners.sparsely_activated.leaf_models import EXACT, Piece, TrainingSample
-from sparsact.learners.sparsely_activated.pruning import n_parameters, prune, score, trim
-from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, units_of
-from sparsact.learners.sparsely_activated.tree import Node, grow
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, descend, scattered, units_of
+from sparsact.learners.sparsely_activated.tree import Node, grow, n_parameters, prune, score, trim
 
 SURPLUS = 2  # leaves grown for each that may stay
 SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round to round
 ROUNDS_AT_FULL_SIZE = 3  # at most, while they gain
+AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
+FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
+WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 
 
 def forest(
@@ -79,11 +80,6 @@ def _sizes(n_units: int) -> list[int]:
     while sizes[-1] < SURPLUS * n_units:
         sizes.append(min(LARGER * sizes[-1], SURPLUS * n_units))
     return sizes + sizes[-1:] * ROUNDS_AT_FULL_SIZE
-
-
-AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
-FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
-WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,11 @@ NARROWEST = 1e-303  # half the range of a column, relative to the targets: below
 
 EXACT = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
 ROUNDING = 1e-24  # squared, of a target of size 1
+Kind = Literal["affine", "relu"]
+EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
+NOTHING = 1e-13  # a value of a function whose targets are of size 1
+LEAST_FREEDOM = 0.05  # so that regions of too few rows compare too
+FALL = 0.99  # a turn that leaves more than this share of the error is the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +109,6 @@ class TrainingSample:
         """Weights (s, n) and thresholds (s,) over X and its targets, of units ``theta`` (s, n + 1) over the design."""
         W = self.size * theta[:, :-1] / self.radius
         return W, W @ self.centre - self.size * theta[:, -1]
-
-
-Kind = Literal["affine", "relu"]
-EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
-NOTHING = 1e-13  # a value of a function whose targets are of size 1
-LEAST_FREEDOM = 0.05  # so that regions of too few rows compare too
-FALL = 0.99  # a turn that leaves more than this share of the error is the last
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,25 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.points import Encoding, detect_encoding, kernel_dtype, pack, unpack
+from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
 from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
 from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
 from sparsact.network import SparselyActivatedNetwork
-from sparsact.saving import modelfile
-from sparsact.saving.schema import (
-    ArrayField,
-    Arrays,
-    Checks,
-    State,
-    as_count,
-    as_encoding,
-    as_str,
-    learned_state,
-    params_of,
-    read_arrays,
-    rebuild,
-)
+from sparsact.saving import modelfile, schema
+from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 if TYPE_CHECKING:
@@ -43,7 +31,12 @@ if TYPE_CHECKING:
 LARGEST_SPECTRUM = 20  # coordinates
 LARGEST_TARGET = 1e301
 MOST_ROWS, LEAST_SHARE = 1e12, 1e-100
-_LEARNED: Checks = {"n_features_in_": as_count, "encoding_": as_encoding, "n_iter_": as_count, "origin_": as_str}
+_LEARNED: Checks = {
+    "n_features_in_": schema.as_count,
+    "encoding_": schema.as_encoding,
+    "n_iter_": schema.as_count,
+    "origin_": schema.as_str,
+}
 _ARRAYS = {
     "u": ArrayField("s"),
     "W": ArrayField("s n"),
@@ -180,7 +173,8 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         )
         _check_targets(targets)
         weights = _counts(checked_sample_weight(sample_weight, rows))
-        self.encoding_ = self._encoding(rows)
+        kind, _ = recognize(kernel_dtype(rows), self.domain, getattr(self, "feature_names_in_", None))
+        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
         inputs = self._inputs(rows)[weights > 0]
         sample = TrainingSample.of(
             inputs,
@@ -266,7 +260,7 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
-        network, state = self.network_, learned_state(self, _LEARNED) | {"params": params_of(self)}
+        network, state = self.network_, schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
         arrays = {
             "u": network.u,
             "W": network.W,
@@ -280,8 +274,8 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner: Self = rebuild(cls, state, _LEARNED)
-        read = read_arrays(_ARRAYS, arrays, n=learner.n_features_in_)
+        learner: Self = schema.rebuild(cls, state, _LEARNED)
+        read = schema.read_arrays(_ARRAYS, arrays, n=learner.n_features_in_)
         learner.network_ = SparselyActivatedNetwork(read["u"], read["W"], read["b"])
         learner.loss_, learner._activity, learner._witness = float(read["loss"][0]), read["activity"], read["witness"]
         if not 0 < len(learner._activity) <= 1 + learner.network_.s:
@@ -292,15 +286,6 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
-
-    def _encoding(self, rows: NDArray[Any]) -> Encoding | None:
-        """How the points of the cube are written, None for real columns."""
-        if self.domain == "real":
-            return None
-        kind, _ = detect_encoding(kernel_dtype(rows))
-        if kind == "real" and self.domain == "cube":
-            pack(kernel_dtype(rows), "bits" if (rows == 0).any() else "signs", getattr(self, "feature_names_in_", None))
-        return None if kind == "real" else "signs" if kind == "ones" else kind
 
     def _inputs(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """What the network takes: signs on the cube, else the columns."""

@@ -1,8 +1,25 @@
-"""Trees that split columns of two values, with an affine function or a ReLU at each leaf.
+r"""Trees that split columns of two values, with an affine function or a ReLU at each leaf, and how they are cut back.
 
-The leaves are disjoint regions, so such a tree is a 1-sparse network; :mod:`.gates` writes it as one. The column to
-split on shows at once in planted networks: where column i is a gate, the residuals of the affine fit correlate with
+The leaves are disjoint regions, so such a tree is a 1-sparse network; :mod:`.to_network` writes it as one. The column
+to split on shows at once in planted networks: where column i is a gate, the residuals of the affine fit correlate with
 products :math:`x_i x_j`. So each column is scored by these correlations, and the best few are fitted on both sides.
+
+Of all its pruned forms within the units allowed, the tree keeps the one of least generalised cross-validation,
+
+.. math:: \mathrm{GCV} = \frac{\text{squared error}}{(1 - p / m)^2}
+
+with p parameters, of which each split counts three in addition to those of its leaves [2]_, and m rows [1]_.
+
+A coefficient stays if its square exceeds :math:`2 \ln(n + 1)` times its variance, the universal threshold of [3]_: of n
+columns that do not matter, one at most passes in the mean. The noise is what the whole tree leaves unexplained, so
+without noise only rounding errors go. If what went explained more, taken together, than as many columns of noise would,
+nothing is trimmed at that leaf: small coefficients may matter in numbers.
+
+References
+----------
+.. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, Section 3.3.
+.. [2] J. Friedman, "Multivariate adaptive regression splines", Ann. Statist. 19, 1991, Section 3.6.
+.. [3] D. Donoho, I. Johnstone, "Ideal spatial adaptation by wavelet shrinkage", Biometrika 81, 1994.
 """
 
 from __future__ import annotations
@@ -20,11 +37,17 @@ from sparsact.learners.sparsely_activated.leaf_models import (
     Piece,
     TrainingSample,
     affine_piece,
+    affine_piece_of,
     best_piece,
+    constant_piece,
+    relu_pieces,
     risk,
 )
 
 FITTED_COLUMNS = 4  # this many of the best scored columns are fitted on both sides
+PER_SPLIT = 3
+DEVIATIONS = 2.0  # standard deviations of chi squared by which the dropped coefficients may exceed noise
+ROUNDING = 1e-26  # least variance of a residual of size 1, so that exact fits are rid of rounding errors
 
 
 @dataclass(eq=False)
@@ -161,3 +184,131 @@ def _scores(design: Array, weights: Array, residuals: Array, columns: NDArray[np
     correlations = design[:, columns].T @ (residuals[:, None] * weighted)
     sizes = np.einsum("mj,mj->j", weighted, design)
     return np.asarray(np.divide(correlations**2, sizes, where=sizes > 0, out=np.zeros_like(correlations)).sum(axis=1))
+
+
+def score(sample: TrainingSample, squared_error: float, parameters: float, floor: float = EXACT) -> float:
+    """Generalised cross-validation; infinite when no freedom is left.
+
+    Errors below ``floor`` times the variation of the targets count alike: then the fewer parameters decide.
+    """
+    freedom = 1 - parameters / sample.total
+    return max(squared_error, sample.negligible(floor)) / freedom**2 if freedom > 0 else np.inf
+
+
+def prune(sample: TrainingSample, root: Node, n_units: int, n_others: float = 0.0) -> float:
+    """Cut the tree back to its best size, in place, and give that size's score.
+
+    Parameters
+    ----------
+    sample : TrainingSample
+        The rows that it was grown on.
+    root : Node
+        The tree.
+    n_units : int
+        The most units that it may take; where even a constant takes more, the tree is left a constant.
+    n_others : float
+        Parameters of other parts of the model.
+    """
+    totals, above = _totals(root)
+    links = {  # what may stand in place of a node: its own piece for a subtree, a constant for a leaf
+        node: node.piece if node.children else constant_piece(sample, node.rows)
+        for node in root.nodes()
+        if node.children or node.piece.parameters > 1
+    }
+    cuts: list[tuple[Node, Piece]] = []
+    kept, best = 0, np.inf
+    while True:
+        error, parameters, units = totals[root].tolist()
+        value = score(sample, error, parameters + n_others)
+        if units <= n_units and value <= best:
+            kept, best = len(cuts), value
+        if not links:
+            break
+        node = min(links, key=lambda node: _rate(totals[node], links[node]))
+        piece = links.pop(node)
+        cuts.append((node, piece))
+        for lower in node.nodes()[1:]:
+            links.pop(lower, None)
+        if piece.parameters > 1:
+            links[node] = constant_piece(sample, node.rows)
+        change = _of_piece(piece) - totals[node]
+        for ancestor in above[node]:
+            totals[ancestor] += change
+    for node, piece in cuts if np.isinf(best) else cuts[:kept]:
+        node.children, node.split, node.piece = [], None, piece
+    return best
+
+
+def _rate(subtree: Array, piece: Piece) -> float:
+    """Squared error gained for each parameter lost."""
+    error, parameters, _ = subtree.tolist()
+    lost = parameters - piece.parameters
+    return float((piece.squared_error - error) / lost) if lost > 0 else np.inf
+
+
+def _of_piece(piece: Piece) -> Array:
+    return np.array([piece.squared_error, piece.parameters, piece.n_units], dtype=np.float64)
+
+
+def _totals(root: Node) -> tuple[dict[Node, Array], dict[Node, list[Node]]]:
+    """Squared error, parameters and units of every subtree; the node itself and its ancestors, of each node."""
+    above: dict[Node, list[Node]] = {root: [root]}
+    for node in root.nodes():
+        above |= {child: [child, *above[node]] for child in node.children}
+    totals = {node: np.array([0.0, PER_SPLIT * (len(node.leaves()) - 1), 0.0]) for node in root.nodes()}
+    for leaf in root.leaves():
+        for node in above[leaf]:
+            totals[node] += _of_piece(leaf.piece)
+    return totals, above
+
+
+def n_parameters(tree: Node) -> float:
+    """Parameters of a tree as its score counts them."""
+    leaves = tree.leaves()
+    return sum(leaf.piece.parameters for leaf in leaves) + PER_SPLIT * (len(leaves) - 1)
+
+
+def trim(sample: TrainingSample, root: Node, n_others: float = 0.0) -> None:
+    """Trim the leaves of a tree, in place; ``n_others`` counts parameters of other parts of the model."""
+    leaves = root.leaves()
+    freedom = sample.total - n_parameters(root) - n_others
+    if freedom > 0:
+        noise = max(sum(leaf.piece.squared_error for leaf in leaves) / freedom, ROUNDING)
+        for leaf in leaves:
+            leaf.piece = _trimmed(sample, leaf, noise)
+
+
+def _trimmed(sample: TrainingSample, leaf: Node, noise: float) -> Piece:
+    """The piece of a leaf fitted again on the columns whose coefficients stand out, or itself."""
+    piece, rows = leaf.piece, leaf.rows
+    design, targets, weights = sample.design[rows], sample.targets[rows], sample.weights[rows]
+    on = np.ones(len(rows), dtype=bool) if piece.kind == "affine" else design @ piece.theta > 0
+    if not on.any():
+        return piece
+    used = np.append((design[on, :-1] != design[on][0, :-1]).any(axis=0), True)
+    variances = _variances(design[on][:, used], weights[on])
+    if variances is None:
+        return piece
+    kept = np.zeros(len(used), dtype=bool)
+    kept[used] = piece.theta[used] ** 2 > 2 * np.log(len(used)) * noise * variances
+    kept[-1] = True
+    n_dropped = np.count_nonzero(used & ~kept)
+    if not n_dropped:
+        return piece
+    design = design * kept
+    if piece.kind == "affine":
+        trimmed = affine_piece_of(design, targets, weights)
+    else:
+        turns = relu_pieces(design, targets, weights, piece.sign, on)
+        trimmed = min(turns, key=lambda each: each.squared_error)
+    lost = trimmed.squared_error - piece.squared_error
+    likely = lost <= noise * (n_dropped + DEVIATIONS * np.sqrt(2 * n_dropped))
+    return trimmed if likely and trimmed.n_units <= piece.n_units else piece
+
+
+def _variances(design: Array, weights: Array) -> Array | None:
+    """Variances of least squares coefficients under noise of variance 1, None if the rows do not determine them."""
+    values, vectors = np.linalg.eigh(design.T @ (weights[:, None] * design))
+    if weights.sum() <= len(values) + 1 or values[0] <= 1e-9 * values[-1]:
+        return None
+    return np.asarray((vectors**2 / values).sum(axis=1))

@@ -12,9 +12,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
 from sparsact import kernels
-from sparsact.learners.low_degree.cells import MAX_N, Cells
-from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
-from sparsact.learners.low_degree.solvers.solver import Penalty, ProblemSize, Solution, Solver, SolverPlan
+from sparsact.learners.low_degree.compact_sums import MAX_N, Cells
+from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan
 
 MAX_CELLS_N = 24  # unless requested by name
 MAX_CHOLESKY = 3000
@@ -78,7 +78,7 @@ class CellSolver(Solver):
         )
 
 
-class CellEquations:
+class CellEquations(Design):
     r"""The normal equations over cells, never written out.
 
     The product with G is: place the coefficients in a table of :math:`2^n`, transform to values, weigh each cell,
@@ -94,7 +94,7 @@ class CellEquations:
         self._n_threads = n_threads
         self._weights = cells.weights.to_float()
         self._table = np.empty_like(self._weights)
-        self.weight = cells.totals.total_weight()
+        self.weight = cells.weight
         correlations = cells.correlations(family, n_threads=n_threads)
         self._sums, self.target_mean = np.zeros(len(family)), np.zeros(cells.n_targets)
         if fit_intercept:
@@ -143,9 +143,6 @@ class CellEquations:
             null = vector - self._solved(self._product(vector), 0.0)[0]
             found &= np.abs(np.concatenate([[self._mean @ null], null[self._graded]])) <= _NULL
         return found
-
-    def all_variances(self, alpha: float) -> None:
-        """Each costs a solution."""
 
     def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64]:
         """Diagonal of ``(G + alpha)^-1 G (G + alpha)^-1`` at places of ``[(), *subsets]``: a solution each, (N,).

@@ -17,20 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.kernels.dispatch import blas_threads
-from sparsact.learners.low_degree.correlations import correlations
-from sparsact.learners.low_degree.distinct_points import DistinctPoints
+from sparsact.learners.low_degree.distinct_points import DistinctPoints, correlations
 from sparsact.learners.low_degree.identification import PRIMES, reduced_echelon, residues
 from sparsact.learners.low_degree.normal_equations import Factor
-from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
+from sparsact.learners.low_degree.polynomial import Design, Family, FittedPolynomial, Penalty, Solution
 from sparsact.learners.low_degree.real_columns import monomials
-from sparsact.learners.low_degree.solvers.solver import (
-    Penalty,
-    ProblemSize,
-    Solution,
-    Solver,
-    SolverPlan,
-    ending,
-)
+from sparsact.learners.low_degree.solvers.solver import ProblemSize, Solver, SolverPlan, ending
 from sparsact.learners.points import Points, unpack
 from sparsact.statistics.exact_sum import ExactSum
 
@@ -154,7 +146,7 @@ class Dual:
 
 
 @dataclass(eq=False)
-class KernelDesign:
+class KernelDesign(Design):
     """What says how sure the coefficients of a dual are; ``filled`` effective parameters are not the function's."""
 
     dual: Dual
@@ -171,12 +163,6 @@ class KernelDesign:
     def identified(self) -> NDArray[np.bool_]:
         """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)."""
         return self.dual.identified(self.family, fit_intercept=self.fit_intercept)
-
-    def all_variances(self, alpha: float) -> None:
-        """There are none."""
-
-    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> None:
-        """There are none."""
 
 
 def _kernel_sums(family: Family) -> list[int]:

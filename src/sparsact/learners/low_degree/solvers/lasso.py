@@ -18,15 +18,8 @@ from sklearn.linear_model import Lasso
 
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.low_degree.normal_equations import NormalEquations
-from sparsact.learners.low_degree.solvers.solver import (
-    ON_POINTS,
-    Estimated,
-    Penalty,
-    ProblemSize,
-    Solver,
-    SolverPlan,
-    possible,
-)
+from sparsact.learners.low_degree.polynomial import Penalty
+from sparsact.learners.low_degree.solvers.solver import ON_POINTS, Estimated, ProblemSize, Solver, SolverPlan, possible
 
 _GAP = 1e-10  # of the objective
 _DOUBTFUL_GAP = 1e-4

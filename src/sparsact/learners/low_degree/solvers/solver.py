@@ -1,26 +1,27 @@
-"""What a solver is: its cost, or why it cannot serve, and a solution; and the choice among all that there are."""
+"""What a solver is, those that write the normal equations out, and the choice among all that there are."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import n_words
+from sparsact.hypercube import n_subsets, n_words
 from sparsact.learners.low_degree.normal_equations import Factor, NormalEquations
-from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial
-from sparsact.learners.points import Encoding
+from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Penalty, Solution
 from sparsact.memory import available_memory, has_room
 
-_ALL_ZERO = 1e60  # a lasso penalty that leaves no coefficient of targets of size one
 Estimated = tuple[NDArray[np.float64], NDArray[np.float64], str, float | None]
 ON_POINTS = frozenset({"rows", "cells"})
+_MAX_MONOMIALS = 12_000  # whose moments are summed without being asked for
+_MIN_ROWS = 1 << 16
+_AVERAGES = "the average of y chi_S over the rows estimates each coefficient when inputs are uniform."
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,6 @@ class ProblemSize:
         """Bytes of the solution itself."""
         return 16.0 * self.n_monomials * n_words(self.n) + 8.0 * self.n_monomials * (self.n_targets + 4)
 
-    def lower(self) -> list[ProblemSize]:
-        """The same with lower degrees, the largest first."""
-        if self.degree_range is None:
-            return []
-        low, high = self.degree_range
-        return [
-            replace(self, n_monomials=Family.count(self.n, degree, low), degree_range=(low, degree))
-            for degree in range(high - 1, low - 1, -1)
-        ]
-
 
 @dataclass(frozen=True)
 class SolverPlan:
@@ -82,134 +73,6 @@ class SolverPlan:
     reason: str
     rank: int | None
     explicit_gram: bool = True
-
-
-@dataclass(frozen=True)
-class Penalty:
-    """How coefficients are estimated: ``"ridge"`` (least squares at alpha 0), ``"lasso"`` or ``"correlation"``."""
-
-    kind: str
-    alpha: float
-    fit_intercept: bool
-
-    def origin(self, statistic: Any, exponent: int) -> NDArray[np.float64]:
-        """What the intercept may take from rescaled targets beforehand: their mean, (T,)."""
-        if self.fit_intercept and self.kind != "correlation":
-            return np.asarray(statistic.origin(exponent))
-        return np.zeros(statistic.n_targets)
-
-    def over(self, unit: float) -> Penalty:
-        """The same penalty for targets over a unit: that on a square is as it was, that on a size is in the unit."""
-        if self.kind != "lasso":
-            return self
-        with np.errstate(over="ignore"):
-            return replace(self, alpha=min(float(np.float64(self.alpha) / unit), _ALL_ZERO))
-
-
-class Design(Protocol):
-    """What is left of the rows after a fit, to say how sure its coefficients are."""
-
-    def effective_parameters(self, alpha: float) -> float:
-        """Effective parameters, the intercept not counted."""
-
-    @property
-    def identified(self) -> NDArray[np.bool_]:
-        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,)."""
-
-    def all_variances(self, alpha: float) -> NDArray[np.float64] | None:
-        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little."""
-
-    def unscaled_variances(self, places: NDArray[np.intp], alpha: float) -> NDArray[np.float64] | None:
-        """The same at some places, (N,), one at a time; None if there are none."""
-
-
-@dataclass(eq=False)
-class Solution:
-    """A fitted polynomial and what is needed to say how sure it is.
-
-    Attributes
-    ----------
-    polynomial : FittedPolynomial
-        The fitted coefficients.
-    solver, reason : str
-        The solver, and one sentence on why.
-    squared_error, target_squares : ndarray of shape (T,)
-        Weighted squares of the residuals, and of the targets about their mean, both over ``unit**2``.
-    n_rows, total_weight : int, float
-        Rows of positive weight, and the sum of the weights.
-    design : Design or None
-        None for a solution from a file, or one without formulas for its errors.
-    parameters : float or None
-        Effective parameters, where they are known; the intercept is not counted.
-    variances, known_identified : ndarray of shape (D + 1,), or None
-        From a file.
-    choice : CVSelection or None
-        What cross-validation chose.
-    unit : float
-        A power of two near the size of the targets, over which squares are float64 whatever that size.
-    """
-
-    polynomial: FittedPolynomial
-    solver: str
-    reason: str
-    squared_error: NDArray[np.float64]
-    target_squares: NDArray[np.float64]
-    n_rows: int
-    total_weight: float
-    penalty: Penalty
-    design: Design | None = None
-    encoding: Encoding | None = None
-    variances: NDArray[np.float64] | None = None
-    parameters: float | None = None
-    known_identified: NDArray[np.bool_] | None = None
-    choice: Any = None
-    unit: float = 1.0
-
-    def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:
-        """The solution for the targets themselves, where it was found for targets over a unit, minus an origin."""
-        self.polynomial, self.unit, self.penalty = self.polynomial.undo_scaling(unit, origin), unit, penalty
-        return self
-
-    @cached_property
-    def residual_degrees_of_freedom(self) -> float:
-        """Rows minus effective parameters (the intercept is one)."""
-        if self.parameters is None:
-            size = float(len(self.polynomial.family))
-            self.parameters = size if self.design is None else self.design.effective_parameters(self.penalty.alpha)
-        return self.n_rows - self.parameters - self.penalty.fit_intercept
-
-    @property
-    def identified(self) -> NDArray[np.bool_] | None:
-        """Whether the rows determine each coefficient of ``[(), *subsets]``, (D + 1,); None if that is not known."""
-        return self.known_identified if self.design is None else self.design.identified
-
-    def all_variances(self) -> NDArray[np.float64] | None:
-        """Variance per unit of residual variance of each coefficient of ``[(), *subsets]``, if they cost little.
-
-        NaN where the rows do not determine the coefficient.
-        """
-        return self.variances if self.design is None else self.design.all_variances(self.penalty.alpha)
-
-    def unscaled_variances(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Variance per unit of residual variance of the coefficients at places of ``[(), *subsets]``, (N,).
-
-        NaN where the rows do not determine the coefficient.
-
-        Raises
-        ------
-        ValueError
-            If there is no formula, or if more are requested than can be computed.
-        """
-        variances = self.all_variances()
-        if variances is not None:
-            return variances[places]
-        found = None if self.design is None else self.design.unscaled_variances(places, self.penalty.alpha)
-        if found is None:
-            raise ValueError(
-                f'solver_ = "{self.solver}" leaves no covariance of the coefficients; fit the rows with solver="auto", '
-                "fewer monomials than rows, and ask before saving."
-            )
-        return found
 
 
 class Solver(ABC):
@@ -339,11 +202,82 @@ def _refusal(name: str, size: ProblemSize, cheapest: SolverPlan, limit: float | 
     )
     if size.degree_range is None:
         return f"{need}; pass fewer subsets, or a larger max_memory."
-    for lower in size.lower():
+    low, high = size.degree_range
+    for degree in range(high - 1, low - 1, -1):
+        lower = replace(size, n_monomials=Family.count(size.n, degree, low), degree_range=(low, degree))
         if any(plan.nbytes <= limit for plan in possible(name, lower)):
-            return f"{need}; degree={lower.degree_range[1]} fits, or pass a larger max_memory."  # type: ignore[index]
+            return f"{need}; degree={degree} fits, or pass a larger max_memory."
     return f"{need}; no lower degree fits either: pass a larger max_memory."
 
 
 def _amount(nbytes: float) -> str:
     return f"{nbytes / 2**30:,.1f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.3g} MiB"
+
+
+def prefers_moments(size: ProblemSize) -> bool:
+    """Whether moments are the cheaper statistic: many more rows than monomials."""
+    return size.n_rows >= max(4 * size.n_monomials, _MIN_ROWS) and size.n_monomials <= _MAX_MONOMIALS
+
+
+class MomentSolver(Solver):
+    """Ridge by popcount moments of symmetric differences, for any n."""
+
+    name = "moments"
+    forms = ON_POINTS | {"moments"}
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """What a fit needs."""
+        d, m, span = size.n_monomials, size.n_rows, size.degree_range
+        differences = min(d * (d + 1) / 2.0, float(n_subsets(size.n, 2 * span[1])) if span else float("inf"))
+        ranked = span is not None and span[0] == 1  # no search for the differences, no place of every pair
+        nbytes = differences * ((8.0 if ranked else 24.0) * n_words(size.n) + 40) + (28.0 if ranked else 32.0) * d * d
+        reason = (
+            f"n = {size.n} with {m:,} rows: the Gram matrix of {d:,} monomials from popcount moments of their "
+            "differences"
+        )
+        return SolverPlan(self, nbytes + size.nbytes + 48.0 * min(m, 1 << 18), reason, 2)
+
+
+class DenseSolver(Solver):
+    """Ridge by matrix products, for real columns."""
+
+    name = "dense"
+    forms = frozenset({"real"})
+    by_name = False
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """What a fit needs."""
+        d = size.n_monomials
+        return SolverPlan(self, size.nbytes + 36.0 * d * d, f"real columns: {d:,} monomials by matrix products", 0)
+
+
+class CorrelationSolver(Solver):
+    """Averages of targets times characters."""
+
+    name = penalty = "correlation"
+    forms = ON_POINTS | {"moments"}
+
+    def cost(self, size: ProblemSize) -> SolverPlan:
+        """At most what the cheapest solver of a system needs."""
+        return replace(min(possible("auto", size), key=lambda plan: plan.nbytes), solver=self, rank=None)
+
+    def solve(self, statistic: Any, family: Family, penalty: Penalty, plan: SolverPlan, *, n_threads: int) -> Solution:
+        """The polynomial of a family that fits the rows of a statistic."""
+        sums = statistic.correlations(family, n_threads=n_threads).T
+        intercept = sums[0] / statistic.weight * penalty.fit_intercept
+        polynomial = FittedPolynomial(family, sums[1:] / (statistic.weight + penalty.alpha), intercept)
+        return Solution(
+            polynomial,
+            self.name,
+            _AVERAGES,
+            statistic.squared_error(polynomial, n_threads=n_threads),
+            statistic.totals.squares_about(intercept),
+            statistic.n_rows,
+            statistic.weight,
+            penalty,
+        )
+
+    def estimate(self, equations: NormalEquations, penalty: Penalty, plan: SolverPlan) -> Estimated:
+        """Coefficients (D, T), the feature means that the intercept makes up for, the reason, effective parameters."""
+        sums = equations.rhs + equations.weight * np.outer(equations.feature_mean, equations.target_mean)
+        return sums / (equations.weight + penalty.alpha), np.zeros(len(sums)), _AVERAGES, None

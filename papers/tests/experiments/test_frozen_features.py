@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sparsact.learners.dsm.features import Bottom, SparseLayer
-from sparsact.learners.dsm.training import FrozenFeatures, RMSProp, TopLayer
+from sparsact.learners.dsm.training import RMSProp, TopLayer
 from sparsact.routing import RandomHash, TopK
+from sparsact_papers.paper_b.frozen_features import FrozenFeatures
 
 D, T, M = 5, 24, 71
 rng = np.random.default_rng(11)

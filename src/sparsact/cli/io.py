@@ -1,0 +1,112 @@
+"""Files of commands: those to write are checked before the work; models are read with the encoding of their table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparsact.datasets import Encoding
+    from sparsact.network import SparselyActivatedNetwork
+
+REPORT_SUFFIXES = (".html", ".htm")
+REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
+
+
+def check_report(path: Path | None) -> None:
+    """Raise if a report cannot be written there, or not at all."""
+    if path is None:
+        return
+    check_writable(path, REPORT_SUFFIXES)
+    missing = [name for name in REPORT_NEEDS if find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"a report needs {', '.join(missing)}, not installed here; install sparsact[report] "
+            "(pip install 'sparsact[report]')."
+        )
+
+
+def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise if a file cannot be written there."""
+    if path is None:
+        return
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise ValueError(f"cannot write {str(path)!r}: its name must end in {' or '.join(suffixes)}.")
+    if path.is_dir():
+        raise ValueError(f"cannot write {str(path)!r}: it is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}; make it first.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"cannot write {str(path)!r}: permission denied; choose another place.")
+
+
+def check_apart(written: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
+    """Raise if a file that is written, by the name of its option, is also read, or written by another option."""
+    taken = {os.path.realpath(path): "is read" for path in read}
+    for option, path in written.items():
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        place = os.path.realpath(path)
+        if place in taken:
+            raise ValueError(f"cannot write {str(path)!r} by {option}: it {taken[place]} too; name another file.")
+        taken[place] = f"is written by {option}"
+
+
+def load_model(path: Path, remedy: str) -> Any:
+    """Whatever a model file holds."""
+    import sparsact
+
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; name a model in it.")
+    if not path.is_file():
+        raise FileNotFoundError(f"no model {str(path)!r}; {remedy}")
+    return sparsact.load(path)
+
+
+def read_network(path: Path) -> SparselyActivatedNetwork:
+    """The network of a file, or of the model in it."""
+    model = load_model(path, f"make one with network.save({path.name!r}) in Python.")
+    network = network_in(model)
+    if network is None:
+        raise ValueError(f"{path.name} holds a {type(model).__name__}; a SparselyActivatedNetwork is needed.")
+    return network
+
+
+def network_in(model: Any) -> SparselyActivatedNetwork | None:
+    """The network that a file held, itself or as what a learner has learned; None of other models."""
+    from sparsact.network import SparselyActivatedNetwork
+
+    network = getattr(model, "network_", model)
+    return network if isinstance(network, SparselyActivatedNetwork) else None
+
+
+def read_model(path: Path) -> tuple[Any, Encoding]:
+    """A model that was learned from a table, and the table's encoding."""
+    model = load_model(path, f"make one with sparsact fit TABLE --target COLUMN --out {path.name}")
+    return model, encoding_of(model, path)
+
+
+def encoding_of(model: Any, path: Path) -> Encoding:
+    """How the table was encoded from which a model was learned."""
+    from sparsact.datasets import Encoding
+
+    text = getattr(model, "table_encoding_", None)
+    if text is None:
+        raise ValueError(
+            f"{path.name} was not made by sparsact fit, so it knows no columns; load it in Python instead."
+        )
+    try:
+        encoding = Encoding.from_json(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{path.name} does not tell how its table was encoded ({error}); fit and save it again."
+        ) from error
+    if len(encoding.feature_names) != model.n_features_in_:
+        raise ValueError(
+            f"{path.name} learned {model.n_features_in_} columns, and its table has {len(encoding.feature_names)}; "
+            "fit and save it again."
+        )
+    return encoding

@@ -1,0 +1,224 @@
+"""Values of a column as texts and as numbers: spellings that mean the same, exact integers, characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+EXACT = 2**53  # from here on a float64 does not hold every integer
+_NUMBER = re.compile(r"([+-]?)(0|[1-9][0-9]*|[0-9]+(?=\.)|(?=\.[0-9]))(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
+_BOOLEANS = {"true": "1", "false": "0"}
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_AMOUNT = re.compile(r"[+-]?[$€£]?[0-9][0-9., ]*[%€]?")
+
+
+def as_number(text: str) -> float | None:
+    """The finite number that a text spells, or None. A code with a leading zero, such as ``007``, is not a number."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    return number if isfinite(number) else None
+
+
+def is_infinite(text: str) -> bool:
+    """Whether a text spells an infinite number."""
+    return bool(_INFINITE.fullmatch(text)) or (as_number(text) is None and bool(_NUMBER.fullmatch(text)))
+
+
+def is_written_amount(text: str) -> bool:
+    """Whether a text is an amount as people write it, such as ``1,037``, ``12 %`` or ``$5``."""
+    return bool(_AMOUNT.fullmatch(text))
+
+
+def spelling(value: object) -> str:
+    """The text of a value, without the spaces around it."""
+    return str(value).strip()
+
+
+def is_numeric(spellings: Iterable[str]) -> bool:
+    """Whether every text is a number, or true or false."""
+    return all(text.casefold() in _BOOLEANS or as_number(text) is not None for text in spellings)
+
+
+def canonical(text: str) -> str:
+    """The spelling that stands for all decimal spellings of a number, and for true or false.
+
+    Only signs and zeros that do not count are dropped, so that no two numbers become equal.
+
+    >>> [canonical(text) for text in ("1", "1.0", "+1", "TRUE", "0.50", "-0", ".5", "9007199254740993", "1e3")]
+    ['1', '1', '1', '1', '0.5', '0', '0.5', '9007199254740993', '1e3']
+    """
+    boolean = _BOOLEANS.get(text.casefold())
+    parts = _NUMBER.fullmatch(text)
+    if boolean or not parts or parts[4]:
+        return boolean or text
+    whole, decimals = parts[2].lstrip("0") or "0", (parts[3] or "").rstrip("0")
+    number = f"{whole}.{decimals}" if decimals else whole
+    return f"-{number}" if parts[1] == "-" and number != "0" else number
+
+
+def exact(text: str) -> Fraction:
+    """The number that a numeric text stands for: integers as they are, others rounded to float64."""
+    number = _BOOLEANS.get(text.casefold(), text)
+    return Fraction(int(number)) if number.lstrip("+-").isdecimal() else Fraction(float(number))
+
+
+def identities(spellings: Iterable[str]) -> dict[str, str]:
+    """The value that each spelling stands for: if all are numbers, their canonical spelling, else the text itself.
+
+    >>> identities(["1", "1.0"]), identities(["1.1", "1.10", "1.2-rc"])
+    ({'1': '1', '1.0': '1'}, {'1.1': '1.1', '1.10': '1.10', '1.2-rc': '1.2-rc'})
+    """
+    texts = list(spellings)
+    numeric = is_numeric(texts)
+    return {text: canonical(text) if numeric else text for text in texts}
+
+
+def places(entries: Sequence[object], values: tuple[str, ...]) -> list[int]:
+    """Where each entry, spelled in any way, stands in a list of distinct values; -1 if it is not among them."""
+    known = {value: place for place, value in enumerate(values)}
+    numeric = is_numeric(values)
+
+    def place(text: str) -> int:
+        found = known.get(canonical(text) if numeric else text, -1)
+        if found < 0 and numeric and as_number(text) is not None:  # 1e-5 may be spelled 1e-05
+            equal = [place for value, place in known.items() if Decimal(value) == Decimal(text)]
+            return equal[0] if len(equal) == 1 else -1
+        return found
+
+    return [place(spelling(entry)) for entry in entries]
+
+
+def codes(array: pa.Array, values: tuple[str, ...], name: str, first_row: int) -> NDArray[np.intp]:
+    """Position of each entry of a piece of a column in ``values``. Only the distinct entries pass through Python."""
+    refuse_missing(array, name, first_row)
+    encoded = pc.dictionary_encode(array)
+    of_entries = places(encoded.dictionary.to_pylist(), values)
+    found: NDArray[np.intp] = np.array(of_entries, dtype=np.intp)[encoded.indices.to_numpy()]
+    if (found < 0).any():
+        row = int(np.argmin(found))
+        known = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
+        raise ValueError(
+            f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not among the values "
+            f"of this column in the table that was learned from ({known})."
+        )
+    return found
+
+
+def numbers(array: pa.Array, name: str, first_row: int) -> NDArray[np.float64]:
+    """Finite numbers of a piece of a column, shape (m,); an integer that float64 does not hold is refused."""
+    values, rest = numbers_and_rest(array, name, first_row)
+    if rest is not None:
+        raise too_long(array, name, first_row, int(np.flatnonzero(rest)[0]))
+    return values
+
+
+def numbers_and_rest(
+    array: pa.Array, name: str, first_row: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Finite numbers of a piece of a column, and what rounding to float64 took off them, if it took something.
+
+    Only integers beyond 2**53 are rounded so: a text with a decimal point or an exponent is the nearest float64.
+    """
+    refuse_missing(array, name, first_row)
+    try:
+        trimmed = pc.utf8_trim_whitespace(array) if is_text(array) else array
+        values = np.asarray(pc.cast(trimmed, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        wrong = next((i for i, v in enumerate(array.to_pylist()) if as_number(str(v).strip()) is None), 0)
+        raise _not_a_number(array, name, first_row, wrong) from None
+    if not np.isfinite(values).all():
+        raise _not_a_number(array, name, first_row, int(np.argmin(np.isfinite(values))))
+    if not (is_text(array) or pa.types.is_integer(array.type)):
+        return values, None
+    rest = np.zeros(len(values))
+    for row in np.flatnonzero(np.abs(values) >= EXACT).tolist():
+        text = str(array[row].as_py()).strip()
+        if text.lstrip("+-").isdecimal():
+            rest[row] = int(text) - int(values[row])
+    return values, rest if rest.any() else None
+
+
+def is_text(array: pa.Array) -> bool:
+    """Whether a column holds texts."""
+    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+
+
+def _not_a_number(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
+    fact = f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()!r} is not a finite number"
+    return ValueError(f"{fact}; correct the row, or leave the column out.")
+
+
+def too_long(array: pa.Array, name: str, first_row: int, row: int) -> ValueError:
+    """The error for an integer that float64 would round."""
+    return ValueError(
+        f"column {name!r}, row {first_row + row + 1}: {array[row].as_py()} is an integer beyond 2**53 that float64 "
+        "would round; subtract a constant from the column, or write it with a decimal point if rounding does no harm."
+    )
+
+
+def refuse_missing(array: pa.Array, name: str, first_row: int, remedy: str = "fill it in, or drop the row") -> None:
+    """Raise if an entry is empty or NaN."""
+    missing = array.is_null(nan_is_null=True)
+    if pc.any(missing).as_py():
+        row = first_row + missing.index(True).as_py() + 1
+        raise ValueError(f"column {name!r}, row {row}: the value is missing; {remedy}.")
+
+
+def equal_length_bytes(array: pa.Array) -> NDArray[np.uint8] | None:
+    """Characters of a column of texts, shape (m, length), where all have one length in bytes; else None."""
+    if not is_text(array) or not len(array):
+        return None
+    wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, offset_buffer, data = array.buffers()
+    offsets = np.frombuffer(offset_buffer, dtype=wide)[array.offset : array.offset + len(array) + 1]
+    length = int(offsets[1] - offsets[0])
+    if length == 0 or (np.diff(offsets) != length).any():
+        return None
+    return np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]].reshape(len(array), length)
+
+
+def is_zero_one(characters: NDArray[np.uint8]) -> bool:
+    """Whether every character is ``0`` or ``1``."""
+    return bool(((characters & 0xFE) == ord("0")).all())
+
+
+def has_code(array: pa.Array) -> bool:
+    """Whether some text is digits after a leading zero, as codes are and integers are not."""
+    return bool(pc.any(pc.match_substring_regex(array, r"^\s*[+-]?0[0-9]+\s*$")).as_py())
+
+
+def texts_of(dictionary: pa.Array) -> Iterator[str]:
+    """Texts of distinct values, of which most may not be asked for."""
+    for start in range(0, len(dictionary), 128):
+        yield from map(spelling, dictionary[start : start + 128].to_pylist())
+
+
+def two_values(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Which value is bit 0 and which is bit 1: the smaller is 0, but of the signs 1 and -1, -1 is bit 1.
+
+    Texts go in alphabetical order, so that "no" is 0 and "yes" is 1. A constant 0 or 1 keeps its meaning.
+
+    >>> two_values(("yes", "no")), two_values(("-1", "1")), two_values(("20", "3")), two_values(("1",))
+    (('no', 'yes'), ('1', '-1'), ('3', '20'), ('0', '1'))
+    """
+    if set(values) <= {"0", "1"}:
+        return ("0", "1")
+    if set(values) <= {"-1", "1"}:
+        return ("1", "-1")
+    return tuple(in_order(set(values)))
+
+
+def in_order(values: set[str]) -> list[str]:
+    """Numbers by size; texts, or numbers among texts, by alphabet."""
+    if not is_numeric(values):
+        return sorted(values)
+    return sorted(values, key=lambda value: (exact(value), value))
