@@ -11,8 +11,8 @@ from random_networks import KINDS, random_network
 from sparsact.certificate import milp
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.milp import clique_cover, conflicts
+from sparsact.certificate.preactivations import nearest_values, scaled_rows, separated
 from sparsact.certificate.symmetry import Orbits
-from sparsact.certificate.thresholds import nearest_values, scaled_rows, separated
 from sparsact.constructions import indexing, parity
 from sparsact.exact_sign import exact_signs, two_parts
 from sparsact.hypercube import points

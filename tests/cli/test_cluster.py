@@ -11,7 +11,7 @@ from commands import run
 from distributed import LocalCluster
 
 from sparsact.datasets.parts import pieces
-from sparsact.datasets.sources import open_source
+from sparsact.datasets.readers import open_source
 from sparsact.datasets.tables import TableSurvey
 from sparsact.fit import cluster
 from sparsact.fit.sums import FoldSums
