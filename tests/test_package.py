@@ -14,6 +14,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from journeys import of_sources
 
 import sparsact
 from sparsact import registry
@@ -244,3 +245,18 @@ def test_no_two_classes_share_a_name():
         for path in folder.rglob("*.py"):
             found.update(n.name for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.ClassDef))
     assert [name for name, times in found.items() if times > 1] == []
+
+
+# Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
+# who needs more says in a decision record what for.
+BUDGETS = {"src/sparsact": (42_500, 262), "papers/src": (14_500, 82), "benchmarks": (4_400, 41)}
+IMPORTS = 0.12
+
+
+def test_the_house_stays_small():
+    for folder, (most_lines, most_files) in BUDGETS.items():
+        lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / folder).rglob("*.py")]
+        assert len(lengths) <= most_files, folder
+        assert sum(lengths) <= most_lines, folder
+        assert max(lengths) <= 350, folder
+    assert of_sources(SOURCE)["share of imports in code"] <= IMPORTS

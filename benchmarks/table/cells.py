@@ -26,10 +26,10 @@ def times(row: Row) -> str:
     >>> times({"value": 2.04, "samples": [1.96, 2.04, 2.113], "met": False})
     '2.04x [1.96 to 2.11], missed'
     """
-    told = f"{row['value']:.3g}x"
+    shown = f"{row['value']:.3g}x"
     if len(row["samples"]) > 1:
-        told += f" [{min(row['samples']):.3g} to {max(row['samples']):.3g}]"
-    return told + verdict(row)
+        shown += f" [{min(row['samples']):.3g} to {max(row['samples']):.3g}]"
+    return shown + verdict(row)
 
 
 def starting(rows: Rows, words: str, work: str | None = None) -> dict[str, Row]:

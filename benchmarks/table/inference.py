@@ -15,16 +15,16 @@ def blocks(rows: Rows) -> Iterator[Line]:
     for dtype, density, bar in GATHER:
         work = [f"{d}-{s}-{d} {dtype} active={density}%" for d, s in SIZES]
         shares = [starting(rows, "gather, of its", one)[one] for one in work]
-        told = " / ".join(
+        shown = " / ".join(
             f"{share['value']:.2f} of the bound: {times(rows[one, 'gather, times as fast'])}"
             for one, share in zip(work, shares, strict=True)
         )
         name = f"block with known active units, {dtype}, {density} % of them (d = 2,048 / 4,096, s = 4 d)"
-        yield (name, "dense PyTorch", f"{bar} of 1 / density", told)
+        yield (name, "dense PyTorch", f"{bar} of 1 / density", shown)
     for name, bar in (("exact ReLU", "1.7x"), ("exact ReGLU", "2.4x")):
         found = [rows[f"{d}-{s}-{d} float32 active=3%", f"{name}, times as fast"] for d, s in SIZES]
-        told = " / ".join(map(times, found))
-        yield (f"{name}, float32, 3 % active", "dense PyTorch", bar, told)
+        shown = " / ".join(map(times, found))
+        yield (f"{name}, float32, 3 % active", "dense PyTorch", bar, shown)
 
 
 def screen(rows: Rows) -> Iterator[Line]:
@@ -33,9 +33,9 @@ def screen(rows: Rows) -> Iterator[Line]:
         works = [f"{d}x{s} bfloat16 {spread}" for d, s in SIZES]
         found = [rows[work, "block, times as fast"] for work in works]
         survivors = " / ".join(f"{100 * rows[work, 'survivors']['value']:.1f} %" for work in works)
-        told = " / ".join(map(times, found))
+        shown = " / ".join(map(times, found))
         name = f"certified block, bfloat16, 3 % active, {spread} weights and inputs"
-        yield (name, "dense PyTorch", "2.2x", f"{told} (not proved off: {survivors})")
+        yield (name, "dense PyTorch", "2.2x", f"{shown} (not proved off: {survivors})")
     difference = max(row["value"] for row in starting(rows, "output, relative difference").values())
     yield ("the same, output against float64", "-", "2e-6", f"{difference:.1e} at most")
 
@@ -46,12 +46,12 @@ def auto(rows: Rows) -> Iterator[Line]:
     least = min(autos, key=lambda work: autos[work]["value"])
     most = max(autos, key=lambda work: autos[work]["value"])
     missed = sum(row["met"] is False for row in autos.values())
-    told = f"{autos[least]['value']:.2f}x ({least}) to {autos[most]['value']:.2f}x ({most})"
+    shown = f"{autos[least]['value']:.2f}x ({least}) to {autos[most]['value']:.2f}x ({most})"
     yield (
         f"sparsify, auto, {len(autos)} sizes, dtypes and densities from 0 to 100 %",
         "the dense model",
         "never below 0.97x",
-        told + (f", missed at {missed}" if missed else ""),
+        shown + (f", missed at {missed}" if missed else ""),
     )
     for method in ("exact", "certified"):
         row = rows["16-32 float32", f"{method}, overhead of a call"]
@@ -66,8 +66,8 @@ def trained(rows: Rows) -> Iterator[Line]:
         for quantity in ("auto, times as fast", "Amdahl bound of the methods chosen", "share of the bound")
     )
     name = f"tokens/s of a transformer trained here ({work})"
-    told = f"{times(faster)}, {share['value']:.2f} of its bound {bound['value']:.2f}x{verdict(share)}"
-    yield (name, "the dense model", "0.7 of the Amdahl bound", told)
+    shown = f"{times(faster)}, {share['value']:.2f} of its bound {bound['value']:.2f}x{verdict(share)}"
+    yield (name, "the dense model", "0.7 of the Amdahl bound", shown)
 
 
 SECTIONS = (blocks, screen, auto, trained)

@@ -17,10 +17,10 @@ def transform(rows: Rows) -> Iterator[Line]:
         values = [ratio["value"] for ratio in ratios.values()]
         missed = [f"{n} ({ratio['value']:.2f}x)" for n, ratio in ratios.items() if not ratio["met"]]
         which = "met at each" if not missed else "missed at each" if len(missed) == len(ratios) else ""
-        told = f"{min(values):.2f}x to {max(values):.2f}x, " + (which or f"missed at n = {', '.join(missed)}")
+        shown = f"{min(values):.2f}x to {max(values):.2f}x, " + (which or f"missed at n = {', '.join(missed)}")
         name = f"Walsh-Hadamard, n = {SIZES[0]}, {SIZES[1]}, ... {SIZES[-1]}, {dtype}"
         bars = " or ".join(f"{bar:g}x" for bar in sorted({ratio["least"] for ratio in ratios.values()}))
-        yield (name, "fht-cpu 1.0.1", f"{bars} at each n", told)
+        yield (name, "fht-cpu 1.0.1", f"{bars} at each n", shown)
     copies = " / ".join(f"{rows[f'n=20 {dtype}', 'copies']['value']:.1f}" for dtype in ("float32", "float64"))
     yield ("Walsh-Hadamard, n = 20, float32 / float64", "a memory copy", "at most 6 copies", f"{copies} copies")
 
@@ -28,8 +28,8 @@ def transform(rows: Rows) -> Iterator[Line]:
 def least_squares(rows: Rows) -> Iterator[Line]:
     """Fits and predictions beside scikit-learn's road."""
     for work, name in (("n=20 d=3 m=100,000", "(n, d, m) = (20, 3, 100k)"), ("n=50 d=2 m=100,000", "(50, 2, 100k)")):
-        told = f"{times(rows[work, 'fit, times as fast'])} ({_both(rows, work)})"
-        yield (f"fit, {name}, time", PIPELINE, "50x", told)
+        shown = f"{times(rows[work, 'fit, times as fast'])} ({_both(rows, work)})"
+        yield (f"fit, {name}, time", PIPELINE, "50x", shown)
         megabytes = [rows[work, f"memory {side}"]["value"] for side in ("ours", "theirs")]
         share = f"1/{megabytes[1] / megabytes[0]:.0f} ({megabytes[0]:.0f} MB against {megabytes[1]:.0f} MB)"
         yield ("the same, peak memory above the data", "the same", "at most 1/5", share)
@@ -58,9 +58,9 @@ def cross_validation(rows: Rows) -> Iterator[Line]:
     """Every degree, penalty and fold."""
     work = "n=20 m=100,000 3 degrees 20 alphas 5 folds"
     theirs, ours = rows[work, "GridSearchCV, measured in full"]["value"], rows[work, "ours"]["value"]
-    told = f"{_whole(rows[work, 'times as fast'])} ({ours:.1f} s against {theirs:.0f} s), equal scores"
+    shown = f"{_whole(rows[work, 'times as fast'])} ({ours:.1f} s against {theirs:.0f} s), equal scores"
     name = "cross-validation, degrees 1-3, 20 penalties, 5 folds, n = 20, m = 100k"
-    yield (name, "GridSearchCV", "50x", told)
+    yield (name, "GridSearchCV", "50x", shown)
 
 
 def _whole(row: Row) -> str:

@@ -9,7 +9,7 @@ from random_networks import KINDS, random_network
 
 import sparsact
 from sparsact import kernels
-from sparsact.certificate import sweep, thresholds
+from sparsact.certificate import preactivations, sweep
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.most_active import COMPARISONS
 from sparsact.certificate.symmetry import Orbits
@@ -161,7 +161,7 @@ def test_doubt_that_is_too_much_to_settle_is_told(kind, monkeypatch):
     monkeypatch.setattr(sweep, "SETTLED_AT_MOST", 2)
     monkeypatch.setattr(sweep, "SWEEP_AT_MOST", 0)
     monkeypatch.setattr(sweep, "SWEEP_GLADLY", 0)
-    monkeypatch.setattr(thresholds, "MOST_VALUES", 1)
+    monkeypatch.setattr(preactivations, "MOST_VALUES", 1)
     rng = np.random.default_rng(17)
     doubts = set()
     for _ in range(8):

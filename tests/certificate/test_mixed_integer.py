@@ -11,8 +11,8 @@ from random_networks import KINDS, random_network
 from sparsact.certificate import milp
 from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.milp import clique_cover, conflicts
+from sparsact.certificate.preactivations import nearest_values, scaled_rows, separated
 from sparsact.certificate.symmetry import Orbits
-from sparsact.certificate.thresholds import nearest_values, scaled_rows, separated
 from sparsact.constructions import indexing, parity
 from sparsact.exact_sign import exact_signs, two_parts
 from sparsact.hypercube import points
@@ -161,12 +161,16 @@ def test_an_interrupt_ends_the_solver_at_once(monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(milp, "milp", solver)
-    Thread(target=interrupt, daemon=True).start()
-    network = random_network("reals", 12, 11, np.random.default_rng(2))
     monkeypatch.setattr(milp, "searched_witness", lambda *_, **__: (0, None))
-    with pytest.raises(KeyboardInterrupt):
-        network.certify("milp", time_limit=100)
-    let_go.set()
+    network = random_network("reals", 12, 11, np.random.default_rng(2))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    try:
+        Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            network.certify("milp", time_limit=100)
+    finally:
+        let_go.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_error_of_the_solver_is_raised(monkeypatch):

@@ -7,7 +7,7 @@ from sparsact.fit.choose import degrees_to_try
 from sparsact.fit.options import FitOptions
 from sparsact.fit.sums import FoldSums, RowSample
 from sparsact.learners import LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.choose import assign_folds
+from sparsact.statistics.folds import assign_folds
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from commands import run
 from distributed import LocalCluster
 
 from sparsact.datasets.parts import pieces
-from sparsact.datasets.sources import open_source
+from sparsact.datasets.readers import open_source
 from sparsact.datasets.tables import TableSurvey
 from sparsact.fit import cluster
 from sparsact.fit.sums import FoldSums
@@ -85,7 +85,7 @@ def test_processes_of_its_own_go_on_from_a_statistic(capsys, folder, monkeypatch
     assert run(capsys, *words, "--out", folder / "whole", "-q")[0] == 0
     words = (*words, "--out", folder / "model", "--resume", folder / "statistic")
     with monkeypatch.context() as patch:
-        patch.setattr("sparsact.datasets.tables.TableSurvey.update", interrupted())
+        patch.setattr("sparsact.datasets.tables.TableSurvey.add", interrupted())
         status, _, err = run(capsys, *words)
     assert (status, (folder / "statistic").is_file()) == (130, True)
     assert f"--resume {folder / 'statistic'}" in err
@@ -118,15 +118,15 @@ def test_a_statistic_is_passed_on_by_the_cluster(capsys, folder, monkeypatch, sc
 
 def interrupted():
     """Looking at rows, with Ctrl-C at the second batch."""
-    real, seen = TableSurvey.update, []
+    real, seen = TableSurvey.add, []
 
-    def update(survey, *given):
+    def add(survey, *given):
         seen.append(1)
         if len(seen) == 2:
             signal.raise_signal(signal.SIGINT)
         return real(survey, *given)
 
-    return update
+    return add
 
 
 def test_an_address_that_is_none(folder, capsys):

@@ -75,7 +75,7 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
 def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
-    assert out.startswith("Nothing of degree ≤ 4 can be learned from these columns")
+    assert out.startswith("Nothing of degree ≤ 6 can be learned from these columns")
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
@@ -243,8 +243,8 @@ def test_progress_is_shown_on_stderr_when_asked(capsys, folder):
     status, out, err = run(capsys, "fit", folder / "t.csv", "--target", "y", "--json", "--progress")
     assert status == 0
     assert json.loads(out)["rows"] == 301
+    assert "reading" in err
     assert "choosing" in err
-    assert "learning" in err
 
 
 def sparsact_process(*words, **environment):

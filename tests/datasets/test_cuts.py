@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sparsact.datasets.sources as sources
+import sparsact.datasets.readers as sources
 from sparsact import LowDegreeRegressor
 from sparsact.datasets import open_table
 

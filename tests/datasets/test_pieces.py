@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sparsact.datasets import open_table
 from sparsact.datasets.parts import MOST_PIECES, Parts, piece_name, pieces
-from sparsact.datasets.sources import ParquetSource, open_source
+from sparsact.datasets.readers import ParquetSource, open_source
 
 
 def written(path, sizes, first=0):

@@ -25,6 +25,7 @@ from typing import Any
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
+import model_outputs  # noqa: E402, F401 # registers its items
 import numpy as np  # noqa: E402 - after the number of its threads
 from outputs import outputs  # noqa: E402
 

@@ -10,9 +10,9 @@ so that :math:`a_j = 0` asks nothing, and to one row :math:`\sum_{j \in C} a_j \
 
 *Why the bound is valid.* An allowed input, with the indicators of its active units, satisfies every row:
 :math:`\theta_j` is at most the least pre-activation that is active, minus all rounding
-(:mod:`sparsact.certificate.thresholds`). Tolerances of the solver only admit more points, and more points only raise a
-maximum. What is trusted is HiGHS's search: that it discards no subtree that holds a point without any violation.
-Objectives are whole numbers, so its dual bound may be off by almost 1 before the rounded-down bound is.
+(:mod:`sparsact.certificate.preactivations`). Tolerances of the solver only admit more points, and more points only
+raise a maximum. What is trusted is HiGHS's search: that it discards no subtree that holds a point without any
+violation. Objectives are whole numbers, so its dual bound may be off by almost 1 before the rounded-down bound is.
 
 *Why the other side is.* A solution counts for what its input switches on, decided exactly; one that lives by tolerance
 alone (at a tie, say) is cut off, and the program solved again.
@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sparsact.certificate.inputs import Inputs
+from sparsact.certificate.preactivations import ConstraintRows, scaled_rows
 from sparsact.certificate.symmetry import Orbits, Reduction, Variables
-from sparsact.certificate.thresholds import ConstraintRows, scaled_rows
 from sparsact.certificate.witness import searched_witness
 from sparsact.exact_sign import Weights, grids
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.certificate.inputs import Inputs
+from sparsact.certificate.preactivations import separated
 from sparsact.certificate.symmetry import Orbits, Reduction
-from sparsact.certificate.thresholds import separated
 from sparsact.exact_sign import is_exact, two_parts
 from sparsact.hypercube import bits_to_signs
 

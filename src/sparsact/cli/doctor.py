@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+import re
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Any
 
 import typer
 
-EXTRAS = {  # what each brings, by the names of the packages
-    "cli": ("typer", "rich"),
-    "table": ("pyarrow",),
-    "report": ("jinja2", "matplotlib"),
-    "torch": ("torch", "array-api-compat"),
-    "hf": ("transformers",),
-    "dask": ("dask", "distributed", "pandas"),
-    "ann": ("usearch",),
-    "gpu": ("triton",),
-}
+from sparsact.cli.options import AsJson
+
+EXTRAS = ("cli", "table", "report", "torch", "hf", "dask", "ann", "gpu")
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_DATA", "SPARSACT_ISA", "SPARSACT_KERNELS")
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Show the versions, kernels, threads, memory and optional packages that sparsact finds here.
 
     The first thing to look at when something is slow or missing, and what a report of a bug should hold.
@@ -52,7 +44,6 @@ def doctor(
 
 def findings() -> dict[str, Any]:
     """What the command prints, as JSON holds it."""
-    import scipy.linalg  # noqa: F401 # threadpoolctl sees the BLAS of libraries that are loaded
     from threadpoolctl import threadpool_info
 
     from sparsact.environment import versions
@@ -69,11 +60,17 @@ def findings() -> dict[str, Any]:
         "memory": f"{free_memory() / 2**30:.1f} GiB free of {total_memory() / 2**30:.1f} GiB",
         **{name: os.environ[name] for name in VARIABLES if name in os.environ},
     }
-    extras = {extra: [name for name in names if not _installed(name)] for extra, names in EXTRAS.items()}
+    extras = {extra: [name for name in _packages(extra) if not _installed(name)] for extra in EXTRAS}
     advice = []
     if dispatch.backend() == "reference":
         advice.append("the kernels are NumPy's, several times slower: install a C++ compiler, and then sparsact again.")
     return {"versions": dict(versions()), "machine": machine, "extras": extras, "advice": advice}
+
+
+def _packages(extra: str) -> list[str]:
+    """What an extra brings itself, as the installed package declares it."""
+    declared = (re.match(rf"([\w.-]+)[^\[]*extra == ['\"]{extra}['\"]", line) for line in requires("sparsact") or ())
+    return [found[1] for found in declared if found]
 
 
 def _installed(package: str) -> bool:

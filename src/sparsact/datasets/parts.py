@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from sparsact.datasets.sources import DAMAGE, ParquetSource, Source, one_line, open_frame, open_source
+from sparsact.datasets.readers import DAMAGE, ParquetSource, Source, one_line, open_frame, open_source
 from sparsact.datasets.values import as_number
 
 Paths = str | Path | Sequence[str | Path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 from uuid import uuid4
 
 import dask
@@ -14,6 +14,7 @@ from dask.delayed import delayed
 from sparsact.distributed.partitions import Partition, Reader
 from sparsact.distributed.progress import report
 from sparsact.saving.schema import Arrays, State
+from sparsact.statistics.statistic import DivisibleStatistic
 
 
 class PartitionError(ValueError):
@@ -29,26 +30,6 @@ class PassTask:
     reader: Reader
     first_row: int = 0
     topic: str | None = None
-
-
-class Statistic(Protocol):
-    """What is summed up; only its state travels between processes."""
-
-    def empty(self) -> Self:
-        """The same without rows: what a worker starts from."""
-
-    @property
-    def add(self) -> Callable[..., None]:
-        """Adds a batch of the partition, whose entries are followed by the number of its first row."""
-
-    def merge(self, other: Self) -> None:
-        """Add the rows of another, which stays as it is."""
-
-    def state(self, arrays: Arrays) -> State:
-        """All of it, as JSON spells it; arrays are put among the others."""
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """Have summed what another had."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +68,7 @@ def of_partition(work: Work) -> Callable[..., Any]:
 
 
 @of_partition
-def summed(statistic: Any, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
+def summed(statistic: DivisibleStatistic, task: PassTask, *pieces: Any) -> tuple[int, PartialSum]:
     """The sums of one partition."""
     own, n_rows = statistic.empty(), 0
     for batch in task.reader.batches(*pieces):
@@ -96,7 +77,7 @@ def summed(statistic: Any, task: PassTask, *pieces: Any) -> tuple[int, PartialSu
     return n_rows, PartialSum(task.name, task.name, n_rows, _state(own))
 
 
-def joined(statistic: Any, parts: Sequence[PartialSum]) -> PartialSum:
+def joined(statistic: DivisibleStatistic, parts: Sequence[PartialSum]) -> PartialSum:
     """The parts merged in their order; they stay as they are, because a lost result may ask for them again."""
     n_rows, some = sum(part.n_rows for part in parts), [part for part in parts if part.n_rows]
     if len(some) < 2:
@@ -119,7 +100,7 @@ def restored(statistic: Any, part: PartialSum) -> Any:
     return own
 
 
-def _state(statistic: Any) -> tuple[State, Arrays]:
+def _state(statistic: DivisibleStatistic) -> tuple[State, Arrays]:
     arrays: Arrays = {}
     return statistic.state(arrays), arrays
 

@@ -16,7 +16,7 @@ from dask.base import is_dask_collection
 
 from sparsact.datasets.columns import Classes, Encoding
 from sparsact.datasets.parts import MOST_PIECES, Parts, files, piece_name, pieces
-from sparsact.datasets.sources import Source, open_source
+from sparsact.datasets.readers import Source, open_source
 from sparsact.datasets.tables import BATCH_ROWS, encoded_table
 from sparsact.datasets.values import numbers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from sparsact.environment import Interrupted
 from sparsact.fit.progress import OnRows, StageRows
 from sparsact.saving import modelfile
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
+from sparsact.statistics.statistic import PassStatistic
 from sparsact.validation.former_names import FORMER_OPTIONS
 
 BYTES_OF_ENDS = 1 << 16
@@ -81,31 +82,14 @@ def _ends(path: Path) -> str:
 SHARE_OF_TIME = 20  # writing takes at most one part in so many
 
 
-class Statistic(Protocol):
-    """What one pass over the rows sums up.
-
-    Parts of the rows can be summed apart where it also has ``empty()`` and ``merge(other)``.
-    """
-
-    @property
-    def add(self) -> Callable[..., None]:
-        """Adds a batch of the source, whose entries are followed by the number of its first row."""
-
-    def state(self, arrays: Arrays) -> State:
-        """All of it, as JSON spells it; arrays are put among the others."""
-
-    def restore(self, state: State, arrays: Arrays) -> None:
-        """Have summed what another had."""
-
-
-class Source(Protocol):
+class RowSource(Protocol):
     """Rows in batches, which are the same in every pass; the first entry of each is as long as the batch."""
 
     def batches(self, first_row: int = 0) -> Iterator[tuple[Any, ...]]:
         """The batches from a row on at which one begins."""
 
 
-S = TypeVar("S", bound=Statistic)
+S = TypeVar("S", bound=PassStatistic)
 
 
 @dataclass(frozen=True)
@@ -113,7 +97,7 @@ class Pass(Generic[S]):
     """One pass over the rows: its name, by which a checkpoint knows it, where they come from, what sums them up."""
 
     name: str
-    source: Source
+    source: RowSource
     statistic: S
 
 
@@ -127,7 +111,7 @@ class Checkpoint:
     workers: Any = None  # `Workers` for the passes whose parts can be summed apart
     _fingerprint: State = field(default_factory=dict)
     _pending: dict[str, tuple[int, State, Arrays]] = field(default_factory=dict)  # that an earlier run began
-    _begun: dict[str, tuple[int, Statistic]] = field(default_factory=dict)  # by this run: rows, and what they sum up to
+    _begun: dict[str, tuple[int, PassStatistic]] = field(default_factory=dict)  # by this run, with their rows
     _busy: bool = False
     _signal: int | None = None
     _written: float = field(default_factory=perf_counter)

@@ -19,10 +19,10 @@ from sparsact.fit.scores import FoldScores
 from sparsact.fit.sums import RowSample, add_batch, as_numbers, values
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners import LSHClassifier, LSHRegressor
-from sparsact.learners.low_degree.choose import assign_folds
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
 from sparsact.memory import has_room
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
+from sparsact.statistics.folds import assign_folds
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities at which prediction intervals are checked
 MAX_COLUMNS_FOR_GRADIENTS = 128  # beyond it, slopes at many places cost more than all the rest

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sparsact.datasets.columns import Classes, Real
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.low_degree.accumulator import Accumulator
-from sparsact.learners.low_degree.choose import assign_folds, mixed
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
+from sparsact.statistics.folds import assign_folds, mixed
 
 MAX_HELD_OUT = 5000  # rows whose held-out predictions are kept for the figures
 _OTHER_SEED = 1 << 62  # folds are drawn from the numbers of rows too

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from sparsact.inference.activations import activation_constants
+from sparsact.inference.activation_function import activation_constants
 from sparsact.inference.batches import Batch, call, evaluating
 from sparsact.inference.block import Block
 from sparsact.inference.certified_screen import NARROW, Screen

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sparsact.inference.activations import activation_constants
+from sparsact.inference.activation_function import activation_constants
 from sparsact.inference.apply import (
     Applicability,
     PlannedBlock,

@@ -21,7 +21,7 @@ from torch.nn.modules.module import _has_any_global_hook
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
-from sparsact.inference.activations import ActivationConstants
+from sparsact.inference.activation_function import ActivationConstants
 from sparsact.inference.gate_memo import GateActivations, GateMemo
 from sparsact.inference.products import DTYPES, ActiveProduct, RowProduct
 from sparsact.inference.weight_cache import WeightCache, WeightVersion

@@ -148,7 +148,7 @@ def _blocks(X: NDArray[Any]) -> Iterator[slice]:
 def _reach(W: Any) -> Array:
     """The most that one flip moves each pre-activation, (s,)."""
     largest = abs(W).max(axis=1)
-    return np.asarray(2 * (largest.toarray() if isinstance(W, sp.csr_array) else largest))
+    return np.asarray(2 * (largest.toarray().ravel() if isinstance(W, sp.csr_array) else largest))
 
 
 def _fill_differences(

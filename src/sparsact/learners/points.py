@@ -59,13 +59,18 @@ def kernel_dtype(X: Any) -> NDArray[Any]:
     return aligned(np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)))
 
 
+def _holds_minus_one(X: NDArray[Any]) -> bool:
+    """Whether some number is -1; NumPy 2.1 may crash where it compares unsigned numbers with it."""
+    return X.dtype.kind not in "bu" and bool((X == -1).any())
+
+
 def detect_encoding(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """How the rows of X are written, and the points packed while finding out.
 
     As bits, as signs, as other real numbers, or all 1, which may be bits or signs (then nothing is packed yet).
     """
     order: tuple[Encoding, ...] = ("bits", "signs")
-    if X.dtype != bool and (X[:1] == -1).any():
+    if _holds_minus_one(X[:1]):
         order = ("signs",)  # spares a pass over rows that cannot be bits
     for encoding in order:
         columns, bad = kernels.pack_columns(X, *_SYMBOLS[encoding])
@@ -87,7 +92,7 @@ def recognize(
     """
     encoding, points = ("real", None) if domain == "real" else detect_encoding(X)
     if encoding == "real" and domain == "cube":
-        pack(X, "signs" if (X == -1).any() else "bits", names)
+        pack(X, "signs" if _holds_minus_one(X) else "bits", names)
     return encoding, points
 
 

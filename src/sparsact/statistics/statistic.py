@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -103,3 +103,27 @@ class Removable(Statistic, Protocol):
 
     def remove(self, batch: Batch) -> None:
         """Take away rows that were added before."""
+
+
+class PassStatistic(Protocol):
+    """What one pass over the rows of a table sums up."""
+
+    @property
+    def add(self) -> Callable[..., None]:
+        """Adds a batch of the source, whose entries are followed by the number of its first row."""
+
+    def state(self, arrays: Arrays) -> State:
+        """All of it, as JSON spells it; arrays are put among the others."""
+
+    def restore(self, state: State, arrays: Arrays) -> None:
+        """Have summed what another had."""
+
+
+class DivisibleStatistic(PassStatistic, Protocol):
+    """What parts of the rows can sum up apart, in other processes: its state alone travels."""
+
+    def empty(self) -> Self:
+        """The same without rows: what a worker starts from."""
+
+    def merge(self, other: Self) -> None:
+        """Add the rows of another, which stays as it is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,21 @@ def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
         return validate_data(learner, X, y, **checks)
 
 
-def checked_sample_weight(weights: Any, X: NDArray[Any], **checks: Any) -> NDArray[np.float64]:
+# scikit-learn 1.9 refuses weights that are all zero, unless it is told not to; earlier versions take them.
+_ZEROS = {"allow_all_zero_weights"} & signature(_check_sample_weight).parameters.keys()
+
+
+def checked_sample_weight(
+    weights: Any, X: NDArray[Any], *, allow_all_zero_weights: bool = False
+) -> NDArray[np.float64]:
     """Weights (m,) of the rows of X, none negative; ones if they are None."""
     _check_kinds(weights, "`sample_weight`")
+    options = {"dtype": np.float64, "ensure_non_negative": True, **dict.fromkeys(_ZEROS, True)}
     with _errors_name_place(sample_weight=weights):
-        return np.asarray(_check_sample_weight(weights, X, dtype=np.float64, ensure_non_negative=True, **checks))
+        found = np.asarray(_check_sample_weight(weights, X, **options))
+        if not allow_all_zero_weights and not found.any():
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+    return found
 
 
 def check_classes(named: Any, known: NDArray[Any]) -> None:

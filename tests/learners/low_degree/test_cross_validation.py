@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV
-from sparsact.learners.low_degree.choose import assign_folds
 from sparsact.learners.low_degree.solvers import cells
+from sparsact.statistics.folds import assign_folds
 
 rng = np.random.default_rng(0)
 DEGREES, ALPHAS = [1, 2, 3], [1e-3, 0.5, 20.0]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count, takewhile
-from math import gcd
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,8 @@ from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, Penalty
 from sparsact.learners.low_degree.solvers.solver import choose_solver
 from sparsact.learners.points import detect_encoding
+from sparsact.statistics.folds import assign_folds
 from sparsact.statistics.statistic import Batch
-
-_MAX_SHUFFLED = 1 << 16
-
 
 ALPHAS = (0.0, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
 # Monomials that cross-validation affords, over all folds and penalties, in about a minute on one core.
@@ -34,6 +31,7 @@ MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
 MAX_MONOMIALS_OF_HIGH_DEGREES = 700  # above 4, where they seldom pay: all products of nine columns
 FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
 EQUAL = 1e-9  # of the variance
+_FOLDS = 5  # of automatic choices
 
 
 def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int = 1) -> bool:
@@ -46,25 +44,28 @@ def affordable(n: int, degree: int, n_rows: int, *, real: bool, min_degree: int 
     return n_subsets(n, degree, max(1, min_degree)) <= most
 
 
-def degrees_to_try(n: int, n_rows: int, *, real: bool, min_degree: int = 1) -> tuple[int, ...]:
+def degrees_to_try(n: int, n_rows: int, *, real: bool) -> tuple[int, ...]:
     """Degrees from 1 that cross-validation has time for, degree 1 in any case."""
-    degrees = range(2, n + 1)
-    return 1, *takewhile(lambda d: affordable(n, d, n_rows, real=real, min_degree=min_degree), degrees)
+    return 1, *takewhile(lambda degree: affordable(n, degree, n_rows, real=real), range(2, n + 1))
 
 
 def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real: bool) -> list[int]:
     """0, and the degrees for which there is time and memory; of listed subsets their largest size."""
     if spec.subsets is not None:
         return [max((len(subset) for subset in spec.subsets), default=0)]
-    found, form = [0], "real" if real else "rows"
-    for degree in degrees_to_try(n, n_rows, real=real, min_degree=spec.min_degree):
-        if affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree):
-            try:
-                choose_solver(spec.solver, spec.with_degree(degree).size(n, n_rows, n_targets, form), spec.max_memory)
-            except MemoryError:
-                break
-            found.append(degree)
-    return found
+
+    def in_reach(degree: int) -> bool:
+        size = spec.with_degree(degree).size(n, n_rows, n_targets, "real" if real else "rows")
+        try:
+            choose_solver(spec.solver, size, spec.max_memory)
+        except MemoryError:
+            return False
+        return True
+
+    in_time = takewhile(
+        lambda degree: affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree), range(1, n + 1)
+    )
+    return [0, *takewhile(in_reach, in_time)]
 
 
 def enough_rows(degrees: list[int], n: int, n_rows: int, spec: FitSpec, alphas: Sequence[float]) -> list[int]:
@@ -179,42 +180,6 @@ def summary(
         "fold_mse": mse,
         "fold_r2": r2,
     }, of_targets
-
-
-def assign_folds(first: int, n_rows: int, n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Folds of rows first..first + n_rows - 1 of a stream: each block of ``n_folds`` rows is a random permutation.
-
-    Depends on the row's number and the seed alone, not on how the stream was cut. Blocks of very many folds are never
-    written out: their permutations are affine, with a random multiplier and shift.
-    """
-    if n_folds > _MAX_SHUFFLED:
-        return np.array([_affine(row // n_folds, row % n_folds, n_folds, seed) for row in range(first, first + n_rows)])
-    block = np.arange(first // n_folds, (first + n_rows - 1) // n_folds + 1)
-    numbers = block[:, None] * n_folds + np.arange(n_folds)
-    keys = mixed(numbers.astype(np.uint64), seed)
-    folds = keys.argsort(axis=1, kind="stable").ravel()
-    return folds[first % n_folds :][:n_rows]
-
-
-def _affine(block: int, place: int, n_folds: int, seed: int) -> int:
-    """Where a permutation that depends on the block and the seed takes a place."""
-    for draw in count():
-        shift, factor = (int(word) for word in mixed(np.array([block, draw + 1], dtype=np.uint64), seed))
-        if gcd(factor, n_folds) == 1:
-            return (factor * place + shift) % n_folds
-    raise AssertionError  # some odd number in 64 bits is prime to n_folds
-
-
-def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea, Flood 2014): random-looking words that depend on the number and the seed alone."""
-    with np.errstate(over="ignore"):
-        z = (numbers + np.uint64(int(seed) % 2**64)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
-
-
-_FOLDS = 5
 
 
 def automatic(

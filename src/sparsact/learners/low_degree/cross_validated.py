@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sparsact.learners.low_degree.choose import (
     ALPHAS,
     CVSelection,
-    assign_folds,
     choose,
     degrees_in_reach,
     enough_rows,
@@ -24,6 +23,7 @@ from sparsact.learners.low_degree.polynomial import Penalty, Solution
 from sparsact.learners.low_degree.regressor import LowDegreeRegressor
 from sparsact.learners.low_degree.solvers.solver import solvers
 from sparsact.learners.points import detect_encoding
+from sparsact.statistics.folds import assign_folds
 from sparsact.transaction import transaction
 
 

@@ -18,7 +18,7 @@ from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
-from sparsact.learners.low_degree.storage import read_solution, solution_state
+from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.points import Encoding, kernel_dtype, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State

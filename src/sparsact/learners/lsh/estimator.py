@@ -22,7 +22,7 @@ from sparsact.learners.lsh.bucket_counts import unseen_mass
 from sparsact.learners.lsh.bucket_table import BucketTable
 from sparsact.learners.lsh.layout import Array
 from sparsact.learners.lsh.predictor import TablePredictor, joint_solution, separate_solution
-from sparsact.learners.lsh.storage import SavedLSH
+from sparsact.learners.lsh.saving import SavedLSH
 from sparsact.learners.lsh.tuning import LSHConfig, Trial, TunedLayout, choose
 from sparsact.routing.backend import hash_generator
 from sparsact.statistics.statistic import Batch
