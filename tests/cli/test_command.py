@@ -159,7 +159,7 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         fixed = ("--degree", "2", "--alpha", "0", "--random-state", seed, "--folds", folds)
         run(capsys, "fit", folder / "t.csv", "--target", "y", *fixed, "--out", tmp_path / f"{seed}.sparsact", "--quiet")
     one, other = (sparsact.load(tmp_path / f"{seed}.sparsact") for seed in (0, 7))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.coefficients_, other.coefficients_)
 
 
 @pytest.mark.parametrize(

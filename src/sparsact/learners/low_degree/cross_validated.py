@@ -60,7 +60,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     cv_results_ : dict of ndarrays
         ``degree``, ``alpha``, ``mean_mse``, ``std_mse``, ``mean_r2``, ``std_r2`` (n_candidates,) and ``fold_mse``,
         ``fold_r2`` (n_candidates, n_folds); several targets are averaged. Squared errors beyond float64 are inf.
-    coef_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
+    coefficients_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
         Of the choice, fitted to all rows.
 
     Examples

@@ -34,7 +34,7 @@ _LEVEL = 0.05  # of the tests by which heredity admits interactions
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
-@renamed_attributes(forget="remove")
+@renamed_attributes(forget="remove", coef_="coefficients_")
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
