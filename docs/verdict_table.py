@@ -30,7 +30,7 @@ def findings() -> tuple[Findings, ...]:
 
 def verdict_table(path: Path) -> None:
     """Write the counts and every claim, to be included by ``verdicts.rst``; figures are folded below their claim."""
-    lines = [":orphan:", "", *counts(findings()), "", ".. end of the counts", ""]
+    lines = [*counts(findings()), "", ".. end of the counts", ""]
     for paper, title in GROUPS.items():
         lines += [title, "-" * len(title), ""]
         for found in findings():
@@ -42,7 +42,9 @@ def verdict_table(path: Path) -> None:
 def counts(found: Iterable[Findings]) -> list[str]:
     """A line for each outcome: the number of claims of each paper."""
     counted = Counter((one.experiment.paper, verdict.outcome) for one in found for _, verdict in one.verdicts)
-    numbers = {f":{role}:`{outcome}`": [counted[paper, outcome] for paper in GROUPS] for outcome, role in BADGES.items()}
+    numbers = {
+        f":{role}:`{outcome}`": [counted[paper, outcome] for paper in GROUPS] for outcome, role in BADGES.items()
+    }
     numbers["**all**"] = [sum(column) for column in zip(*numbers.values(), strict=True)]
     lines = [".. list-table::", "   :header-rows: 1", "", "   * - verdict"]
     lines += [f"     - {title}" for title in (*GROUPS.values(), "all")]
@@ -73,7 +75,7 @@ def _details(claim: Claim, verdict: Verdict) -> list[str]:
 
 def refuted_table(path: Path) -> None:
     """Write the claims that do not hold, or only under a condition, to be included by ``limits.rst``."""
-    lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 22 48 30", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 22 48 30", ""]
     rows = [("claimed in", "claim", "found")]
     for one in findings():
         paper = "practice" if one.experiment.paper == "practice" else f"paper {one.experiment.paper}"
