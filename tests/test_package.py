@@ -25,12 +25,24 @@ OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every ma
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
-GROUND = {"hypercube", "validation", "lift", "kernels", "files", "memory", "saving", "statistics", "_version"}
+GROUND = {
+    "hypercube",
+    "notebook",
+    "validation",
+    "lift",
+    "kernels",
+    "files",
+    "memory",
+    "saving",
+    "statistics",
+    "_version",
+}
 NETWORKS = GROUND | {"exact_sign", "network", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
     "registry": set(),  # names what stands above as text
     "hypercube": set(),
+    "notebook": set(),
     "exact_sign": set(),
     "files": set(),
     "transaction": set(),

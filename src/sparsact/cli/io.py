@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +18,24 @@ if TYPE_CHECKING:
 
 REPORT_SUFFIXES = (".html", ".htm")
 REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
+
+
+PIPE = "-"
+
+
+@contextmanager
+def readable(tables: Sequence[str]) -> Iterator[list[str]]:
+    """The tables; for ``-`` a copy on disk of what stdin holds, since a table is read more than once."""
+    if PIPE not in tables:
+        yield list(tables)
+        return
+    if len(tables) > 1:
+        raise ValueError("'-' stands for the whole table, on stdin; name it alone, or write stdin to a file.")
+    with TemporaryDirectory(prefix="sparsact-") as folder:
+        path = Path(folder, "stdin.csv")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)  # a block at a time
+        yield [str(path)]
 
 
 def check_report(path: Path | None) -> None:

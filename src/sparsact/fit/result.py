@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparsact import files
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.notebook import html_table
 from sparsact.reports.amounts import duration, size
 
 if TYPE_CHECKING:
@@ -232,6 +233,16 @@ class FitResult:
         lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [
+            ("rows, columns", f"{self.n_rows:,}, {len(self.encoding.feature_names):,}"),
+            ("chosen", self.choices.name),
+        ]
+        for target in self.targets:
+            rows.append((f"held-out R²{self._of(target)}", target.r2))
+            rows += [(term.label, f"{term.coefficient:.4g}{term.bounds}") for term in target.terms[:TERMS_SHOWN]]
+        return html_table(self.verdict, (self.table, ""), rows)
 
     def report(self, path: str | Path, command: str | None = None) -> None:
         """Write the findings as one HTML page that loads nothing from elsewhere.

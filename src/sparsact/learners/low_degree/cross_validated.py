@@ -268,10 +268,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 _EMPTY = "`degrees` and `alphas` need at least one value each, none negative."
 
 
-def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
-    n_rows = len(np.asarray(X))
+def _test_folds(cv: Any, X: Any, y: ArrayLike) -> NDArray[np.intp]:
+    n_rows = len(np.asarray(y))
     folds = np.full(n_rows, -1, dtype=np.intp)
-    for fold, (_, test) in enumerate(check_cv(cv).split(np.asarray(X), np.asarray(y))):
+    for fold, (_, test) in enumerate(check_cv(cv).split(X, np.asarray(y))):
         if (folds[test] >= 0).any():
             raise ValueError(
                 "`cv` tests some rows twice; folds must not overlap, because each is taken from the total."

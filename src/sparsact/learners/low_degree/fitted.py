@@ -20,11 +20,10 @@ from sparsact.learners.low_degree.distinct_points import agreeing
 from sparsact.learners.low_degree.interpretation import coefficients, standard_errors, total_effects
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.saving import read_solution, solution_state
-from sparsact.learners.points import Encoding, kernel_dtype, pack
+from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
-from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_probability
 
 
@@ -250,9 +249,10 @@ class FittedLowDegree(ABC):
         solution = self._fitted  # read once: another thread may add rows meanwhile
         encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
-        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        rows = numeric_rows(self, X, reset=False, ensure_all_finite=finite)
         if encoding is None:
-            return polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
+            of_blocks = (block.astype(np.float64) for block in dense_blocks(rows))
+            return np.concatenate([polynomial.values_at_reals(B, n_threads=threads(self.n_jobs)) for B in of_blocks])
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))
         return polynomial.values(points, n_threads=threads(self.n_jobs))
 

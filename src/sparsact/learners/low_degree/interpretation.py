@@ -120,7 +120,7 @@ def _effects_by_sums(
     def variance(places: NDArray[np.intp], coef: NDArray[np.float64]) -> NDArray[np.float64]:
         there = places > 0  # the empty subset is constant
         places, coef = places[there] - 1, coef[there]
-        return np.einsum("dt,dt->t", coef, gram[np.ix_(places, places)] @ coef) / equations.weight
+        return np.asarray(np.einsum("dt,dt->t", coef, gram[np.ix_(places, places)] @ coef) / equations.weight)
 
     used = [(S, c) for S, c in zip(polynomial.family.subsets, polynomial.coef, strict=True) if c.any()]
     effects = np.zeros((statistic.n, len(polynomial.intercept)))

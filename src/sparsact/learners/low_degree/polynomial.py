@@ -184,7 +184,7 @@ class FittedPolynomial:
         n, n_targets = self.family.n, len(self.intercept)
         if n <= _MAX_TABLE_N and 2**n <= 4096 * len(self.family) and n_targets * 2**n <= _MAX_TABLE:
             return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])  # a transform for about 1,000 walks
-        if self.by_dual:
+        if self.dual is not None and self.by_dual:
             return self.dual.values(points) + self.intercept
         walk = kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
         return np.asarray(walk + self.intercept)
