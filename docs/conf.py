@@ -51,7 +51,7 @@ html_theme_options = {
 }
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
-html_show_sourcelink = False
+html_copy_source = html_show_sourcelink = False
 html_sidebars = {"index": [], "[!ag]*": ["globaltoc.html"]}  # the API and the gallery list the pages below them
 mathjax_path = "mathjax/tex-chtml.js"  # no page loads anything from elsewhere
 mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more of MathJax
