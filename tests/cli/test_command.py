@@ -64,9 +64,10 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
     assert (told["rows"], told["degree"], told["task"], told["learned"]) == (301, 2, "regression", True)
     (target,) = told["targets"]
     assert target["r2"] > 0.99
-    subset, coefficient, low, high = target["terms"][0]
-    assert subset == ["gene0", "gene1"]
-    assert low < 2 < high or abs(coefficient - 2) < 0.05
+    first = target["terms"][0]
+    assert first["columns"] == ["gene0", "gene1"]
+    assert first["low"] < 2 < first["high"] or abs(first["coefficient"] - 2) < 0.05
+    assert first["effect_low"] < 8 < first["effect_high"] or abs(first["effect"] - 8) < 0.2
     assert target["weight_by_degree"] == []  # 301 rows of 64 points: squared coefficients are no shares
     added = {gain["degree"]: gain["r2"] for gain in told["r2_by_degree"]}
     assert sum(added.values()) == pytest.approx(target["r2"])
@@ -136,7 +137,7 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     y, z = told["targets"]
     assert y["r2"] > 0.99
     assert z["r2"] == pytest.approx(y["r2"])
-    assert z["terms"][0][1] == pytest.approx(-3 * y["terms"][0][1])
+    assert z["terms"][0]["effect"] == pytest.approx(-3 * y["terms"][0]["effect"])
     assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith('"y","z"')
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "How well it predicts: z" in page

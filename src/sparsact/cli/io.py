@@ -12,12 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from sparsact.extras import EXTRAS, missing
+
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.network import SparselyActivatedNetwork
 
 REPORT_SUFFIXES = (".html", ".htm")
-REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
 
 
 PIPE = "-"
@@ -43,12 +44,9 @@ def check_report(path: Path | None) -> None:
     if path is None:
         return
     check_writable(path, REPORT_SUFFIXES)
-    missing = [name for name in REPORT_NEEDS if find_spec(name) is None]
-    if missing:
-        raise ValueError(
-            f"a report needs {', '.join(missing)}, not installed here; install sparsact[report] "
-            "(pip install 'sparsact[report]')."
-        )
+    lacking = [name for name, extra in EXTRAS.items() if extra == "report" and find_spec(name) is None]
+    if lacking:
+        raise ValueError(missing("a report", *lacking))
 
 
 def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:

@@ -132,8 +132,8 @@ def fit_table(
     >>> result.choices.name, round(result.scores.r2["y"].mean, 3)
     ('degree 2', 1.0)
     >>> term = result.targets[0].terms[0]
-    >>> term.label, round(term.coefficient, 3)
-    ('a × d', -0.5)
+    >>> term.label, round(term.effect, 3)  # both on: 0, where each by itself adds 1
+    ('a × d', -2.0)
     """
     options = FitOptions(
         target=_names(target),

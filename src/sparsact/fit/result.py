@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparsact import files
+from sparsact.extras import EXTRAS, missing
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
 from sparsact.notebook import html_table
 from sparsact.reports.amounts import duration, size
@@ -262,11 +263,9 @@ class FitResult:
         try:
             from sparsact.reports.page import fit_page
         except ImportError as error:
-            if error.name not in ("jinja2", "markupsafe", "matplotlib"):
+            if error.name is None or EXTRAS.get(error.name) != "report":
                 raise
-            raise ImportError(
-                f"a report needs {error.name}, not installed here: pip install 'sparsact[report]'."
-            ) from error
+            raise ImportError(missing("a report", error.name)) from error
         files.write(path, fit_page(self, command))
         self.written["report"] = str(path)
 
