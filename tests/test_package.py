@@ -22,7 +22,10 @@ from sparsact.extras import missing
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
-OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every machine can install, by who needs them
+OPTIONAL = {  # packages that not every machine can install, by who needs them
+    "sparsact.inference.triton": "triton",
+    "benchmarks.walsh_hadamard": "fht_cpu",
+}
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
