@@ -193,7 +193,7 @@ def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
 
 def coefficients(model: Any, target: int) -> NDArray[np.float64]:
     """Coefficients of one target, in the order of ``subsets_``."""
-    return np.asarray(np.atleast_2d(model.coef_)[target])
+    return np.asarray(np.atleast_2d(model.coefficients_)[target])
 
 
 def intervals(
