@@ -23,6 +23,7 @@ from sparsact.reports.figure import (
     VERMILION,
     Frame,
     chart,
+    legend_above,
     list_axis,
     panel,
     panels,
@@ -77,7 +78,7 @@ def error_chart(frame: Frame) -> Axes:
     axes.set_ylim(top=1.5 * max(1.0, *unexplained) if axes.get_yscale() == "log" else 1.15 * max(1.0, *unexplained))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(min(degree) - 0.4, max(degree) + 0.4)
-    axes.legend(loc="best", fontsize=8.5)
+    legend_above(axes, ncols=1)
     return axes
 
 
@@ -108,7 +109,7 @@ def scores_chart(frame: Frame) -> Axes:
         mean, deviation = frame["mean R2"][place], frame["standard deviation"][place]
         axes.scatter([values[place] for values in folds], [place] * len(folds), s=26, color=colour, alpha=0.35, lw=0)
         axes.errorbar(mean, place, xerr=deviation, fmt="D", ms=6, color=colour, capsize=4, lw=1.6)
-        axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=colour)
+        axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=INK)
     axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.84 / n)
     axes.margins(x=0.08)
     list_axis(axes, list(frame["model"]))
