@@ -43,7 +43,7 @@ class SelectorFactory(Protocol):
 
 
 class Readers:
-    """Modules of a model, by name, that stand between the layers of a block and see its pre-activations."""
+    """Modules of a model, by name, that compute or see the pre-activations of a block."""
 
     def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
         self._places = []
@@ -132,7 +132,7 @@ class UpState(LinearState):
     constants : ActivationConstants
         What the activation reads besides pre-activations: other values would switch other units on.
     readers : Readers
-        Modules that receive pre-activations.
+        Modules that receive pre-activations, and the layers that compute them.
     memo : GateMemo or None
         Of a gated block.
     """
