@@ -143,7 +143,7 @@ ALIASES = {
     ),
     "walsh_hadamard": (lambda **o: fourier.walsh_hadamard(Y[:32], **o), {"n_threads": 1}, {"n_jobs": 1}),
     "distributed.fit": (
-        lambda **o: distributed.fit(sa.LowDegreeRegressor(1), iter([(BITS, Y)]), **o).coef_,
+        lambda **o: distributed.fit(sa.LowDegreeRegressor(1), iter([(BITS, Y)]), **o).coefficients_,
         {"progress": seen},
         {"on_progress": seen},
     ),

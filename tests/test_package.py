@@ -18,6 +18,7 @@ from journeys import of_sources
 
 import sparsact
 from sparsact import registry
+from sparsact.extras import missing
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
@@ -25,13 +26,27 @@ OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every ma
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
-GROUND = {"hypercube", "validation", "lift", "kernels", "files", "memory", "saving", "statistics", "_version"}
+GROUND = {
+    "hypercube",
+    "notebook",
+    "validation",
+    "lift",
+    "kernels",
+    "files",
+    "memory",
+    "saving",
+    "extras",
+    "statistics",
+    "_version",
+}
 NETWORKS = GROUND | {"exact_sign", "network", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
     "registry": set(),  # names what stands above as text
     "hypercube": set(),
+    "notebook": set(),
     "exact_sign": set(),
+    "extras": set(),
     "files": set(),
     "transaction": set(),
     "memory": set(),
@@ -105,10 +120,8 @@ for name in ("layers", "measure"):
 
 def test_without_torch_the_error_says_what_to_install():
     layers, measure = python(WITHOUT_TORCH).splitlines()
-    assert layers.startswith("sparsact.layers are modules of PyTorch")
-    assert measure.startswith("sparsact.inference works on models of PyTorch")
-    assert ': pip install "sparsact[torch]".' in layers
-    assert ': pip install "sparsact[torch]".' in measure
+    assert layers.startswith(f"{missing('sparsact.layers', 'torch')} Routers")
+    assert measure == missing("sparsact.inference", "torch")
 
 
 def test_the_import_is_quick():

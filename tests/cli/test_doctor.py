@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sparsact.cli import doctor
+from sparsact.extras import install
 from sparsact.memory import total_memory
 
 
@@ -34,7 +35,7 @@ def test_what_is_missing_comes_with_the_remedy(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "version", version)
     _, out, _ = commands.run(capsys, "doctor")
     lines = " ".join(out.split())
-    assert "extra report lacks matplotlib: pip install 'sparsact[report]', in a clone pip install '.[report]'" in lines
+    assert f"extra report lacks matplotlib: {install('report')}" in lines
     assert "extra cli installed" in lines
 
 

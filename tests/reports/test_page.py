@@ -111,7 +111,7 @@ def test_saved_figures_are_whole_svg_documents_and_saved_numbers_whole_tables(re
         "Predicted, actual and residual",
         "Error by degree",
         "Weight by degree",
-        "Strongest interactions",
+        "Strongest effects",
         "Influence of each column",
         "What was chosen, and why",
         "The data",

@@ -173,7 +173,7 @@ def test_1024_columns(solver, degree):
     if solver == "kernel":
         np.testing.assert_allclose(model.predict(X), y, rtol=1e-9)
     else:
-        np.testing.assert_allclose(model.coef_, (1 - 2 * X).T @ y / 101, atol=1e-13)
+        np.testing.assert_allclose(model.coefficients_, (1 - 2 * X).T @ y / 101, atol=1e-13)
     for made in (X.astype(bool), np.asfortranarray(X.astype(np.uint8))):
         np.testing.assert_array_equal(
             LowDegreeRegressor(degree, solver=solver).fit(made, y).predict(made), model.predict(X)

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparsact.extras import EXTRAS, missing
 from sparsact.files import FULL
 
 if TYPE_CHECKING:
@@ -18,14 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["main", "run"]
 
 INTERRUPTED = 130
-EXTRAS = {  # that bring the packages which commands import
-    "torch": "torch",
-    "dask": "dask",
-    "distributed": "dask",
-    "pyarrow": "table",
-    "rich": "cli",
-    "typer": "cli",
-}
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -107,6 +100,6 @@ def _line(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in FULL:
         return f"{error.strerror}; free some space and run this again."
     if isinstance(error, ImportError) and error.name in EXTRAS:
-        return f"this needs {error.name}, not installed here: pip install 'sparsact[{EXTRAS[error.name]}]'."
+        return missing("this", error.name)
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(message.replace("Value error, ", "").split()) or type(error).__name__

@@ -9,6 +9,7 @@ from inspect import isclass, signature
 from typing import Any, TypeVar, cast
 
 GONE_IN = "version 0.2"
+PROBED = {"coef_"}  # scikit-learn and SHAP read a length per feature from it wherever hasattr finds it: it must be gone
 FORMER_OPTIONS = {"--seed": "--random-state", "--threads": "--n-threads"}  # of the command
 Renamed = TypeVar("Renamed", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type[Any])
@@ -145,6 +146,8 @@ def _taking(function: Any, names: Mapping[str, str]) -> Any:
 
 def _former(old: str, new: str) -> Any:
     def get(self: Any) -> Any:
+        if old in PROBED:
+            raise AttributeError(f"`{old}` of {type(self).__name__} is now called `{new}`.")
         warn_of(old, new, type(self).__name__)
         return getattr(self, new)
 
