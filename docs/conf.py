@@ -43,7 +43,7 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 3,
+    "navbar_center": ["header_links.html"],
     "navigation_with_keys": False,
     "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,
@@ -52,7 +52,7 @@ html_theme_options = {
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_copy_source = html_show_sourcelink = False
-html_sidebars = {"index": [], "[!ag]*": ["globaltoc.html"]}  # the API and the gallery list the pages below them
+html_sidebars = {"index": [], "[!g]**": ["globaltoc.html"], "glossary": ["globaltoc.html"]}  # the gallery lists its own
 mathjax_path = "mathjax/tex-chtml.js"  # no page loads anything from elsewhere
 mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more of MathJax
 intersphinx_mapping = {  # wants a network

@@ -11,6 +11,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType, SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -188,3 +189,22 @@ def test_public_names_have_examples(name):
     things = [one for one in public if inspect.isclass(one) or inspect.isfunction(one)]
     assert {one.__name__ for one in things if not shown(one)} <= RECORDS
     assert not {one.__name__ for one in things if one.__name__ in RECORDS and ">>>" in (inspect.getdoc(one) or "")}
+
+
+def test_citations_of_a_docstring_become_a_list(monkeypatch):
+    """Those of its module too; an initial stays one, for ``N.`` begins a list."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    module = ModuleType("cited", ".. [B] B. Author, Title,\n   Section 3.")
+    monkeypatch.setitem(sys.modules, "cited", module)
+    lines = ["Of [B]_ and [1]_.", "", "Returns", "-------", "int", "    N. of all.", "", "References", "----------"]
+    lines += [".. [1] A. Author,", "   Other title.", "", "Examples", "--------"]
+    thing = SimpleNamespace(__module__="cited")
+    import_module("citations").local_citations(None, "function", "f", thing, None, lines)
+    assert lines[:6] == ["Of [B] and [1].", "", "Returns", "-------", "int", r"    \N. of all."]
+    assert lines[7:11] == [
+        "References",
+        "----------",
+        "- [B] B. Author, Title, Section 3.",
+        r"- [1] \A. Author, Other title.",
+    ]
+    assert lines[-3:] == ["Examples", "--------", ""]

@@ -22,7 +22,10 @@ from sparsact.extras import missing
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
-OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every machine can install, by who needs them
+OPTIONAL = {  # packages that not every machine can install, by who needs them
+    "sparsact.inference.triton": "triton",
+    "benchmarks.walsh_hadamard": "fht_cpu",
+}
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
@@ -272,7 +275,7 @@ def test_no_two_classes_share_a_name():
 
 # Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
 # who needs more says in a decision record what for.
-BUDGETS = {"src/sparsact": (42_500, 262), "papers/src": (14_500, 82), "benchmarks": (4_400, 41)}
+BUDGETS = {"src/sparsact": (42_900, 268), "papers/src": (14_500, 82), "benchmarks": (4_400, 41)}
 IMPORTS = 0.12
 
 

@@ -40,7 +40,7 @@ print(
 print(f"R² on {len(unseen):,} unseen variants: {model.score(X[unseen], y[unseen]):.3f}")
 
 # %%
-# The predictions beside the truth. Points on the grey line would be exact.
+# Predicted against measured brightness. Points on the grey line would be exact.
 
 fig, ax = plt.subplots(figsize=(5.2, 4.4))
 image = ax.hexbin(
@@ -62,8 +62,8 @@ plt.show()
 # -----------------------------
 #
 # A coefficient belongs to a product of signs, +1 for a site as it was and -1 for a mutated one. Its
-# interval tells how sure it is. Switching one site, all else averaged, changes the brightness by -2
-# times its coefficient.
+# interval shows how certain it is. Switching one site, all else averaged, changes the brightness
+# by -2 times its coefficient.
 
 plain = sa.LowDegreeRegressor(degree=2).fit(X[seen], y[seen])
 strongest = [subset for subset, _ in plain.spectrum_.top(16, min_degree=1)]
@@ -89,7 +89,7 @@ plt.show()
 # %%
 # **What one learns.** Six hundred variants of 8,192 are enough, because the landscape is close to a
 # polynomial of low degree, and the held-out score says so before the others are measured. Pairs
-# stand beside single sites in strength: to add up mutations would mislead. Intervals are for
+# are as strong as single sites, so adding up single mutations would mislead. Intervals are for
 # subsets named beforehand; of the sixteen strongest of ninety-one, a few may miss.
 #
 # The same from a shell, with a report of one page: ``sparsact fit variants.csv --target brightness

@@ -117,7 +117,7 @@ def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, fil
     else:
         page = report.read_text(encoding="utf-8")
         assert "Confusion of held-out rows" in page
-        assert "<h1>kind</h1>" in page
+        assert "<h1>kind in kinds.csv</h1>" in page
     assert told["confusion"]["classes"] == classes
     assert sum(map(sum, told["confusion"]["counts"])) == 301
     run(capsys, "predict", model, table, "--out", tmp_path / "p.csv")

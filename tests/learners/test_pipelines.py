@@ -40,9 +40,7 @@ def test_a_sparse_matrix_gives_the_same_bits(X, kind, monkeypatch):
 
 def test_streams_and_choices_of_sparse_rows():
     for X in (BITS, REAL):
-        assert_array_equal(
-            *(LowDegreeRegressor("auto").fit(rows, Y).predict(X) for rows in (X, sp.csr_array(X)))
-        )
+        assert_array_equal(*(LowDegreeRegressor("auto").fit(rows, Y).predict(X) for rows in (X, sp.csr_array(X))))
         found = []
         for rows in (X, sp.csr_array(X)):
             model = LowDegreeRegressor(2).partial_fit(rows[:100], Y[:100]).partial_fit(rows[100:], Y[100:])

@@ -314,6 +314,7 @@ def interactions_frame(target: TargetResult) -> Frame:
         "effect": [term.effect for term in terms],
         "low (95 %)": [term.effect_low for term in terms],
         "high (95 %)": [term.effect_high for term in terms],
+        "significant": [term.significant for term in terms],
         "coefficient": [term.coefficient for term in terms],
         "same on these rows": [", ".join(term.aliases) for term in terms],
     }
@@ -326,12 +327,13 @@ def interactions_frame(target: TargetResult) -> Frame:
     "Effects in units of the target, those that explain most of its variance first.",
 )
 def interactions_chart(frame: Frame) -> Axes:
-    """A dot and its interval for each; blue raises the target, vermilion lowers it."""
+    """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
     shown = list(rows(frame))[:TERMS_SHOWN]
     labels = [label for label, *_ in shown]
     axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="effect (bar: 95 % interval)")
-    for place, (_, _, effect, low, high, *_) in enumerate(shown):
+    for place, (_, _, effect, low, high, significant, *_) in enumerate(shown):
         colour, marker = (BLUE, "o") if effect > 0 else (VERMILION, "s")
+        colour = colour if significant else GREY
         if low is not None and high is not None:
             axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
         axes.plot(effect, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
@@ -339,5 +341,7 @@ def interactions_chart(frame: Frame) -> Axes:
     list_axis(axes, labels)
     axes.plot([], [], "o", color=BLUE, label="raises the target")
     axes.plot([], [], "s", color=VERMILION, label="lowers the target")
-    axes.figure.legend(loc="outside upper right", ncols=2, fontsize=8.5)
+    if not all(significant for *_, significant, _, _ in shown):
+        axes.plot([], [], "d", color=GREY, label="not significant")
+    axes.figure.legend(loc="outside upper right", ncols=3, fontsize=8.5)
     return axes

@@ -76,7 +76,7 @@ class FittedLowDegree(ABC):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        r"""Total effect of each column on the predictions, as a share of their variance, (n_features_in_,).
+        r"""Total effect of each column on the predictions, as a share of their variance, (n_features,).
 
         Half the mean squared change of the prediction when column i is drawn anew, by itself, from its own values:
         :math:`\mathbb{E}(f(x) - f(x_i', x_{-i}))^2 / (2 \operatorname{Var} f)`, under the distribution of the fitted

@@ -84,7 +84,7 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
         Coefficients of ``subsets_``.
     intercept_ : float or ndarray of shape (T,)
         Coefficient of the empty subset.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Total effect of each column on the predictions, as a share of their variance; see there. Found when it is first
         asked for, from the statistic.
     subsets_ : list of tuples
