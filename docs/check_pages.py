@@ -83,6 +83,7 @@ def main() -> None:
             ("dark", opened(browser, foreign, color_scheme="dark", viewport={"width": 1400, "height": 900})),
         ]
         for path in pages:
+            print(path.relative_to(root), end="\r", file=sys.stderr, flush=True)
             for name, page in screens:
                 foreign.clear()
                 page.goto(path.as_uri())
