@@ -143,12 +143,10 @@ docs-check: docs
 	$(BIN)/python docs/check_pages.py docs/_build/html
 
 dist: .venv/dev
-	rm -rf dist build/smoke
+	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
-	$(PYTHON) -m venv build/smoke
-	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt "$$(echo dist/*.whl)[cli]"
-	cd build/smoke && bin/python ../../tests/smoke.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" .ci/wheel dist/*.whl
 
 clean:
 	rm -rf .venv build dist demo docs/_build docs/api docs/gallery

@@ -78,6 +78,19 @@ def test_every_package_is_pinned():
         assert named(lines) - unpinned <= pins
 
 
+def test_one_version_everywhere():
+    version = re.escape(sparsact.__version__)
+    places = {
+        "CHANGELOG.md": rf"^## \[{version}\]",
+        "CITATION.cff": f"^version: {version}$",
+        "docs/cite.rst": rf"version = \{{{version}\}}",
+        "packaging/conda/recipe.yaml": f'^  version: "{version}"$',
+        "papers/src/sparsact_papers/__init__.py": f'^__version__ = "{version}"$',
+    }
+    for path, line in places.items():
+        assert re.search(line, (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), path
+
+
 BLOCKED = f"""
 import sys
 from importlib.machinery import PathFinder

@@ -46,8 +46,8 @@ def test_a_fit_whose_names_are_tags():
     caption, rows = cells(result)
     assert caption == result.verdict
     assert rows[1][1] == "80, 2"
-    term = next(row for row in rows if row[0] == " × ".join(names))
-    assert float(term[1].split()[0]) == pytest.approx(-0.5)
+    term = next(row for row in rows if row[0] == "effect of " + " × ".join(names))
+    assert float(term[1].split()[0]) == pytest.approx(-2)  # 0 - 1 - 1 + 0, over the four settings
 
 
 def test_a_measurement():

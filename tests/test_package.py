@@ -22,7 +22,10 @@ from sparsact.extras import missing
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsact"
-OPTIONAL = {"sparsact.inference.triton": "triton"}  # packages that not every machine can install, by who needs them
+OPTIONAL = {  # packages that not every machine can install, by who needs them
+    "sparsact.inference.triton": "triton",
+    "benchmarks.walsh_hadamard": "fht_cpu",
+}
 HEAVY = ("torch", "matplotlib", "dask", "sklearn", "pandas", "pyarrow", "numpy")
 
 # Each folder or module, and what it may import of the package besides itself, inside functions too.
@@ -182,7 +185,17 @@ def test_imports_point_one_way():
             continue
         assert part_of(imported) in MAY_IMPORT[part_of(module)], f"{module}:{line} must not import {imported}"
     assert {part_of(module) for module in sources() if module != "sparsact"} == set(MAY_IMPORT)
-    TopologicalSorter(MAY_IMPORT).prepare()  # a CycleError, where parts might import one another
+
+
+def test_the_house_is_as_it_is_drawn():
+    """In the drawing of CONTRIBUTING each part stands after all that it may import, so that there are no circles."""
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    library = contributing.partition("src/sparsact/\n")[2].partition("papers/src/")[0]
+    order = list(dict.fromkeys(word for word in re.findall(r"\w+", library) if word in MAY_IMPORT))
+    undrawn = {"_version", "registry", "__main__"}
+    assert set(order) == set(MAY_IMPORT) - undrawn
+    for place, part in enumerate(order):
+        assert MAY_IMPORT[part] <= {"_version", "registry", *order[:place]}, part
 
 
 def test_no_modules_stand_in_a_circle():

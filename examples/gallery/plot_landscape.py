@@ -61,14 +61,15 @@ plt.show()
 # Which sites, and which pairs?
 # -----------------------------
 #
-# A coefficient belongs to a product of signs, +1 for a site as it was and -1 for a mutated one. Its
-# interval shows how certain it is. Switching one site, all else averaged, changes the brightness
-# by -2 times its coefficient.
+# The effect of some sites is what mutating all of them changes, beyond what fewer of them change,
+# averaged over all settings of the others. The model takes sites as signs, +1 as it was and -1
+# mutated, so the effect of k sites is :math:`(-2)^k` times their coefficient.
 
 plain = sa.LowDegreeRegressor(degree=2).fit(X[seen], y[seen])
 strongest = [subset for subset, _ in plain.spectrum_.top(16, min_degree=1)]
-low, high = plain.confidence_intervals(strongest).T
-value = np.array([plain.spectrum_.coefficient(subset) for subset in strongest])
+factor = np.array([(-2.0) ** len(subset) for subset in strongest])
+low, high = np.sort(plain.confidence_intervals(strongest) * factor[:, None]).T
+value = factor * np.array([plain.spectrum_.coefficient(subset) for subset in strongest])
 
 fig, ax = plt.subplots(figsize=(6.4, 5))
 for degree, marker, colour in [(1, "o", "C0"), (2, "s", "C1")]:
@@ -80,7 +81,7 @@ ax.axvline(0, color="0.5", lw=1)
 ax.set_yticks(range(len(strongest)), [" × ".join(names[i] for i in subset) for subset in strongest])
 ax.invert_yaxis()
 ax.set(
-    xlabel="coefficient, units of brightness (bar: 95 % interval)",
+    xlabel="effect on brightness (bar: 95 % interval)",
     title="The strongest sites and pairs",
 )
 ax.legend()

@@ -37,7 +37,8 @@ class Term:
     where it is 0 and -1 where it is 1.
 
     A coefficient that the rows do not identify has no interval: other products, among them the ``aliases``, which equal
-    its product up to sign on every row, can take its place.
+    its product up to sign on every row, can take its place. An effect is ``significant`` if its interval for all
+    effects of the polynomial together (confidence 1 - 0.05 / number of effects, Bonferroni's rule) excludes 0.
     """
 
     subset: tuple[str, ...]
@@ -46,12 +47,13 @@ class Term:
     high: float | None = None
     identified: bool = True
     aliases: tuple[str, ...] = ()
+    significant: bool = False
     n_bits: int = field(kw_only=True)
 
     @property
     def effect(self) -> float:
         """What the columns change together, beyond what smaller sets of them change."""
-        return self.coefficient * (-2) ** self.n_bits
+        return self.coefficient * self._factor
 
     @property
     def effect_low(self) -> float | None:
@@ -64,7 +66,12 @@ class Term:
         return self._scaled(self.low if self.n_bits % 2 else self.high)
 
     def _scaled(self, end: float | None) -> float | None:
-        return None if end is None else end * (-2) ** self.n_bits
+        return None if end is None else end * self._factor
+
+    @property
+    def _factor(self) -> int:
+        factor: int = (-2) ** self.n_bits
+        return factor
 
     @property
     def label(self) -> str:
@@ -84,7 +91,7 @@ class Term:
         """Columns, coefficient and effect with their intervals, as JSON holds them."""
         of_coefficient = {"coefficient": self.coefficient, "low": self.low, "high": self.high}
         of_effect = {"effect": self.effect, "effect_low": self.effect_low, "effect_high": self.effect_high}
-        return {"columns": list(self.subset)} | of_coefficient | of_effect
+        return {"columns": list(self.subset)} | of_coefficient | of_effect | {"significant": self.significant}
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,10 @@ def terms(
     signs = sign_features(model, encoding)
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
     chosen = [subsets[i] for i in largest]
-    found = zip(chosen, largest, intervals(model, target, chosen), identification(model, chosen), strict=True)
+    bounds_of_all = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / len(subsets))
+    found = zip(
+        chosen, largest, intervals(model, target, chosen), bounds_of_all, identification(model, chosen), strict=True
+    )
 
     def label(subset: Subset) -> tuple[str, ...]:
         return tuple(names[i] for i in subset)
@@ -159,9 +169,10 @@ def terms(
             tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
             if rank < n_explained and not known
             else (),
+            widest[0] is not None and widest[1] is not None and not widest[0] <= 0 <= widest[1],
             n_bits=sum(signs[i] for i in subset),
         )
-        for rank, (subset, place, bounds, known) in enumerate(found)
+        for rank, (subset, place, bounds, widest, known) in enumerate(found)
     )
 
 
@@ -185,10 +196,12 @@ def coefficients(model: Any, target: int) -> NDArray[np.float64]:
     return np.asarray(np.atleast_2d(model.coefficients_)[target])
 
 
-def intervals(model: Any, target: int, subsets: list[Subset]) -> list[tuple[float | None, float | None]]:
+def intervals(
+    model: Any, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
+) -> list[tuple[float | None, float | None]]:
     """Confidence intervals of some coefficients; of None where nothing is left to judge by."""
     try:
-        bounds = np.asarray(model.confidence_intervals(subsets, CONFIDENCE))
+        bounds = np.asarray(model.confidence_intervals(subsets, confidence))
     except ValueError:  # as many parameters as rows
         return [(None, None)] * len(subsets)
     of_target = bounds if bounds.ndim == 2 else bounds[target]

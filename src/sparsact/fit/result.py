@@ -242,7 +242,7 @@ class FitResult:
         ]
         for target in self.targets:
             rows.append((f"held-out R²{self._of(target)}", target.r2))
-            rows += [(term.label, f"{term.coefficient:.4g}{term.bounds}") for term in target.terms[:TERMS_SHOWN]]
+            rows += [(f"effect of {t.label}", f"{t.effect:+.4g}{t.bounds}") for t in target.terms[:TERMS_SHOWN]]
         return html_table(self.verdict, (self.table, ""), rows)
 
     def report(self, path: str | Path, command: str | None = None) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact import kernels
@@ -61,7 +60,7 @@ class Points:
 def kernel_dtype(X: Any) -> Any:
     """X in a type that the packing kernel reads; a sparse matrix stays sparse."""
     X = X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)
-    return X if sp.issparse(X) else aligned(np.asarray(X))
+    return X if hasattr(X, "tocsr") else aligned(np.asarray(X))
 
 
 def numeric_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
@@ -72,7 +71,7 @@ def numeric_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) 
 
 def dense_blocks(X: Any) -> Iterator[NDArray[Any]]:
     """The rows as they are or, of a sparse matrix, blocks of rows (a multiple of 64, but for the last) as arrays."""
-    if not sp.issparse(X):
+    if not hasattr(X, "tocsr"):
         yield X
         return
     n_rows = max(1, _VALUES_AT_ONCE // (64 * max(1, X.shape[1]))) * 64
@@ -93,7 +92,7 @@ def _packed(X: Any, encoding: Encoding) -> tuple[NDArray[np.uint64], int]:
 
 def _holds_minus_one(X: Any) -> bool:
     """Whether some number is -1; NumPy 2.1 may crash where it compares unsigned numbers with it."""
-    return X.dtype.kind not in "bu" and bool(((X.data if sp.issparse(X) else X) == -1).any())
+    return X.dtype.kind not in "bu" and bool(((X.data if hasattr(X, "tocsr") else X) == -1).any())
 
 
 def detect_encoding(X: Any) -> tuple[Encoding | Literal["real", "ones"], Points | None]:

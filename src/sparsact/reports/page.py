@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
@@ -40,6 +41,10 @@ EFFECTS = (
 NUMBERS = (
     "A column of numbers goes up by one unit instead, and other columns of numbers stay at 0; where a note below says "
     "that numbers are scaled, the unit is their standard deviation and 0 is their mean."
+)
+SIGNIFICANT = (
+    "Bars: 95 % confidence interval of each effect by itself. Grey: not significant, as the interval at the confidence "
+    "1 − 5 % / number of effects in the polynomial, which holds for all of them together (Bonferroni), includes 0."
 )
 BATCHES = (1, 4, 16, 64)
 METHODS = {
@@ -98,7 +103,12 @@ def template(name: str, *packages: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "duration": duration, "size": size}
+    environment.filters |= {
+        "headings": partial(re.findall, '<h2 id="([^"]+)">(.*?)</h2>'),
+        "number": number,
+        "duration": duration,
+        "size": size,
+    }
     environment.globals["trusted"] = Markup  # the drawings are ours; matplotlib escapes the names in them
     return environment.get_template(name)
 
@@ -148,7 +158,7 @@ def _interval_note(target: TargetResult) -> str:
         return "Intervals are not known for this fit."
     if any(not term.identified for term in target.terms):
         return (
-            "Bars: 95 % confidence intervals of each effect by itself. A hollow mark is an effect that these "
-            "rows do not identify: other products can take its place, so it has no interval."
+            f"{SIGNIFICANT} A hollow mark is an effect that these rows do not identify: other products can take its "
+            "place, so it has no interval."
         )
-    return "Bars: 95 % confidence intervals of each effect by itself, not corrected for how many there are."
+    return SIGNIFICANT

@@ -14,9 +14,10 @@ from sklearn.base import clone
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree import compact_sums
+from sparsact.learners.low_degree.solvers.solver import solvers
 
 properties = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SOLVERS = ["auto", "cells", "moments", "kernel", "correlation", "lasso"]
+SOLVERS = ["auto", *sorted(name for name, one in solvers().items() if one.by_name)]
 
 
 def sample(rng, m, n, T=2, magnitudes=9):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.hypercube import sizes
@@ -58,7 +57,7 @@ class CentredMoments(CentredSums):
     def add(self, batch: Batch) -> None:
         """Add rows of real columns; blocks of rows bound the memory."""
         for block in batch.blocks(max(1, _VALUES_AT_ONCE // max(1, len(self.family)))):
-            X = block.X.toarray() if sp.issparse(block.X) else block.X
+            X = block.X.toarray() if hasattr(block.X, "tocsr") else block.X
             self.join(self._block(X, block.y, block.row_weights()))
 
     def remove(self, batch: Batch) -> None:
