@@ -20,7 +20,7 @@ EVERY = 20
 SIZES = """() => ({
     width: document.documentElement.scrollWidth,
     length: document.documentElement.scrollHeight,
-    nameless: [...document.images].filter(image => !image.alt).length,
+    nameless: [...document.images].filter(image => !image.hasAttribute('alt')).length,
 })"""
 
 
