@@ -20,7 +20,7 @@ EVERY = 20
 SIZES = """() => ({
     width: document.documentElement.scrollWidth,
     length: document.documentElement.scrollHeight,
-    nameless: [...document.images].filter(image => !image.alt).length,
+    nameless: [...document.images].filter(image => !image.hasAttribute('alt')).length,
 })"""
 
 
@@ -83,6 +83,7 @@ def main() -> None:
             ("dark", opened(browser, foreign, color_scheme="dark", viewport={"width": 1400, "height": 900})),
         ]
         for path in pages:
+            print(path.relative_to(root), end="\r", file=sys.stderr, flush=True)
             for name, page in screens:
                 foreign.clear()
                 page.goto(path.as_uri())

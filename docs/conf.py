@@ -45,6 +45,7 @@ html_title = f"sparsact {release}"
 html_theme_options = {
     "navbar_center": ["header_links.html"],
     "navigation_with_keys": False,
+    "primary_sidebar_end": [],
     "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,
     "use_edit_page_button": False,
@@ -52,7 +53,7 @@ html_theme_options = {
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
 html_copy_source = html_show_sourcelink = False
-html_sidebars = {"index": [], "[!g]**": ["globaltoc.html"], "glossary": ["globaltoc.html"]}  # the gallery lists its own
+html_sidebars = {"index": [], "[!g]**": ["pages.html"], "glossary": ["pages.html"]}  # the gallery lists its own
 mathjax_path = "mathjax/tex-chtml.js"  # no page loads anything from elsewhere
 mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more of MathJax
 intersphinx_mapping = {  # wants a network
@@ -72,6 +73,7 @@ rst_epilog = substitutions()
 autosummary_generate = True
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template lists them
 doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # What pytest gives the examples of a docstring: the names of its module, and a folder of its own.
