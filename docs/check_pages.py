@@ -1,4 +1,4 @@
-"""The built pages in a browser, without a network: ``python docs/check_pages.py docs/_build/html [PART_OF_A_NAME]``.
+"""The built pages in a browser, without a network: ``python docs/check_pages.py docs/_build/html [PART_OF_NAME ...]``.
 
 A page must load nothing from elsewhere, draw its formulas, fit a telephone's width and a length that is still scrolled,
 and pass axe-core, light and dark. Of the pages of the API, which come from one template, every twentieth is looked at.
@@ -24,9 +24,10 @@ SIZES = """() => ({
 })"""
 
 
-def looked_at(root: Path, part: str) -> list[Path]:
+def looked_at(root: Path, parts: list[str]) -> list[Path]:
     """The pages to look at, in the order of their names."""
-    pages = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts and part in str(path)]
+    pages = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts]
+    pages = [path for path in pages if not parts or any(part in str(path.relative_to(root)) for part in parts)]
     api = [path for path in pages if path.parent.name == "api"]
     left_out = set(api) - set(api[::EVERY])
     return [path for path in pages if path not in left_out]
@@ -69,9 +70,9 @@ def violations(page: Page, axe: str) -> Iterator[str]:
 
 def main() -> None:
     """Print what is wrong, and fail if anything is."""
-    root, part = Path(sys.argv[1]).resolve(), (sys.argv[2:] or [""])[0]
+    root = Path(sys.argv[1]).resolve()
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    pages, wrong = looked_at(root, part), 0
+    pages, wrong = looked_at(root, sys.argv[2:]), 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--allow-file-access-from-files"]

@@ -52,7 +52,7 @@ html_theme_options = {
 }
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
-html_copy_source = html_show_sourcelink = False
+html_copy_source = html_show_sourcelink = html_use_index = False
 html_sidebars = {"index": [], "[!g]**": ["pages.html"], "glossary": ["pages.html"]}  # the gallery lists its own
 mathjax_path = "mathjax/tex-chtml.js"  # no page loads anything from elsewhere
 mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more of MathJax
