@@ -58,6 +58,8 @@ from sparsact.bounds.measured import upper_confidence_bound
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
     general_samples_explicit,
+    rademacher_sparse_free_of_dimension,
+    rademacher_sparse_without_logarithm,
     sparse_complexity_bound,
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
@@ -129,6 +131,8 @@ __all__ = [
     "noise_sensitivity_bound",
     "noise_sensitivity_bound_paper",
     "parity_queries",
+    "rademacher_sparse_free_of_dimension",
+    "rademacher_sparse_without_logarithm",
     "rounding_units",
     "samples_from_rademacher",
     "sensitivity_certificate",
