@@ -15,7 +15,7 @@ from sparsact.rademacher.exact import Units
 
 RNG = np.random.default_rng(7)
 SAMPLES = {
-    "cube": points(3).astype(float),
+    "cube": points(3)[:6].astype(float),
     "plane": RNG.normal(size=(6, 2)),
     "line": np.linspace(-2, 3, 7)[:, None],
     "simplex": 2.0 * np.eye(5),
