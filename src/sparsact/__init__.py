@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         TablePlan,
         plan_table,
     )
+    from sparsact.learners.pac import PACHypothesis, pac_learn
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.saving.modelfile import load
@@ -70,6 +71,7 @@ _NAMES = {
     "LowDegreeClassifier": "sparsact.learners",
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
+    "PACHypothesis": "sparsact.learners.pac",
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
@@ -78,6 +80,7 @@ _NAMES = {
     "fit_table": "sparsact.fit.fit_table",
     "load": "sparsact.saving.modelfile",
     "measure": "sparsact.inference",
+    "pac_learn": "sparsact.learners.pac",
     "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",
     "sparsify": "sparsact.inference",
@@ -93,6 +96,7 @@ __all__ = [
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
+    "PACHypothesis",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
     "TablePlan",
@@ -114,6 +118,7 @@ __all__ = [
     "learners",
     "load",
     "measure",
+    "pac_learn",
     "plan_of",
     "plan_table",
     "rademacher",

@@ -16,6 +16,7 @@ from sparsact.bounds.hardness import (
     parity_queries,
     rounding_units,
 )
+from sparsact.bounds.held_out import held_out_bound, held_out_rows
 from sparsact.bounds.learning import (
     degree_from_noise,
     general_samples,
@@ -24,6 +25,7 @@ from sparsact.bounds.learning import (
     log2_sparse_samples,
     log2_uniform_samples,
     low_degree_samples,
+    low_degree_samples_explicit,
     samples_from_rademacher,
     sparse_samples,
     tail_from_noise,
@@ -108,6 +110,8 @@ __all__ = [
     "general_samples",
     "general_samples_explicit",
     "halfspace_sensitivity_bound",
+    "held_out_bound",
+    "held_out_rows",
     "junta_size",
     "junta_time",
     "largest_value",
@@ -124,6 +128,7 @@ __all__ = [
     "log2_table_size",
     "log2_uniform_samples",
     "low_degree_samples",
+    "low_degree_samples_explicit",
     "manifold_samples",
     "manifold_table_size",
     "manifold_table_size_proof",
