@@ -88,7 +88,7 @@ class TestLemma7:
         assert rows > 56 * log(56) + held_out
 
     def test_a_gram_matrix_of_so_many_rows_is_far_from_singular(self):
-        """The matrix Chernoff step: of 60 draws with delta = .1 at most 8 fail (a chance below 1e-4 at rate delta/3)."""
+        """Matrix Chernoff: of 60 draws with delta = .1 at most 8 fail (a chance below 1e-3 at rate delta/3)."""
         n, delta, failed = 5, 0.1, 0
         D = 1 + 5 + 10
         monomials = np.array([[0] * n] + [list(row) for row in np.eye(n, dtype=int)])
@@ -124,7 +124,7 @@ def test_bits_and_another_split():
 
 
 def test_without_a_range_the_targets_are_clipped():
-    """One of the rows held out lies far outside: the bound is for clipped targets, and the share of others is bounded."""
+    """A held-out target lies far outside: the bound is for clipped targets, and the share of others is bounded."""
     targets = TARGETS.copy()
     held_out = np.sort(np.random.default_rng(0).permutation(900)[:450])
     targets[held_out[3]] = 50.0
@@ -135,7 +135,7 @@ def test_without_a_range_the_targets_are_clipped():
 
 
 def test_a_class_whose_degree_the_rows_reach():
-    """sigma(x_0 + .5) / 5 has k = 1, W = .2, B = .1: degree 4 is enough for every such network, and 6,000 rows for it."""
+    """sigma(x_0 + .5) / 5 has k = 1, W = .2, B = .1: degree 3 is enough for every such network."""
     net = SparselyActivatedNetwork([0.2], [[1.0, 0, 0, 0]], [-0.5])
     X = cube(9000, 4)
     found = pac_learn(X, net(X), epsilon=0.2, delta=0.1, k=1, W=0.2, B=0.1)

@@ -103,8 +103,8 @@ def held_out_rows(error: float, epsilon: float, largest: float, delta: float, fa
     *Proved.* With :math:`f(x) = 1 - c + c (1 - x) / (1 - \epsilon)`, scaled to losses in [0, 1], the bound exceeds
     epsilon only if :math:`\prod_i f(x_i)^{-r} > (w \delta)^r`, w being the weight of c. As :math:`f^{-r}` is convex,
     its mean is at most that of losses 0 and 1 with the same mean; Markov's inequality bounds the probability, and the
-    least over c and :math:`r > 0` is taken. About :math:`\text{largest} / \epsilon` times a logarithm where ``error`` is a
-    share of epsilon, as in Lemma 7.
+    least over c and :math:`r > 0` is taken. About :math:`\text{largest} / \epsilon` times a logarithm where ``error``
+    is a share of epsilon, as in Lemma 7.
 
     Examples
     --------
