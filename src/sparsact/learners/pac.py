@@ -93,10 +93,10 @@ def pac_learn(
     y_range: tuple[float, float] | None = None,
     degree: int | Literal["auto"] = "auto",
     inputs: Inputs = "uniform",
-    k: int | None = None,
+    n_units: int | None = None,
+    max_active: int | None = None,
     W: float | None = None,
     B: float | None = None,
-    s: int | None = None,
     R: float | None = None,
     random_state: int = 0,
 ) -> PACHypothesis:
@@ -120,11 +120,11 @@ def pac_learn(
         Degree of the polynomial. ``"auto"``: that of the class, where the rows are enough for it; else the one of least
         held-out error among the rows fitted.
     inputs : {"uniform", "any"}
-        ``"uniform"``: low-degree polynomials (Theorem 8). ``"any"``: networks of s units (Theorem 17). It decides the
-        learner and ``n_rows_needed``; the error bound assumes no distribution.
-    k, W, B, s : optional
-        The target is a network with at most k of its s units active, of scale W and B (Definition 2).
-        ``inputs="any"`` needs s and k, and all four for ``n_rows_needed``; ``"uniform"`` does not use s.
+        ``"uniform"``: low-degree polynomials (Theorem 8). ``"any"``: networks of ``n_units`` units (Theorem 17). It
+        decides the learner and ``n_rows_needed``; the error bound assumes no distribution.
+    n_units, max_active, W, B : optional
+        The target is a network with at most ``max_active`` of its units active, of scale W and B (Definition 2).
+        ``inputs="any"`` needs the first two, and all four for ``n_rows_needed``; ``"uniform"`` uses the last three.
     R : float, optional
         Largest norm of an input; the root of n for signs and bits.
     random_state : int
@@ -148,8 +148,8 @@ def pac_learn(
 
     ``n_rows_needed`` for uniform inputs is :func:`~sparsact.bounds.low_degree_samples_explicit`: with so many rows a
     target with weight at most epsilon/4 above the degree, noise included, is learned to epsilon with probability
-    1 - delta. Every network of the class has that at degree :math:`16 k^2 W^2 / \epsilon`. For any inputs it rests on
-    :func:`~sparsact.bounds.general_samples_explicit`, for a learner that fits the rows exactly.
+    1 - delta. Every network with k active units has that at degree :math:`16 k^2 W^2 / \epsilon`. For any inputs it
+    rests on :func:`~sparsact.bounds.general_samples_explicit`, for a learner that fits the rows exactly.
 
     Examples
     --------
@@ -158,14 +158,15 @@ def pac_learn(
     >>> X = np.random.default_rng(0).choice([-1, 1], size=(4000, 8))
     >>> found = pac_learn(X, X[:, 0] * X[:, 3], epsilon=0.05, delta=0.05, y_range=(-1, 1))
     >>> found.degree, round(found.error_bound, 4)
-    (2, 0.0107)
+    (2, 0.0082)
     """
+    check_named(epsilon=epsilon, delta=delta)
     checked_option(inputs, "`inputs`", get_args(Inputs))
     rows, targets = _checked_rows(X, y, inputs)
-    network = _checked_network(inputs, detect_encoding(rows)[0] == "real", s=s, k=k, W=W, B=B, R=R)
+    network = _checked_network(inputs, detect_encoding(rows)[0] == "real", s=n_units, k=max_active, W=W, B=B, R=R)
     task = _Task(rows.shape[1], inputs, epsilon, delta, {"R": sqrt(rows.shape[1]), **network})
     limits, assumed = task.checked_range(targets, y_range)
-    fitted, held_out = task.split(len(rows), limits, random_state)
+    fitted, held_out = task.split(len(rows), limits if assumed else None, random_state)
     if not assumed:
         limits = (float(targets[fitted].min()), float(targets[fitted].max()))
     doubt = delta if assumed else delta / 2
@@ -186,7 +187,7 @@ def pac_learn(
     if bound > epsilon:
         raise ValueError(task.refusal(error, bound, len(held_out), _largest(limits), doubt, why))
     beyond = int(((targets[held_out] < limits[0]) | (targets[held_out] > limits[1])).sum())
-    outside = 0.0 if assumed else float(betaincinv(beyond + 1, len(held_out) - beyond, 1 - doubt))
+    outside = 0.0 if assumed else float(betaincinv(beyond + 1, max(len(held_out) - beyond, 1e-9), 1 - doubt))
     return PACHypothesis(
         learner, reached, bound, epsilon, delta, error, len(fitted), len(held_out), needed or inf, limits, outside, why
     )
@@ -211,13 +212,13 @@ def _checked_network(inputs: str, real: bool, **parameters: Any) -> dict[str, An
     if inputs == "uniform" and real:
         raise ValueError(
             'inputs="uniform" is about the cube, and `X` holds other numbers than signs or bits; pass signs or bits, '
-            'or inputs="any" with s and k.'
+            'or inputs="any" with n_units and max_active.'
         )
     if inputs == "any" and not {"s", "k"} <= set(given):
-        raise ValueError('inputs="any" learns a network: pass its number of units s and of active units k.')
-    lacking = {"k", "W", "B"} - set(given)
+        raise ValueError('inputs="any" learns a network: pass n_units and max_active.')
+    lacking = [name for key, name in (("k", "max_active"), ("W", "W"), ("B", "B")) if key not in given]
     if lacking and set(given) & {"W", "B"}:
-        raise ValueError(f"a class of networks has k, W and B: pass {' and '.join(sorted(lacking))}, too.")
+        raise ValueError(f"a class of networks has max_active, W and B: pass {' and '.join(lacking)}, too.")
     if not lacking and real and "R" not in given:
         raise ValueError("the range of the targets follows from the largest norm of an input: pass R, or no W and B.")
     return given
@@ -247,9 +248,9 @@ class _Task:
         return "W" in self.network
 
     def checked_range(self, targets: NDArray[np.float64], y_range: Any) -> tuple[tuple[float, float], bool]:
-        """Range of the targets, and whether it is an assumption (else that of all rows, to plan with)."""
+        """Range of the targets, and whether it is an assumption."""
         if y_range is None and not self.has_class:
-            return (float(targets.min()), float(targets.max())), False
+            return (-inf, inf), False
         C = self._largest_value() if self.has_class else 0.0
         low, high = (-C, C) if y_range is None else map(float, y_range)
         if not (isfinite(low) and isfinite(high) and low <= high):
@@ -262,9 +263,14 @@ class _Task:
             )
         return (low, high), True
 
-    def split(self, m: int, limits: tuple[float, float], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows to fit; and rows to hold out, from a fifth to a half, as many as a bound of twice the error takes."""
-        wanted = held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3)
+    def split(self, m: int, limits: tuple[float, float] | None, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows to fit; and rows to hold out, from a fifth to a half, as many as a bound of twice the error takes.
+
+        Without a range, which must not come from the rows to be held out, a half.
+        """
+        wanted = (
+            held_out_rows(self.epsilon / 2, self.epsilon, _largest(limits), self.delta, self.delta / 3) if limits else m
+        )
         order = np.random.default_rng(seed).permutation(m)
         n_held_out = int(min(m // 2, max(m // 5, wanted)))
         return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
