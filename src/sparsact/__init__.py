@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         TablePlan,
         plan_table,
     )
+    from sparsact.learners.pac import PACHypothesis, pac_learn
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.saving.modelfile import load
@@ -72,6 +73,7 @@ _NAMES = {
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
     "Monomials": "sparsact.learners",
+    "PACHypothesis": "sparsact.learners.pac",
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
@@ -80,6 +82,7 @@ _NAMES = {
     "fit_table": "sparsact.fit.fit_table",
     "load": "sparsact.saving.modelfile",
     "measure": "sparsact.inference",
+    "pac_learn": "sparsact.learners.pac",
     "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",
     "sparsify": "sparsact.inference",
@@ -96,6 +99,7 @@ __all__ = [
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "Monomials",
+    "PACHypothesis",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
     "TablePlan",
@@ -117,6 +121,7 @@ __all__ = [
     "learners",
     "load",
     "measure",
+    "pac_learn",
     "plan_of",
     "plan_table",
     "rademacher",
