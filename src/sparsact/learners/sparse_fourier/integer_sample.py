@@ -85,6 +85,4 @@ class IntegerSample:
         return (1 - 2 * bits.astype(np.int8)).T
 
     def _odd(self, masks: Masks, planes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        return kernels.parity_counts(
-            self.points.columns, planes, np.ascontiguousarray(masks), n_threads=self.n_threads
-        )
+        return kernels.parity_counts(self.points.columns, planes, np.ascontiguousarray(masks), n_threads=self.n_threads)

@@ -18,7 +18,7 @@ from sparsact.kernels.monomial_scan import (
     scan_products,
     strongest_monomials,
 )
-from sparsact.learners.points import Points, unpack
+from sparsact.learners.points import unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 from sparsact.learners.sparse_fourier.terms import TermPool
 
@@ -31,6 +31,7 @@ MOST_ROUNDS = 30
 NEAR = 0.65  # share of the critical value at which a scan keeps a monomial
 ALIAS, ALIASES = 0.1, 400  # least correlation, and the most aliases of a term
 ALIAS_ROWS = 4_096  # by which aliases are found
+STRONG = 2.0  # critical values from which a term counts as strong
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Masks of the terms found, without the constant; the critical t; scans of all rows, and whether the last certified."""
+    """Terms without the constant, least significant t, number of rounds, and whether a full scan found nothing more."""
 
     masks: Masks
     critical: float
@@ -84,6 +85,7 @@ class TermSearch:
             pool = TermPool(self.sample, self._pooled(model, found), len(model), self.critical)
             pool.select(self.options.max_terms)
             pool.polish(self.options.max_terms)
+            pool.retry(self.options.max_terms)
             chosen = pool.masks[pool.chosen]
             same = as_set(chosen) == as_set(model)
             what = "screen" if screening else "scan"
@@ -96,7 +98,20 @@ class TermSearch:
         return SearchResult(self.distinct(pool), self.critical(len(model)), number + 1, certified)
 
     def distinct(self, pool: TermPool) -> Masks:
-        return pool.masks[pool.chosen[1:]]
+        """Terms of the model, without weak ones that one other monomial might explain.
+
+        A monomial that resembles a missing one is significant without being there. Next to the other it no longer is,
+        which is tested at half of the level, divided by the number of terms.
+        """
+        terms, moves = pool.masks[pool.chosen[1:]], pool.moves()
+        if not len(terms):
+            return terms
+        freedom = max(1, self.m - len(pool.chosen))
+        level = self.options.significance / (4 * len(terms))
+        own = np.sqrt(moves.loss[1:] * freedom / moves.squared_error)
+        beside = moves.beside_one_more(freedom)
+        weak = own < STRONG * self.critical(len(pool.chosen))
+        return np.ascontiguousarray(terms[~weak | (beside >= t.isf(level, freedom))])
 
     def residual(self, model: Masks) -> Array:
         """The target less its least squares on the monomials of the model."""
@@ -107,7 +122,8 @@ class TermSearch:
     def scanned(self, residual: Array) -> Masks:
         """Monomials of largest correlation with a residual, by all rows."""
         q = quantised(residual[: self.table.n_rows])
-        return strongest_monomials(self.table, q, KEPT, self._least(q, NEAR * self.critical(1)), n_threads=self.sample.n_threads)[0]
+        least = self._least(q, NEAR * self.critical(1))
+        return strongest_monomials(self.table, q, KEPT, least, n_threads=self.sample.n_threads)[0]
 
     def screened(self, residual: Array, number: int) -> Masks:
         """The same by few rows, others in each round, and then by all rows for those that these leave."""

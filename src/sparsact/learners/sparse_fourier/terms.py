@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
 LEAST_NEW = 1e-3  # share of a monomial outside of the model, below which it is an alias of what is there
+RESEMBLING = 0.2  # correlation of monomials that may be taken for one another
 LEAST_VARIANCE = 1.0  # of a target of integers that were rounded at random
 
 
@@ -76,6 +77,7 @@ class TermPool:
         self.masks = masks  # those of the model first
         self.chosen = list(range(n_chosen))
         self.critical = critical  # t of s monomials
+        self.banned: set[int] = set()
         self.means = sample.means(masks)
         self.square = float(np.mean(sample.target**2))
         self._columns = dict(enumerate(sample.products(masks, masks[:n_chosen]).T))
@@ -96,7 +98,7 @@ class TermPool:
         h = cross @ inverse
         a, b = 1 - (h * cross).sum(axis=1), self.means - cross @ beta
         gain = np.where(a > LEAST_NEW, b**2 / np.maximum(a, LEAST_NEW), 0.0)
-        gain[self.chosen] = -1.0
+        gain[[*self.chosen, *self.banned]] = -1.0
         error = self._floor(self.square - float(beta @ self.means[self.chosen]))
         return Moves(gain, beta**2 / inverse.diagonal(), error, beta, inverse, h, a, b)
 
@@ -128,7 +130,35 @@ class TermPool:
             b -= new * (b[k] / np.sqrt(a[k]))
             a -= new**2
             gain = np.where(a > LEAST_NEW, b**2 / np.maximum(a, LEAST_NEW), 0.0)
-            gain[self.chosen] = -1.0
+            gain[[*self.chosen, *self.banned]] = -1.0
+
+    def retry(self, most: int) -> None:
+        """Do without each monomial that resembles another of the pool, and keep what then fits better, if anything.
+
+        One monomial may stand where two others belong, or two in place of one.
+        """
+        for k in [k for k in self.chosen[1:] if self._resembles(k)]:
+            if k not in self.chosen:
+                continue
+            before, score = [*self.chosen], self.score()
+            self.banned = {k}
+            self.chosen.remove(k)
+            self.select(most)
+            self.polish(most)
+            self.banned = set()
+            if self.score() >= score - 1e-9:
+                self.chosen = before
+
+    def _resembles(self, k: int) -> bool:
+        """Whether another monomial of the pool has a correlation of some size with this one."""
+        similar = np.abs(self._columns[k])
+        similar[k] = 0
+        return bool(similar[1:].max(initial=0.0) > RESEMBLING)
+
+    def score(self) -> float:
+        """Twice the negative log-likelihood of the model, with a price of the square of the critical t a monomial."""
+        size = len(self.chosen)
+        return self.sample.n_rows * float(np.log(self.moves().squared_error)) + size * self.critical(size) ** 2
 
     def polish(self, most: int) -> None:
         """Drop what is not significant, exchange what fits worse, and add, until no change lowers the error enough."""
@@ -148,6 +178,7 @@ class TermPool:
             if size == 1:
                 return
             exchanges = moves.exchanges()
+            exchanges[[*self.chosen, *self.banned]] = -np.inf
             k, j = np.unravel_index(int(exchanges.argmax()), exchanges.shape)
             if exchanges[k, j] * self.sample.n_rows <= 1e-2 * moves.squared_error:
                 return
