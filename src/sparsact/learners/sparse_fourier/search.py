@@ -71,8 +71,8 @@ class TermSearch:
         self.singles = masks_of(np.arange(self.n)[:, None], self.n)
 
     def critical(self, size: int) -> float:
-        """Least size of a significant t in a model of so many monomials: Bonferroni's over all monomials."""
-        level = self.options.significance / (2 * self.n_monomials)
+        """Least size of a significant t in a model of so many monomials: Bonferroni's, at half of the level."""
+        level = self.options.significance / (4 * self.n_monomials)
         return float(t.isf(level, max(1, self.m - size)))
 
     def run(self) -> SearchResult:
@@ -101,7 +101,7 @@ class TermSearch:
         """Terms of the model, without weak ones that one other monomial might explain.
 
         A monomial that resembles a missing one is significant without being there. Next to the other it no longer is,
-        which is tested at half of the level, divided by the number of terms.
+        which is tested at the other half of the level, divided by the number of terms.
         """
         terms, moves = pool.masks[pool.chosen[1:]], pool.moves()
         if not len(terms):
