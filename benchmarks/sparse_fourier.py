@@ -1,10 +1,11 @@
 """Sparse spectra among up to 1.7e8 monomials: all terms found, none false, and seconds; beside scikit-learn.
 
-Kernel: all pairs and triples of 1,000 columns, packing included. Learner: planted families at level .05. Uniform columns:
-terms from 1.2 times the detection limit (tau + 1.64) sigma / sqrt(m); at most 5 % of the runs with a term missed or false.
-Correlated and biased columns: terms from the limit on; at most 7 % of the runs with a false term, and 95 % of the terms
-above 1.5 times the limit found. Seconds are of processor time, on one thread; their goals stand below. Where its matrix
-of monomials takes less than 2 GB, OrthogonalMatchingPursuit of scikit-learn, told the number of terms, runs beside.
+Kernel: all pairs and triples of 1,000 columns, packing included. Learner: planted families at level .05. With uniform
+columns and terms from 1.2 times the detection limit (tau + 1.64) sigma / sqrt(m) on, at most 5 % of the runs may miss
+a term or have a false one. With correlated and biased columns and terms from the limit on, at most 7 % of the runs may
+have a false term, and 95 % of the terms above 1.5 times the limit must be found. Seconds are of processor time, on one
+thread; their goals stand below. Where its matrix of monomials takes less than 2 GB, OrthogonalMatchingPursuit of
+scikit-learn runs beside, told the number of terms.
 
     python -m benchmarks.sparse_fourier [--quick] [--out results/sparse_fourier.jsonl]
 """

@@ -2,8 +2,8 @@
 //
 // A monomial is a prefix of few coordinates times a column: one coordinate, or the product of two, above all
 // those of the prefix. Prefixes are numbered in numeric order. Four rows at a time, the bits of a column are
-// the place in a table of 16 sums, which a prefix permutes: one lookup serves four rows of every lane. Sums of
-// 128 rows saturate in 8 bits, sums of these in 16: in the same order on every instruction set.
+// the place in a table of 16 sums, which a prefix permutes: one lookup serves four rows of every lane. Sums
+// of 128 rows saturate in 8 bits, sums of these in 16: in the same order on every instruction set.
 #include <cstddef>
 #include <cstdint>
 
@@ -106,7 +106,8 @@ void permute(const std::int8_t* table, std::uint8_t bits, std::int8_t* out) {
 }
 
 std::uint32_t large(const std::int16_t* sums, std::int32_t least) {
-    const __m256i lowest = _mm256_set1_epi16(-LARGEST), below = _mm256_set1_epi16(static_cast<short>(least - 1));
+    const __m256i lowest = _mm256_set1_epi16(-LARGEST),
+                  below = _mm256_set1_epi16(static_cast<short>(least - 1));
     const __m256i found = _mm256_max_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(sums)), lowest);
     const __m256i at_least = _mm256_cmpgt_epi16(_mm256_abs_epi16(found), below);
     return _pext_u32(static_cast<std::uint32_t>(_mm256_movemask_epi8(at_least)), 0x55555555u);
@@ -242,7 +243,8 @@ class ScanWorker {
         if (begin == scan_.n_columns) return;
         const std::size_t padded = (count + TOGETHER - 1) / TOGETHER * TOGETHER, tile = begin / TILE;
         for (std::size_t p = 0; p < padded; ++p)
-            std::fill(sums_.data() + p * stride_ + tile * TILE, sums_.data() + (p + 1) * stride_, std::int16_t{0});
+            std::fill(sums_.data() + p * stride_ + tile * TILE, sums_.data() + (p + 1) * stride_,
+                      std::int16_t{0});
         for (std::size_t block = 0; block < scan_.blocks; ++block) {
             for (std::size_t p = 0; p < padded; ++p) make_tables(batch[std::min(p, count - 1)], p, block);
             const std::uint8_t* tiles = scan_.tiles + block * scan_.n_tiles * GROUPS * TILE;
@@ -262,8 +264,7 @@ class ScanWorker {
     void make_tables(const ScanPrefix& prefix, std::size_t p, std::size_t block) {
         alignas(64) std::uint8_t bits[GROUPS] = {};
         for (std::size_t i = 0; i < prefix.size; ++i) {
-            const std::uint8_t* its =
-                scan_.nibbles + (prefix.coordinates[i] * scan_.blocks + block) * GROUPS;
+            const std::uint8_t* its = scan_.nibbles + (prefix.coordinates[i] * scan_.blocks + block) * GROUPS;
             for (std::size_t g = 0; g < GROUPS; ++g) bits[g] ^= its[g];
         }
         const std::int8_t* table = scan_.table + block * GROUPS * ENTRIES;
@@ -292,8 +293,8 @@ class ScanWorker {
 
 }  // namespace
 
-std::size_t scan_monomials(const MonomialScan& scan, ScanRange range, ScannedMonomial* best, std::size_t found,
-                           std::size_t keep, int n_threads) {
+std::size_t scan_monomials(const MonomialScan& scan, ScanRange range, ScannedMonomial* best,
+                           std::size_t found, std::size_t keep, int n_threads) {
     if (scan.n_columns == 0 || range.begin == range.end || keep == 0) return found;
     const auto threads = static_cast<std::size_t>(available_threads(n_threads));
     const std::size_t length = range.end - range.begin, share = (length / (8 * threads) / BATCH + 1) * BATCH;
@@ -333,24 +334,27 @@ SPARSACT_BINDINGS(module) {
         "scan_monomials",
         [](Array<const std::uint8_t, 4> tiles, Bytes nibbles, Array<const std::int8_t, 2> table,
            Array<const std::int64_t, 1> starts, Integers counts, std::size_t n_columns, std::size_t begin,
-           std::size_t end, std::int32_t least, Array<std::int64_t, 2> best, std::size_t found, int n_threads) {
-            const MonomialScan scan{tiles.data(),   nibbles.data(), table.data(), starts.data(),       counts.data(),
-                                    tiles.shape(0), tiles.shape(1), n_columns,    counts.shape(1) - 1};
+           std::size_t end, std::int32_t least, Array<std::int64_t, 2> best, std::size_t found,
+           int n_threads) {
+            const MonomialScan scan{tiles.data(),   nibbles.data(), table.data(),
+                                    starts.data(),  counts.data(),  tiles.shape(0),
+                                    tiles.shape(1), n_columns,      counts.shape(1) - 1};
             std::int64_t* rows = best.data();
             const std::size_t keep = best.shape(0);
             nb::gil_scoped_release unlocked;
             std::vector<ScannedMonomial> some(keep);
             for (std::size_t i = 0; i < found; ++i)
                 some[i] = {rows[2 * i], static_cast<std::int32_t>(rows[2 * i + 1])};
-            found = SPARSACT_DISPATCH(scan_monomials, scan, ScanRange{begin, end, least}, some.data(), found, keep,
-                                      n_threads);
+            found = SPARSACT_DISPATCH(scan_monomials, scan, ScanRange{begin, end, least}, some.data(), found,
+                                      keep, n_threads);
             for (std::size_t i = 0; i < found; ++i)
                 rows[2 * i] = some[i].number, rows[2 * i + 1] = some[i].score;
             return found;
         },
         nb::arg("tiles").noconvert(), nb::arg("nibbles").noconvert(), nb::arg("table").noconvert(),
         nb::arg("starts").noconvert(), nb::arg("counts").noconvert(), nb::arg("n_columns"), nb::arg("begin"),
-        nb::arg("end"), nb::arg("least"), nb::arg("best").noconvert(), nb::arg("found"), nb::arg("n_threads"));
+        nb::arg("end"), nb::arg("least"), nb::arg("best").noconvert(), nb::arg("found"),
+        nb::arg("n_threads"));
 }
 
 }  // namespace sparsact

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from sparsact.hypercube import Masks, masks_of, n_subsets, n_words, sizes
 from sparsact.kernels.monomial_scan import (
@@ -29,7 +29,7 @@ SCREEN_ROWS = 2_048
 WORTH_SCREENING = 2e11  # products of a scan: about a second
 MOST_ROUNDS = 30
 NEAR = 0.65  # share of the critical value at which a scan keeps a monomial
-ALIAS, ALIASES = 0.1, 400  # least correlation, and the most aliases of a term
+ALIAS, ALIASES = 0.1, 20_000  # least correlation, and the most aliases of a model
 ALIAS_ROWS = 4_096  # by which aliases are found
 STRONG = 2.0  # critical values from which a term counts as strong
 
@@ -73,12 +73,13 @@ class TermSearch:
     def critical(self, size: int) -> float:
         """Least size of a significant t in a model of so many monomials: Bonferroni's, at half of the level."""
         level = self.options.significance / (4 * self.n_monomials)
-        return float(t.isf(level, max(1, self.m - size)))
+        return float(-stdtrit(max(1, self.m - size), level))
 
     def run(self) -> SearchResult:
         """Search."""
         model = np.zeros((1, n_words(self.n)), dtype=np.uint64)
-        screening, certified, pool = self.screen_rows > 0, False, None
+        screening, certified = self.screen_rows > 0, False
+        pool = TermPool(self.sample, model, 1, self.critical)
         for number in range(MOST_ROUNDS):
             residual = self.residual(model)
             found = self.screened(residual, number) if screening else self.scanned(residual)
@@ -111,7 +112,7 @@ class TermSearch:
         own = np.sqrt(moves.loss[1:] * freedom / moves.squared_error)
         beside = moves.beside_one_more(freedom)
         weak = own < STRONG * self.critical(len(pool.chosen))
-        return np.ascontiguousarray(terms[~weak | (beside >= t.isf(level, freedom))])
+        return np.ascontiguousarray(terms[~weak | (beside >= -stdtrit(freedom, level))])
 
     def residual(self, model: Masks) -> Array:
         """The target less its least squares on the monomials of the model."""
@@ -168,7 +169,7 @@ class TermSearch:
             masks = mask ^ self.singles[one] ^ np.where((one != other)[:, None], self.singles[other], np.uint64(0))
             size = sizes(masks)
             some = np.flatnonzero((size > 0) & (size <= self.degree))
-            order = np.argsort(-strength[one[some], other[some]], kind="stable")[:ALIASES]
+            order = np.argsort(-strength[one[some], other[some]], kind="stable")[: ALIASES // len(model)]
             found.append(masks[some[order]])
         return np.concatenate([model[:0], *found])
 

@@ -35,11 +35,15 @@ class Moves:
     Attributes
     ----------
     gain : ndarray of shape (K,)
-        Lost by adding each monomial of the pool; 0 for those of the model.
+        Taken off by adding each monomial of the pool; -1 for those of the model and those banned.
     loss : ndarray of shape (s,)
-        Added by dropping each monomial of the model.
+        Put on by dropping each monomial of the model.
     squared_error : float
         Of the model.
+    beta, inverse : ndarray of shape (s,), (s, s)
+        Coefficients, and the inverse of the Gram matrix.
+    h, a, b : ndarray of shape (K, s), (K,), (K,)
+        As above.
     """
 
     gain: Array
@@ -52,13 +56,11 @@ class Moves:
     b: Array
 
     def exchanges(self) -> Array:
-        """Lost by putting each monomial of the pool in place of each of the model but the constant, (K, s - 1)."""
+        """Taken off by putting each monomial of the pool in place of each of the model but the constant, (K, s - 1)."""
         share = self.h[:, 1:] / self.inverse.diagonal()[1:]
         b = self.b[:, None] + self.beta[1:] * share
         a = self.a[:, None] + self.h[:, 1:] * share
-        outside = (self.a > LEAST_NEW)[:, None] | (a > 0.05)
-        exchange = np.where(outside & (self.gain[:, None] >= 0), b**2 / np.maximum(a, LEAST_NEW), 0.0)
-        return exchange - self.loss[1:]
+        return np.where(a > LEAST_NEW, b**2 / np.maximum(a, LEAST_NEW), 0.0) - self.loss[1:]
 
     def beside_one_more(self, n_rows: int) -> Array:
         """Least t of each monomial of the model but the constant, were any other of the pool added, (s - 1,)."""
@@ -116,7 +118,7 @@ class TermPool:
         a, b, error = moves.a.copy(), moves.b.copy(), moves.squared_error
         gain = moves.gain
         old = self.cross() @ np.linalg.cholesky(moves.inverse)
-        basis = np.empty((len(self.masks), old.shape[1] + max(0, most + 1 - len(self.chosen))))
+        basis = np.empty((len(self.masks), max(most + 1, old.shape[1])), order="F")  # only what is used takes memory
         basis[:, : old.shape[1]] = old
         for size in range(len(self.chosen), most + 1):
             k = int(gain.argmax())
@@ -179,7 +181,7 @@ class TermPool:
                 return
             exchanges = moves.exchanges()
             exchanges[[*self.chosen, *self.banned]] = -np.inf
-            k, j = np.unravel_index(int(exchanges.argmax()), exchanges.shape)
-            if exchanges[k, j] * self.sample.n_rows <= 1e-2 * moves.squared_error:
+            better, worse = divmod(int(exchanges.argmax()), size - 1)
+            if exchanges[better, worse] * self.sample.n_rows <= 1e-2 * moves.squared_error:
                 return
-            self.chosen[1 + j] = int(k)
+            self.chosen[1 + worse] = better
