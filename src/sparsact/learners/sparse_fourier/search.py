@@ -102,7 +102,9 @@ class TermSearch:
         """Terms of the model, without weak ones that one other monomial might explain.
 
         A monomial that resembles a missing one is significant without being there. Next to the other it no longer is,
-        which is tested at the other half of the level, divided by the number of terms.
+        which is tested at the other half of the level, divided by the number of terms. Where columns are biased, a
+        product resembles the products of some of its coordinates, of which two may be missing: it is tested next to
+        all of them.
         """
         terms, moves = pool.masks[pool.chosen[1:]], pool.moves()
         if not len(terms):
@@ -112,6 +114,8 @@ class TermSearch:
         own = np.sqrt(moves.loss[1:] * freedom / moves.squared_error)
         beside = moves.beside_one_more(freedom)
         weak = own < STRONG * self.critical(len(pool.chosen))
+        for place in np.flatnonzero(weak):
+            beside[place] = min(beside[place], pool.beside_its_parts(terms[place], moves.squared_error, freedom))
         return np.ascontiguousarray(terms[~weak | (beside >= -stdtrit(freedom, level))])
 
     def residual(self, model: Masks) -> Array:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from sparsact.hypercube import Masks
+from sparsact.hypercube import Masks, masks_of, subsets_of
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
 
 Array = NDArray[np.float64]
@@ -150,6 +151,17 @@ class TermPool:
             self.banned = set()
             if self.score() >= score - 1e-9:
                 self.chosen = before
+
+    def beside_its_parts(self, mask: Masks, squared_error: float, freedom: int) -> float:
+        """Size of the t of a monomial of the model, were all products of some of its coordinates in it."""
+        (members,), n = subsets_of(mask[None]), self.sample.points.n
+        parts = [part for size in range(1, len(members)) for part in combinations(members, size)]
+        others = self.masks[[k for k in self.chosen if (self.masks[k] != mask).any()]]
+        others = np.unique(np.concatenate([others, masks_of(parts, n)]), axis=0)
+        cross, means = self.sample.products(others, mask[None])[:, 0], self.sample.means(others)
+        share, beta = np.linalg.lstsq(self.sample.products(others, others), np.stack([cross, means], 1), 1e-9)[0].T
+        a, b = 1 - cross @ share, self.sample.means(mask[None])[0] - cross @ beta
+        return float(abs(b) * np.sqrt(freedom / (a * squared_error))) if a > LEAST_NEW else 0.0
 
     def _resembles(self, k: int) -> bool:
         """Whether another monomial of the pool has a correlation of some size with this one."""
