@@ -123,8 +123,10 @@ SPARSACT_INLINE Bytes added(Bytes sum, Bytes table, Bytes places) {
     return _mm512_adds_epi8(sum, _mm512_shuffle_epi8(table, places));
 }
 SPARSACT_INLINE void add_widened(std::int16_t* sums, Bytes bytes) {
-    const __m512i low = _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes));
-    const __m512i high = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(bytes, 1));
+    alignas(64) std::int8_t halves[2][32];
+    _mm512_store_si512(halves, bytes);
+    const __m512i low = _mm512_cvtepi8_epi16(_mm256_load_si256(reinterpret_cast<__m256i*>(halves[0])));
+    const __m512i high = _mm512_cvtepi8_epi16(_mm256_load_si256(reinterpret_cast<__m256i*>(halves[1])));
     _mm512_store_si512(sums, _mm512_adds_epi16(_mm512_load_si512(sums), low));
     _mm512_store_si512(sums + 32, _mm512_adds_epi16(_mm512_load_si512(sums + 32), high));
 }
@@ -234,8 +236,7 @@ class ScanWorker {
     // Prefixes number first, ..., first + count - 1, at most BATCH.
     void scan(ScanPrefix& prefix, std::size_t first, std::size_t count, Best& best) {
         std::size_t begin = scan_.n_columns;
-        std::vector<ScanPrefix>& batch = batch_;
-        batch.clear();
+        std::vector<ScanPrefix> batch;
         for (std::size_t p = 0; p < count; ++p, prefix.advance(scan_.members)) {
             batch.push_back(prefix);
             begin = std::min(begin, start_of(prefix));
@@ -288,7 +289,6 @@ class ScanWorker {
     std::size_t stride_;
     Scratch<std::int8_t> tables_;
     Scratch<std::int16_t> sums_;
-    std::vector<ScanPrefix> batch_;
 };
 
 }  // namespace

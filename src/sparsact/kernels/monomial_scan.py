@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,8 +214,3 @@ def _members(numbers: Integers, counts: Integers) -> Iterator[tuple[NDArray[np.i
         member = np.searchsorted(counts[:, room], left, side="right") - 1
         left = np.where(there, left - counts[member, room], 0)
         yield np.where(there, member, 0), there
-
-
-def scan_products(n: int, degree: int, n_rows: int) -> float:
-    """Products of a scan: rows times monomials of at most ``degree`` of n coordinates."""
-    return float(n_rows) * sum(comb(n, size) for size in range(1, degree + 1))

@@ -15,7 +15,6 @@ from sparsact.kernels.monomial_scan import (
     MOST_ROWS,
     MonomialTable,
     quantised,
-    scan_products,
     strongest_monomials,
 )
 from sparsact.learners.points import unpack
@@ -66,7 +65,7 @@ class TermSearch:
         rows = min(self.m, MOST_ROWS)
         self.table = MonomialTable.of(sample.points[0:rows].columns, rows, self.degree)
         share = max(SCREEN_ROWS, self.m // 10) // 128 * 128
-        worth = scan_products(self.n, self.degree, rows) > WORTH_SCREENING and self.m >= 2 * share
+        worth = rows * self.n_monomials > WORTH_SCREENING and self.m >= 2 * share
         self.screen_rows = share if worth else 0
         self.singles = masks_of(np.arange(self.n)[:, None], self.n)
 
