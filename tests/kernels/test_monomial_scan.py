@@ -65,7 +65,7 @@ def test_sums_saturate_alike_everywhere(size):
     assert scores[0] == 2**15 - 1
 
 
-@pytest.mark.parametrize(("n", "degree"), [(23, 3), (101, 2), (12, 4)])
+@pytest.mark.parametrize(("n", "degree"), [(23, 4), (131, 2)])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_the_strongest_are_kept_whatever_comes_first(n, degree, n_threads, monkeypatch):
     """Also where many are equal (few rows), and where a scan takes many calls: the same as sorting all."""
@@ -98,9 +98,9 @@ def test_an_interrupt_ends_a_scan_between_two_calls(monkeypatch):
 
     monkeypatch.setattr(dispatch.chosen, "scan_monomials", interrupted)
     monkeypatch.setattr("sparsact.kernels.monomial_scan._AT_A_TIME", 1.0)
-    X = signs(50, 60, seed=4)
+    X = signs(50, 30, seed=4)
     with pytest.raises(KeyboardInterrupt):
-        strongest_monomials(table(X, 3), np.ones(50, dtype=np.int8), 9)
+        strongest_monomials(table(X, 4), np.ones(50, dtype=np.int8), 9)
     assert len(calls) == 3
 
 

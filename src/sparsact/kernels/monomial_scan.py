@@ -26,6 +26,7 @@ STEPS = 2.5  # integers of one standard deviation
 MOST_ROWS = 1 << 20  # of a scan: beyond, sums of 16 bits would saturate below 13 standard deviations
 PAIRED = 100  # coordinates up to which columns are pairs, where the degree leaves prefixes beside them
 _AT_A_TIME = 4e10  # products of a call, a fraction of a second: between calls, Python sees an interrupt
+_LEAST_PREFIXES = 64  # of a call
 _KEYS_OF_REFERENCE = 1 << 18
 
 
@@ -137,7 +138,7 @@ def strongest_monomials(
     """
     tables, best, found = _sums_of_four(q, len(table.tiles)), np.zeros((keep, 2), dtype=np.int64), 0
     starts, counts = table._starts, table._counts
-    step = max(256, int(_AT_A_TIME / (max(1, len(table.columns)) * max(1, table.n_rows))))
+    step = max(_LEAST_PREFIXES, int(_AT_A_TIME / (max(1, len(table.columns)) * max(1, table.n_rows))))
     for begin in range(0, table.n_prefixes, step):
         found = dispatch.chosen.scan_monomials(
             table.tiles,

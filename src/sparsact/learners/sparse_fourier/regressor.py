@@ -66,7 +66,8 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         The most monomials chosen; at most a quarter of the rows.
     domain : {"auto", "cube", "real"}, default="auto"
         ``"cube"``: X must be signs (+1, -1), bits (0, 1) or bool; bit 1 is sign -1. ``"real"``: column i becomes the
-        sign -1 above its median ``cuts_[i]``, else +1. ``"auto"``: the cube if the values allow it.
+        sign -1 above its median ``cuts_[i]`` (where
+        there is no such value, above the next smaller one), else +1. ``"auto"``: the cube if the values allow it.
     random_state : int, RandomState or None, default=None
         Of the rows held out, and of the rounding of targets to 20 bits for the search.
     n_jobs : int, default=None
@@ -175,7 +176,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         rows, targets = kernel_dtype(rows), np.asarray(targets, dtype=np.float64)
         kind, points = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
         self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
-        self.cuts_ = np.median(rows, axis=0).astype(np.float64) if kind == "real" else None
+        self.cuts_ = _cuts(rows) if kind == "real" else None
         if points is None:
             points = self._points(rows)
         held = self._held_out(len(targets), rng)
@@ -324,6 +325,13 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def _report(self, line: str) -> None:
         if self.verbose:
             print(f"{type(self).__name__}: {line}")
+
+
+def _cuts(rows: NDArray[Any]) -> Array:
+    """Medians of columns; the next smaller value where no value is above the median."""
+    medians, top = np.median(rows, axis=0).astype(np.float64), rows.max(axis=0)
+    below = np.where(rows < top, rows, -np.inf).max(axis=0)
+    return np.where((medians < top) | ~np.isfinite(below), medians, below)
 
 
 def _least_squares(points: Points, y: Array, subsets: list[Subset], encoding: Encoding) -> LowDegreeRegressor:
