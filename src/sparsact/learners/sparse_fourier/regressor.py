@@ -183,7 +183,9 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self._search(points if held is None else points[~held], targets if held is None else targets[~held], rng)
         self.polynomial_ = self._refit(points, targets)
         self.held_out_ = (
-            None if held is None else _least_squares(points[held], targets[held], self.subsets_, self._written)
+            None
+            if held is None
+            else _least_squares(points[held], targets[held], self.subsets_, self.encoding_ or "bits")
         )
         return self
 
@@ -201,7 +203,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def _refit(self, points: Points, y: Array) -> LowDegreeRegressor:
         """Least squares on the terms, from exact sums; those that are not significant there are left out."""
         while True:
-            model = _least_squares(points, y, self._terms, self._written)
+            model = _least_squares(points, y, self._terms, self.encoding_ or "bits")
             if not self._terms or model._fitted.residual_degrees_of_freedom <= 0:
                 return model
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -232,11 +234,6 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
         polynomial = self.polynomial_._fitted.polynomial
         return np.asarray(polynomial.values(self._points(rows), n_threads=threads(self.n_jobs))[:, 0])
-
-    @property
-    def _written(self) -> Encoding:
-        """How rows are written for the least squares: as users write them, or bits of the cuts."""
-        return self.encoding_ or "bits"
 
     def _points(self, rows: NDArray[Any]) -> Points:
         """Rows as points of the cube."""
