@@ -10,6 +10,7 @@ from sparsact.learners.lsh import (
     estimate_support,
     plan_table,
 )
+from sparsact.learners.monomials import Monomials
 from sparsact.learners.sparse_fourier import SparseFourierRegressor
 from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
 
@@ -20,6 +21,7 @@ __all__ = [
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
+    "Monomials",
     "SparseFourierRegressor",
     "SparselyActivatedRegressor",
     "SupportEstimate",
