@@ -42,13 +42,13 @@ def test_the_refit_is_least_squares():
     model = SparseFourierRegressor(2, random_state=0).fit(X, 1e9 + y)
     A = characters(X, [(), *model.subsets_])
     due, (squares,), _, _ = np.linalg.lstsq(A, y, rcond=None)
-    np.testing.assert_allclose(model.coef_, due[1:], rtol=1e-7)
+    np.testing.assert_allclose(model.coefficients_, due[1:], rtol=1e-7)
     np.testing.assert_allclose(model.intercept_ - 1e9, due[0], rtol=1e-5)
     variance = np.linalg.inv(A.T @ A).diagonal() * squares / (len(y) - A.shape[1])
     np.testing.assert_allclose(model.standard_errors(), np.sqrt(variance[1:]), rtol=1e-6)
     low, high = model.confidence_intervals([(0, 6)])[0]
-    assert low < model.coef_[model.subsets_.index((0, 6))] < high
-    assert (np.abs(model.coef_ / model.standard_errors()) >= 0.999 * model.threshold_).all()
+    assert low < model.coefficients_[model.subsets_.index((0, 6))] < high
+    assert (np.abs(model.coefficients_ / model.standard_errors()) >= 0.999 * model.threshold_).all()
 
 
 # 60 fits, each with a false term with probability at most .05: more than 9 with probability 1e-3.
@@ -68,7 +68,7 @@ def test_a_target_without_noise_gives_its_spectrum_and_nothing_else():
         y = characters(X, [(4,), (1, 7), (0, 2, 3)]) @ [np.pi, np.e / 100, -np.sqrt(2)]
         model = SparseFourierRegressor(3, significance=1e-6, random_state=seed).fit(X, y)
         assert model.subsets_ == [(4,), (1, 7), (0, 2, 3)]
-        np.testing.assert_allclose(model.coef_, [np.pi, np.e / 100, -np.sqrt(2)], rtol=1e-12)
+        np.testing.assert_allclose(model.coefficients_, [np.pi, np.e / 100, -np.sqrt(2)], rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [2.0**-1000, 2.0**990])
@@ -76,7 +76,7 @@ def test_targets_of_any_size(scale):
     X, y = planted(15, 401, TERMS[:3], seed=3)
     one, other = (SparseFourierRegressor(2, random_state=0).fit(X, factor * y) for factor in (1.0, scale))
     assert one.subsets_ == other.subsets_ == [(3,), (0, 6)]
-    np.testing.assert_allclose(other.coef_, one.coef_ * scale, rtol=1e-12)
+    np.testing.assert_allclose(other.coefficients_, one.coefficients_ * scale, rtol=1e-12)
 
 
 @pytest.mark.parametrize("y", [np.zeros(9), np.full(9, 7.25)])
@@ -134,7 +134,7 @@ def test_threads_and_kernels_change_nothing():
         fits.append(SparseFourierRegressor(2, random_state=3).fit(X, y))
     for other in fits[1:]:
         assert other.subsets_ == fits[0].subsets_
-        np.testing.assert_array_equal(other.coef_, fits[0].coef_)
+        np.testing.assert_array_equal(other.coefficients_, fits[0].coefficients_)
 
 
 def test_rows_held_out_choose_nothing():
@@ -166,7 +166,7 @@ def test_the_polynomial_takes_more_rows():
     model = SparseFourierRegressor(2, random_state=0).fit(X[:500], y[:500])
     model.polynomial_.partial_fit(X[500:], y[500:])
     due = LowDegreeRegressor(2, subsets=model.subsets_).fit(X, y)
-    np.testing.assert_array_equal(model.coef_, due.coef_)
+    np.testing.assert_array_equal(model.coefficients_, due.coefficients_)
 
 
 def test_errors_name_need_fact_and_remedy():

@@ -77,7 +77,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (s,), float
+    coefficients_, intercept_ : ndarray of shape (s,), float
         Coefficients of ``subsets_``, and that of the empty subset: least squares on all rows.
     subsets_ : list of tuples
         The monomials chosen, by size, then lexicographic.
@@ -207,7 +207,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             if not self._terms or model._fitted.residual_degrees_of_freedom <= 0:
                 return model
             with np.errstate(divide="ignore", invalid="ignore"):
-                sizes = np.abs(model.coef_) / model.standard_errors()
+                sizes = np.abs(model.coefficients_) / model.standard_errors()
             weakest = int(np.nanargmin(sizes)) if np.isfinite(sizes).any() else 0
             if not sizes[weakest] < self.threshold_ * (1 - 1e-3):
                 return model
@@ -242,10 +242,10 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return pack(rows, self.encoding_, getattr(self, "feature_names_in_", None))
 
     @property
-    def coef_(self) -> Array:
+    def coefficients_(self) -> Array:
         """Coefficients of ``subsets_``, (s,)."""
         check_is_fitted(self)
-        return self.polynomial_.coef_
+        return self.polynomial_.coefficients_
 
     @property
     def intercept_(self) -> float:
@@ -255,7 +255,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def subsets_(self) -> list[Subset]:
-        """The monomials, in the order of ``coef_``: by size, then lexicographic."""
+        """The monomials, in the order of ``coefficients_``: by size, then lexicographic."""
         check_is_fitted(self)
         return self.polynomial_.subsets_
 
@@ -279,7 +279,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def confidence_intervals(self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95) -> Array:
         """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2).
 
-        From the rows held out, if there are any: their centres then differ from ``coef_``, which is of all rows.
+        From the rows held out, if there are any: their centres then differ from ``coefficients_``, which is of all rows.
         """
         check_is_fitted(self)
         model = self.polynomial_ if self.held_out_ is None else self.held_out_
