@@ -279,7 +279,7 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def confidence_intervals(self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95) -> Array:
         """Student-t intervals of the coefficients of ``subsets`` (default: ``subsets_``), (N, 2).
 
-        From the rows held out, if there are any: their centres then differ from ``coefficients_``, which is of all rows.
+        From the rows held out, if there are any; ``coefficients_`` are of all rows, and no centres of these intervals.
         """
         check_is_fitted(self)
         model = self.polynomial_ if self.held_out_ is None else self.held_out_
