@@ -10,7 +10,7 @@ from sparsact.learners.lsh import (
     estimate_support,
     plan_table,
 )
-from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
+from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 
 __all__ = [
     "DSMRegressor",
@@ -19,6 +19,7 @@ __all__ = [
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
+    "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
     "SupportEstimate",
     "TablePlan",
