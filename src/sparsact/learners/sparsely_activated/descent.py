@@ -30,6 +30,7 @@ PENALTIES = (3.0, 30.0, 300.0, 3000.0)
 RIDGE = 1e-3  # of all rows' second moments, added to those of the rows that switch a unit on
 GRAM_RIDGE = 1e-9
 LEAST_FACTOR = 0.05  # of a unit that is kept
+MOST_WORK = 1e10  # multiplications of the blocks' factors
 MEMORY = 20  # corrections of L-BFGS
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 
@@ -93,10 +94,13 @@ class PenalisedRisk:
         steps = self._steps(units, penalty, free)
         moved = np.ones_like(units.theta) if free is None else free
 
+        def at(flat: Floats) -> GateUnits:
+            shift = (moved * flat.reshape(units.theta.shape))[:, None, :] @ steps
+            return GateUnits(units.signs, units.theta + shift[:, 0])
+
         def objective(flat: Floats) -> tuple[float, Floats]:
-            theta = units.theta + np.einsum("jpq,jq->jp", steps, moved * flat.reshape(units.theta.shape))
-            value, gradient = self(GateUnits(units.signs, theta), penalty)
-            return value, (moved * np.einsum("jpq,jp->jq", steps, gradient)).ravel()
+            value, gradient = self(at(flat), penalty)
+            return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
 
         exact = self.design.dtype == np.float64
         found = minimize(
@@ -112,27 +116,31 @@ class PenalisedRisk:
                 "gtol": 1e-12 if exact else 1e-7,
             },
         )
-        theta = units.theta + np.einsum("jpq,jq->jp", steps, moved * found.x.reshape(units.theta.shape))
-        return GateUnits(units.signs, self.limits.shrunk(theta)), found.nit
+        units = at(found.x)
+        return GateUnits(units.signs, self.limits.shrunk(units.theta)), found.nit
 
     def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None) -> Floats:
-        """Inverse square roots (s, n + 1, n + 1) of the Hessian's blocks, those of the whole scaled to one."""
-        outputs = np.maximum(self.design @ units.theta.T.astype(self.design.dtype), 0)
+        """Inverse square roots (s, n + 1, n + 1) of the Hessian's blocks; one identity if these are too large."""
+        n_columns = self.design.shape[1]
+        if len(units) * n_columns**3 > MOST_WORK:
+            return np.eye(n_columns)[None]
+        design = self.design.astype(np.float64)
+        outputs = np.maximum(design @ units.theta.T, 0)
         weights = (outputs > 0) * self.shares[:, None]
         if penalty:
             weights *= 1 + penalty * (excess_of(outputs, self.max_active) > 0)
-        everywhere = (self.design.T @ (self.shares[:, None] * self.design)).astype(np.float64)
-        everywhere += np.eye(len(everywhere)) * (1e-6 * np.trace(everywhere) / len(everywhere))
-        blocks = np.empty((len(units), *everywhere.shape))
+        everywhere = design.T @ (self.shares[:, None] * design)
+        everywhere += np.eye(n_columns) * (1e-6 * np.trace(everywhere) / n_columns)
+        blocks = np.empty((len(units), n_columns, n_columns))
         for block, weight in zip(blocks, weights.T, strict=True):
             rows = np.flatnonzero(weight)
-            near = self.design[rows]
+            near = design[rows]
             block[:] = near.T @ (weight[rows, None] * near)
         blocks += RIDGE * everywhere
         if free is not None:
             blocks *= free[:, :, None] & free[:, None, :]
-            blocks += np.eye(len(everywhere)) * ~free[:, :, None]
-        return np.linalg.inv(np.linalg.cholesky(blocks)).transpose(0, 2, 1)
+            blocks += np.eye(n_columns) * ~free[:, :, None]
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(blocks)))
 
     def in_class(
         self, units: GateUnits, sample: TrainingSample, max_iter: int, free: NDArray[np.bool_] | None = None

@@ -17,7 +17,7 @@ import numpy as np
 from sparsact.learners.sparsely_activated.descent import PenalisedRisk
 from sparsact.learners.sparsely_activated.forest import forest
 from sparsact.learners.sparsely_activated.held_out import FEWEST, Descended, HeldOutSearch
-from sparsact.learners.sparsely_activated.leaf_models import EXACT, Array, TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import EXACT, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, separated, units_of
 from sparsact.learners.sparsely_activated.tree import n_parameters, score
 
@@ -117,7 +117,7 @@ class Minimisation:
     ) -> None:
         self.sample, self.bounds, self.limits, self.rng, self.report = sample, bounds, limits, rng, report
         self.best = self.constant = self._judged(self._mean_of(sample), "constant", 1, 1)
-        self._compared: tuple[ERMCandidate, Array] | None = None
+        self._compared: tuple[ERMCandidate, Descended] | None = None
 
     def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
@@ -133,11 +133,11 @@ class Minimisation:
         search = HeldOutSearch(self.sample, bounds.n_units, bounds.max_active, bounds.max_iter, self.limits, self.rng)
         columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
         for restart in range(bounds.n_restarts):
-            if self._settled() or search.done(bounds.tol, search.mean(self._held_out(search))):
+            if self._settled() or search.done(bounds.tol, self._held_out(search)):
                 break
             if restart % 2 and len(columns):
                 self._grow(TreeOptions(int(columns[restart // 2 % len(columns)]), bent=restart % 4 > 1))
-            elif search.possible:
+            elif restart % 2 == 0 and search.possible:
                 self._descend(search, from_trees=restart == 0 and len(columns) > 0)
         return self.best if self._settled() else self._chosen(search)
 
@@ -197,16 +197,17 @@ class Minimisation:
     def _report(self, found: Descended) -> None:
         self.report(self._judged(found.units, found.origin, found.iterations, self._n_weights(found.units)))
 
-    def _held_out(self, search: HeldOutSearch) -> Array:
-        """Squared errors on the rows held out, of the best trees grown on the others."""
+    def _held_out(self, search: HeldOutSearch) -> Descended:
+        """What the search that found the best trees finds without the rows held out."""
         if self._compared is None or self._compared[0] is not self.best:
-            self._compared = self.best, search.errors(self._made(search.train, self.best.trees)[0])
+            units, iterations, _, _ = self._made(search.train, self.best.trees)
+            self._compared = self.best, search.measured(units, self.best.origin, iterations)
         return self._compared[1]
 
     def _chosen(self, search: HeldOutSearch) -> ERMCandidate:
         """The best of the descents, moved to the minimum of all rows, if it is better on those held out; else trees."""
         found = min(search.found, key=lambda each: each.error, default=None)
-        if found is None or not search.better(found.errors, self._held_out(search)):
+        if found is None or not search.better(found, self._held_out(search)):
             return self.best
         risk = PenalisedRisk.of(self.sample, self.bounds.max_active, self.limits)
         moved, _ = risk.in_class(found.units, self.sample, self.bounds.max_iter)

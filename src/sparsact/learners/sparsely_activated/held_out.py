@@ -9,32 +9,32 @@ from numpy.typing import NDArray
 
 from sparsact.learners.sparsely_activated.descent import PenalisedRisk
 from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
-from sparsact.learners.sparsely_activated.random_starts import random_units
+from sparsact.learners.sparsely_activated.random_starts import BATCH, random_units
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits
 
 FEWEST = 20  # rows, with fewer none are held out
 SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows that are held out, and how many of them
 FEWEST_ROWS = 2  # for each parameter of the units that a descent starts from
 WIDER = 3  # times the units allowed
-MOST_AUTO = 64  # units
 RATES = (0.06, 0.02)  # of the rounds by turns
 STEPS = 12.5  # of mini-batches, for each iteration allowed
 PENALTY = 1.0
 N_QUICK = 8000  # rows at least, while the units are thinned
 HARMLESS, AS_GOOD = 1.25, 1.005  # times the least held-out error: go on removing; take the smaller network
-AGREEMENT = 1.03  # ratio of errors at which two searches have found the same
+AGREEMENT = 0.01  # of the error: two networks that differ by less are the same
+MOST_WORK = 4e11  # multiplications, of all descents but the first: about a minute
 LOSSLESS = 1.1  # an error of this times the least error of any wider network
 NEGLIGIBLE = 1e-7  # of the variance
 
 
 @dataclass(frozen=True, eq=False)
 class Descended:
-    """Units in the class, how they were found, squared errors (h,) on the rows held out, and their weighted mean."""
+    """Units in the class, how they were found, their values (h,) on the rows held out, and the mean squared error."""
 
     units: GateUnits
     origin: str
     iterations: int
-    errors: Array
+    values: Array
     error: float
 
 
@@ -81,16 +81,21 @@ class HeldOutSearch:
 
     @property
     def possible(self) -> bool:
-        """Whether the rows bear a descent."""
-        return self.n_wide > 1
+        """Whether the rows bear another descent, and the work is worth it."""
+        m, n_columns = self.quick.design.shape
+        steps = 4 * STEPS * BATCH * self.n_wide + 2 * (m * self.n_wide + len(self.train) * self.n_units)
+        return self.n_wide > 1 and (
+            self.n_descents == 0 or (self.n_descents + 1) * self.max_iter * n_columns * steps < MOST_WORK
+        )
 
-    def errors(self, units: GateUnits) -> Array:
-        """Squared errors on the rows held out."""
-        return (units.values(self.held.design) - self.held.targets) ** 2
+    def measured(self, units: GateUnits, origin: str, iterations: int) -> Descended:
+        """Units with what they are worth on the rows held out."""
+        values = units.values(self.held.design)
+        return Descended(units, origin, iterations, values, self._mean((values - self.held.targets) ** 2))
 
-    def mean(self, errors: Array) -> float:
-        """Their weighted mean."""
-        return float(self.held.weights @ errors) / self.held.total
+    def _mean(self, values: Array) -> float:
+        """Weighted mean over the rows held out."""
+        return float(self.held.weights @ values) / self.held.total
 
     def descend(self) -> Descended:
         """One more descent from random units."""
@@ -115,7 +120,7 @@ class HeldOutSearch:
             nonlocal iterations
             units, more = self.quick.minimised(units, PENALTY, max(1, int(share * self.max_iter)))
             iterations += more
-            error = self.mean(self.errors(units))
+            error = self.measured(units, origin, iterations).error
             self.least = min(self.least, error)
             if len(units) <= self.n_units:
                 path.append((error, units))
@@ -131,26 +136,25 @@ class HeldOutSearch:
         least = min(error for error, _ in path)
         units = next(units for error, units in reversed(path) if error <= AS_GOOD * least + enough)
         units, more = self.risk.in_class(units, self.train, self.max_iter)
-        errors = self.errors(units)
-        self.found.append(Descended(units, origin, iterations + more, errors, self.mean(errors)))
+        self.found.append(self.measured(units, origin, iterations + more))
         return self.found[-1]
 
-    def done(self, tol: float, *others: float) -> bool:
-        """Whether an error is less than ``tol`` of the variance, or the two best errors agree, and are good.
+    def done(self, tol: float, other: Descended) -> bool:
+        """Whether an error is below ``tol`` of the variance, or the two best networks are good, and the same but for it.
 
-        ``others`` are the errors of other searches.
+        ``other`` is the network of another search.
         """
-        errors = sorted([*others, *(each.error for each in self.found)])
-        if errors[0] <= tol * self.variance:
+        first, *more = sorted([other, *self.found], key=lambda each: each.error)
+        if first.error <= tol * self.variance:
             return True
-        good = min(AGREEMENT * errors[0], LOSSLESS * self.least, self.variance / 2)
-        return bool(self.found) and errors[1] <= good + NEGLIGIBLE * self.variance
+        good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
+        return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
 
-    def better(self, errors: Array, than: Array) -> bool:
-        """Whether errors are less than others by more than twice the standard error of the difference."""
-        gain = than - errors
-        mean = self.mean(gain)
-        return bool(mean > 2 * np.sqrt(self.mean((gain - mean) ** 2) / len(gain)))
+    def better(self, one: Descended, other: Descended) -> bool:
+        """Whether the errors of one are less by more than twice the standard error of the difference."""
+        gain = (other.values - one.values) * (other.values + one.values - 2 * self.held.targets)
+        mean = self._mean(gain)
+        return bool(mean > 2 * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
 
 
 def part(sample: TrainingSample, rows: NDArray[np.intp]) -> TrainingSample:

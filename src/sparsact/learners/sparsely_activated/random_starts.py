@@ -23,7 +23,7 @@ from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSamp
 from sparsact.learners.sparsely_activated.to_network import GateUnits
 
 N_STARTS = 2
-BATCH = 256
+BATCH = 256  # rows
 BETAS = (0.9, 0.99)
 EPSILON = 1e-8
 WARM_UP = 50  # steps
@@ -100,16 +100,16 @@ def _descend(
         batch = order[at : at + size]
         at += size
         ramp = min(1.0, max(0.0, (step / n_steps - RAMP[0]) / (RAMP[1] - RAMP[0])))
-        slopes = _slopes(rows[batch], targets[batch], weights[batch], theta, u, max_active, penalty * ramp)
+        along = slopes(rows[batch], targets[batch], weights[batch], theta, u, max_active, penalty * ramp)
         now = rate * (0.5 * (1 + np.cos(np.pi * step / n_steps)) + LAST_RATE) * min(1.0, step / WARM_UP)
         corrections = [1 - beta**step for beta in BETAS]
-        for (values, first, second), slope in zip(moments, slopes, strict=True):
+        for (values, first, second), slope in zip(moments, along, strict=True):
             first += (1 - BETAS[0]) * (slope - first)
             second += (1 - BETAS[1]) * (slope * slope - second)
             values -= (now / corrections[0]) * first / (np.sqrt(second / corrections[1]) + EPSILON)
 
 
-def _slopes(
+def slopes(
     rows: Floats, targets: Floats, weights: Floats, theta: Floats, u: Floats, max_active: int, penalty: float
 ) -> tuple[Floats, Floats]:
     """Gradient of the mean penalised error of a batch."""
