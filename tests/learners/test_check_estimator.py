@@ -8,6 +8,7 @@ from sparsact import (
     LowDegreeRegressorCV,
     LSHClassifier,
     LSHRegressor,
+    SparselyActivatedClassifier,
     SparselyActivatedRegressor,
 )
 
@@ -23,6 +24,7 @@ from sparsact import (
         LSHClassifier(n_tables=2, n_hashes=2, bucket_width=1.0),
         DSMRegressor(40, 9, bottom="pca", activation="relu", bias=True, alpha=0.1),
         SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=40),
+        SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(estimator, check):
