@@ -102,6 +102,23 @@ def test_opposite_pairs_in_correlated_columns(n_units):
     assert model.network_.s == 4
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("told", [1.0, 1.5])
+def test_rotated_gates_are_found(told, noise):
+    """Of five draws all; under noise within four times the mean of least squares on the true active sets."""
+    n, s, m = 16, 8, 4000
+    for seed in range(5):
+        rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
+        function, _ = gated(3, n - 3, seed)
+        X, new = signs(m, n, 2 * seed), signs(4000, n, 2 * seed + 1)
+        y = function(X)
+        y = y + noise * y.std() * np.random.default_rng(seed).normal(size=m)
+        model = SparselyActivatedRegressor(round(told * s), random_state=seed).fit(X @ rotation, y)
+        error = np.mean((model.predict(new @ rotation) - function(new)) ** 2) / np.var(function(new))
+        assert error < (4 * noise**2 * s * (n + 1) / m if noise else 1e-6)
+
+
 def test_scale_of_targets_and_order_of_columns_do_not_matter():
     """The same network up to its scale, exactly; with other columns first, the function again."""
     X, new, order = sphere(700, 4, 0), sphere(2000, 4, 1), [2, 0, 3, 1]
