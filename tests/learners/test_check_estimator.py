@@ -10,6 +10,7 @@ from sparsact import (
     LSHRegressor,
     Monomials,
     SparseFourierRegressor,
+    SparselyActivatedClassifier,
     SparselyActivatedRegressor,
 )
 
@@ -27,6 +28,7 @@ from sparsact import (
         DSMRegressor(40, 9, bottom="pca", activation="relu", bias=True, alpha=0.1),
         SparseFourierRegressor(degree=2),
         SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=40),
+        SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
     ]
 )
 def test_scikit_learn_finds_nothing_to_say(estimator, check):

@@ -11,11 +11,12 @@ from sparsact import (
     LowDegreeRegressorCV,
     LSHClassifier,
     LSHRegressor,
+    SparselyActivatedClassifier,
     SparselyActivatedRegressor,
 )
 
 REGRESSORS = (LowDegreeRegressor, LowDegreeRegressorCV, LSHRegressor, DSMRegressor, SparselyActivatedRegressor)
-LEARNERS = (*REGRESSORS, LowDegreeClassifier, LSHClassifier)
+LEARNERS = (*REGRESSORS, LowDegreeClassifier, LSHClassifier, SparselyActivatedClassifier)
 SIGNS = 1.0 - 2.0 * np.random.default_rng(0).integers(0, 2, (41, 3))
 Y = np.where(SIGNS[:, 0] > 0, 1, -1)
 HIDDEN = np.arange(41) == 7

@@ -12,7 +12,7 @@ from sparsact.learners.lsh import (
 )
 from sparsact.learners.monomials import Monomials
 from sparsact.learners.sparse_fourier import SparseFourierRegressor
-from sparsact.learners.sparsely_activated import SparselyActivatedRegressor
+from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 
 __all__ = [
     "DSMRegressor",
@@ -23,6 +23,7 @@ __all__ = [
     "LowDegreeRegressorCV",
     "Monomials",
     "SparseFourierRegressor",
+    "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
     "SupportEstimate",
     "TablePlan",

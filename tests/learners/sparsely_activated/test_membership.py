@@ -154,7 +154,7 @@ def test_crowded_rows_are_repaired(k):
 def test_a_search_that_ends_worse_gives_way_to_a_constant(monkeypatch):
     def worst(search):
         theta = np.full((1, search.sample.n + 1), 50.0)
-        return search._judged(GateUnits(np.ones(1), theta), "worst", 1, 1, everywhere=True)
+        return search._judged(GateUnits(np.ones(1), theta), "worst", 1, 1)
 
     monkeypatch.setattr(Minimisation, "run", worst)
     X = np.random.default_rng(0).normal(size=(30, 2))

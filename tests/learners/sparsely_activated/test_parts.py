@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from planted import signs
 from scipy.optimize import check_grad
 
-from sparsact.learners.sparsely_activated.erm import forest
+from sparsact.learners.sparsely_activated.descent import PenalisedRisk
+from sparsact.learners.sparsely_activated.forest import forest
 from sparsact.learners.sparsely_activated.leaf_models import (
     Piece,
     TrainingSample,
@@ -17,10 +18,10 @@ from sparsact.learners.sparsely_activated.leaf_models import (
     effective_parameters,
     least_squares,
 )
+from sparsact.learners.sparsely_activated.random_starts import slopes
 from sparsact.learners.sparsely_activated.to_network import (
     GateUnits,
     NormLimits,
-    _objective,
     excess_of,
     separated,
     units_of,
@@ -124,22 +125,86 @@ def test_shrunk_units_keep_to_the_limits_and_gradients_are_right(limits):
 
 @pytest.mark.parametrize("limits", [(None, None), (0.9, 0.4)])
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_the_objective_has_its_gradient(k, limits):
+def test_the_penalised_risk_is_its_formula_and_has_its_gradient(k, limits):
     rows = sample(weights=np.random.default_rng(9).random(37) + 0.5)
     theta = np.random.default_rng(3).normal(size=(4, 6))
-    arguments = (
-        rows,
-        rows.weights / rows.total,
-        np.array([1.0, -1.0, 1.0, 1.0]),
-        np.ones_like(theta, dtype=bool),
-        k,
-        3.0,
-        NormLimits.of(rows, *limits),
-    )
+    signs, bound = np.array([1.0, -1.0, 1.0, 1.0]), NormLimits.of(rows, *limits)
+    risk = PenalisedRisk.of(rows, k, bound)
+    outputs = np.maximum(rows.design @ bound.shrunk(theta).T, 0)
+    excess = np.sort(outputs, axis=1)[:, : 4 - k]
+    terms = (outputs @ signs - rows.targets) ** 2 + 3 * (excess**2).sum(axis=1)
+    assert risk(GateUnits(signs, theta), 3.0)[0] == pytest.approx(np.average(terms, weights=rows.weights) / 2)
     difference = check_grad(
-        lambda flat: _objective(flat, *arguments)[0], lambda flat: _objective(flat, *arguments)[1], theta.ravel()
+        lambda flat: risk(GateUnits(signs, flat.reshape(4, 6)), 3.0)[0],
+        lambda flat: risk(GateUnits(signs, flat.reshape(4, 6)), 3.0)[1].ravel(),
+        theta.ravel(),
     )
     assert difference < 1e-5
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_mini_batches_descend_along_the_gradient(k):
+    """Of the mean error of each start, and the penalty on contributions beyond its k largest; in float64 here."""
+    rng = np.random.default_rng(5)
+    rows, targets, weights = rng.normal(size=(11, 4)), rng.normal(size=11), rng.random(11) + 0.5
+    parameters = rng.normal(size=(2 * 3) * 5)
+
+    def split(flat):
+        return flat[:24].reshape(6, 4), flat[24:]
+
+    def value(flat):
+        theta, u = split(flat)
+        total = 0.0
+        for start in (slice(0, 3), slice(3, 6)):
+            contributions = np.maximum(rows @ theta[start].T, 0) * u[start]
+            excess = np.sort(np.abs(contributions), axis=1)[:, : 3 - k]
+            errors = (contributions.sum(axis=1) - targets) ** 2 + 0.7 * (excess**2).sum(axis=1)
+            total += (weights * errors).mean()
+        return total
+
+    def gradient(flat):
+        along_theta, along_u = slopes(rows, targets, weights, *split(flat), k, 0.7)
+        return np.concatenate([along_theta.ravel(), along_u])
+
+    assert check_grad(value, gradient, parameters) < 1e-5
+
+
+def test_descent_ends_at_the_least_squares_of_its_pattern():
+    """Correlated columns of unequal sizes: on the rows that each unit has, the residuals are orthogonal to them."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 4)) @ rng.normal(size=(4, 4)) * [1, 10, 0.1, 1]
+    y = np.maximum(X[:, 0] - 1, 0) - np.maximum(-X[:, 0] - 1, 0) + 0.1 * rng.normal(size=900)
+    rows = TrainingSample.of(X, y, np.ones(900), cube=False)
+    start = GateUnits(np.array([1.0, -1.0]), np.array([[1.0, 0, 0, 0, -0.1], [-1.0, 0, 0, 0, -0.1]]))
+    risk = PenalisedRisk.of(rows, 1, NormLimits.of(rows, None, None))
+    units, iterations = risk.minimised(start, 0.0, 200)
+    assert iterations < 100
+    errors = units.values(rows.design) - rows.targets
+    for theta in units.theta:
+        on = rows.design @ theta > 0
+        assert np.abs(errors[on] @ rows.design[on]).max() < 1e-6 * np.abs(rows.design[on]).sum(axis=0).max()
+
+
+def test_weights_that_are_not_free_stay():
+    rows = sample(90, 5)
+    theta = np.random.default_rng(0).normal(size=(3, 6))
+    free = np.random.default_rng(1).random((3, 6)) < 0.5
+    risk = PenalisedRisk.of(rows, 1, NormLimits.of(rows, None, None))
+    units, _ = risk.minimised(GateUnits(np.ones(3), theta), 1.0, 30, free)
+    assert (units.theta[~free] == theta[~free]).all()
+    assert (units.theta[free] != theta[free]).any()
+
+
+def test_the_unit_that_counts_least_goes():
+    """By brute force: that without which least squares on the outputs leaves least."""
+    rows = sample(200, 5)
+    units = GateUnits(np.ones(6), np.random.default_rng(2).normal(size=(6, 6)))
+    risk = PenalisedRisk.of(rows, 6, NormLimits.of(rows, None, None))
+    outputs = np.maximum(rows.design @ units.theta.T, 0)
+    left = [np.linalg.lstsq(np.delete(outputs, j, axis=1), rows.targets, rcond=None)[1][0] for j in range(6)]
+    kept = risk.without(units, 1)
+    directions = kept.theta / units.theta[np.arange(6) != np.argmin(left)]
+    assert_allclose(directions, np.repeat(directions[:, :1], 6, axis=1))
 
 
 def test_excess_is_what_lies_beyond_the_largest():

@@ -85,6 +85,62 @@ def test_halfspaces_of_real_inputs():
     assert model.network_.n_active(X).max() == 1
 
 
+@pytest.mark.parametrize("n_units", [4, 6, "auto"])
+def test_opposite_pairs_in_correlated_columns(n_units):
+    """Two pairs of equal signs each; columns of unequal sizes that depend on one another. The seed is fixed."""
+    rng = np.random.default_rng(0)
+    mixed = rng.normal(size=(6, 6)) * [1, 1, 1, 3, 10, 0.1]
+    directions = np.linalg.inv(mixed)[:, :2]
+
+    def pairs(X):
+        z = X @ directions
+        return np.maximum(np.abs(z[:, 0]) - 0.7, 0) - np.maximum(np.abs(z[:, 1]) - 0.9, 0)
+
+    X, new = (rng.normal(size=(m, 6)) @ mixed for m in (900, 3000))
+    model = SparselyActivatedRegressor(n_units, 2, random_state=0).fit(X, pairs(X))
+    assert relative_error(model, pairs, new) < 1e-6
+    assert model.network_.s == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("told", [1.0, 1.5])
+def test_rotated_gates_are_found(told, noise):
+    """Of five draws all; under noise within four times the mean of least squares on the true active sets."""
+    n, s, m = 16, 8, 4000
+    for seed in range(5):
+        rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
+        function, _ = gated(3, n - 3, seed)
+        X, new = signs(m, n, 2 * seed), signs(4000, n, 2 * seed + 1)
+        y = function(X)
+        y = y + noise * y.std() * np.random.default_rng(seed).normal(size=m)
+        model = SparselyActivatedRegressor(round(told * s), random_state=seed).fit(X @ rotation, y)
+        error = np.mean((model.predict(new @ rotation) - function(new)) ** 2) / np.var(function(new))
+        assert error < (4 * noise**2 * s * (n + 1) / m if noise else 1e-6)
+
+
+def test_scale_of_targets_and_order_of_columns_do_not_matter():
+    """The same network up to its scale, exactly; with other columns first, the function again."""
+    X, new, order = sphere(700, 4, 0), sphere(2000, 4, 1), [2, 0, 3, 1]
+    y = caps(4)(X)
+    one, scaled, permuted = (
+        SparselyActivatedRegressor(8, random_state=0).fit(*rows) for rows in ((X, y), (X, 8 * y), (X[:, order], y))
+    )
+    np.testing.assert_allclose(scaled.predict(new), 8 * one.predict(new), atol=1e-6)
+    np.testing.assert_allclose(permuted.predict(new[:, order]), one.predict(new), atol=1e-6)
+    assert relative_error(one, caps(4), new) < 1e-9
+
+
+def test_told_as_few_units_as_there_are_under_noise():
+    """Index_3 has eight units; a greedy tree of eight leaves misses it, one of more that is thinned does not."""
+    function, n = index(3)
+    X = signs(1200, n, 0)
+    y = function(X) + 0.05 * np.random.default_rng(0).normal(size=1200)
+    model = SparselyActivatedRegressor(8, n_restarts=1, random_state=0).fit(X, y)
+    assert relative_error(model, function, signs(4000, n, 1)) < 0.005
+    assert model.network_.s == 8
+
+
 def test_parity_shows_no_first_split_and_is_found_by_restarts():
     X = signs(500, 8, 0)
 

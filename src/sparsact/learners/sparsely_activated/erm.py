@@ -1,8 +1,9 @@
-r"""Empirical risk minimisation: candidates inside the class, and the one that generalises best by its score.
+r"""Empirical risk minimisation: candidates inside the class, and the one that generalises best.
 
 A constant; a tree, or a sum of trees, which finds networks whose gates are columns (juntas, indexing, gated networks);
-descent from the best of these; then restarts, in turn a tree with another first split and a descent from random units,
-which finds networks whose regions are other halfspaces. Real columns have no gates, so there descent alone is left.
+then restarts, in turn a descent from random units, which finds networks whose regions are other halfspaces, and a tree
+with another first split. Trees and the constant are compared by generalised cross-validation; the best of them and the
+descents by the errors on rows that are held out of both.
 """
 
 from __future__ import annotations
@@ -13,73 +14,17 @@ from functools import cached_property
 
 import numpy as np
 
-from sparsact.learners.sparsely_activated.leaf_models import EXACT, Piece, TrainingSample
-from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, descend, scattered, units_of
-from sparsact.learners.sparsely_activated.tree import Node, grow, n_parameters, prune, score, trim
+from sparsact.learners.sparsely_activated.descent import PenalisedRisk
+from sparsact.learners.sparsely_activated.forest import forest
+from sparsact.learners.sparsely_activated.held_out import FEWEST, Descended, HeldOutSearch
+from sparsact.learners.sparsely_activated.leaf_models import EXACT, TrainingSample
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, separated, units_of
+from sparsact.learners.sparsely_activated.tree import n_parameters, score
 
-SURPLUS = 2  # leaves grown for each that may stay
-SMALLEST, LARGER = 4, 2  # leaves of the first round, and the growth from round to round
-ROUNDS_AT_FULL_SIZE = 3  # at most, while they gain
 AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
-FEWEST_ROWS = 2  # for each parameter of random units: with fewer the score would refuse what they give
 WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
-
-
-def forest(
-    sample: TrainingSample, n_layers: int, n_units: int, first: int | None = None, *, bent: bool = False
-) -> list[Node]:
-    """Trees whose sum fits the targets, of ``n_units // n_layers`` units each.
-
-    Parameters
-    ----------
-    sample : TrainingSample
-        The rows.
-    n_layers, n_units : int
-        Number of trees; the most units of all of them.
-    first, bent
-        Column of the first split of the first tree, and how splits are compared: see :func:`.tree.grow`.
-    """
-    each = n_units // n_layers
-    trees, best, least = [_blank(sample)] * n_layers, [_blank(sample)] * n_layers, np.inf
-    sizes = _sizes(each) if n_layers > 1 else [SURPLUS * each]
-    for n_leaves in sizes:
-        trees = list(trees)
-        for layer in range(n_layers):
-            rest, others = _left_to(layer, trees, sample)
-            trees[layer] = grow(rest, n_leaves, None if layer else first, bent=bent)
-            prune(rest, trees[layer], each, others)
-        error = sample.squared_error(np.sum([tree.values(sample) for tree in trees], axis=0))
-        value = score(sample, error, sum(map(n_parameters, trees)))
-        settled = n_leaves == sizes[-1] and value >= least
-        if value <= least:
-            best, least = trees, value
-        if settled or error <= sample.negligible(EXACT):
-            break
-    for layer, tree in enumerate(best):
-        rest, others = _left_to(layer, best, sample)
-        trim(rest, tree, others)
-    return best
-
-
-def _blank(sample: TrainingSample) -> Node:
-    """The tree that is zero, and counts nothing."""
-    zero = Piece("affine", 1, np.zeros(sample.n + 1), sample.squared_error(np.zeros(len(sample))), 0, 0)
-    return Node(np.arange(len(sample)), (), zero, zero)
-
-
-def _left_to(layer: int, trees: list[Node], sample: TrainingSample) -> tuple[TrainingSample, float]:
-    """What the other trees leave of the targets, and their parameters."""
-    others = [tree for place, tree in enumerate(trees) if place != layer]
-    values = sum((tree.values(sample) for tree in others), np.zeros(len(sample)))
-    return replace(sample, targets=sample.targets - values), sum(map(n_parameters, others))
-
-
-def _sizes(n_units: int) -> list[int]:
-    """Leaves of the trees, round after round."""
-    sizes = [SMALLEST]
-    while sizes[-1] < SURPLUS * n_units:
-        sizes.append(min(LARGER * sizes[-1], SURPLUS * n_units))
-    return sizes + sizes[-1:] * ROUNDS_AT_FULL_SIZE
+MOST_TREES = 3  # in a sum: more take minutes, and descent does better
+MORE = 4  # times the units allowed, of the tree that is thinned
 
 
 @dataclass(frozen=True)
@@ -91,6 +36,25 @@ class Bounds:
     n_restarts: int
     max_iter: int
     tol: float
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """The first column split and how splits are compared (see :func:`.tree.grow`), and where gates close.
+
+    ``descended`` says that descent follows, in which weights that are zero stay zero.
+    """
+
+    first: int | None = None
+    bent: bool = False
+    everywhere: bool = True
+    descended: bool = False
+
+    @property
+    def origin(self) -> str:
+        """How such a network was found."""
+        first = "" if self.first is None else f", first split at column {self.first}"
+        return f"trees{first}{', descent' * self.descended}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +70,9 @@ class ERMCandidate:
     iterations : int
         Trees grown or steps of descent.
     parameters, squared_error, score : float
-        As :mod:`.pruning` counts and weighs them.
-    everywhere : bool
-        Whether it is k-sparse by construction, not on the rows alone.
+        As :mod:`.tree` counts and weighs them.
+    trees : TreeOptions or None
+        Of the trees that it comes from.
     """
 
     units: GateUnits
@@ -117,11 +81,16 @@ class ERMCandidate:
     parameters: float
     squared_error: float
     score: float
-    everywhere: bool
+    trees: TreeOptions | None = None
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is k-sparse by construction, not on the rows alone."""
+        return self.trees is None or (self.trees.everywhere and not self.trees.descended)
 
 
 class Minimisation:
-    """A search for the candidate of least score.
+    """A search for the candidate that generalises best.
 
     Parameters
     ----------
@@ -147,25 +116,30 @@ class Minimisation:
         report: Callable[[ERMCandidate], None],
     ) -> None:
         self.sample, self.bounds, self.limits, self.rng, self.report = sample, bounds, limits, rng, report
-        self.best = self.constant = self._constant()
+        self.best = self.constant = self._judged(self._mean_of(sample), "constant", 1, 1)
+        self._compared: tuple[ERMCandidate, Descended] | None = None
 
     def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.report(self.best)
-        self._trees()
+        self._grow(TreeOptions())
         if not self._settled():
-            self._trees(bent=True)
-        if not self._settled():
-            self._descent(self.best.units, f"{self.best.origin}, descent", self.best.parameters)
+            self._grow(TreeOptions(bent=True))
+        if not self._settled() and self.best.trees and not self.best.trees.descended:
+            self._grow(replace(self.best.trees, descended=True))
+        if self._settled() or len(self.sample) < FEWEST:
+            return self.best
+        bounds = self.bounds
+        search = HeldOutSearch(self.sample, bounds.n_units, bounds.max_active, bounds.max_iter, self.limits, self.rng)
         columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
-        for restart in range(self.bounds.n_restarts):
-            if self._settled():
+        for restart in range(bounds.n_restarts):
+            if self._settled() or search.done(bounds.tol, self._held_out(search)):
                 break
-            if restart % 2 == 0 and len(columns):
-                self._trees(int(columns[restart // 2 % len(columns)]), bent=restart % 4 > 0)
-            else:
-                self._random_units(largest=restart <= 1)
-        return self.best
+            if restart % 2 and len(columns):
+                self._grow(TreeOptions(int(columns[restart // 2 % len(columns)]), bent=restart % 4 > 1))
+            elif restart % 2 == 0 and search.possible:
+                self._descend(search, from_trees=restart == 0 and len(columns) > 0)
+        return self.best if self._settled() else self._chosen(search)
 
     @cached_property
     def _n_distinct(self) -> int:
@@ -176,54 +150,79 @@ class Minimisation:
         exact = self.best.squared_error <= self.sample.negligible(self.bounds.tol)
         return exact and self.best.parameters <= max(1, self._n_distinct / AMPLE)
 
-    def _constant(self) -> ERMCandidate:
-        mean = float(np.average(self.sample.targets, weights=self.sample.weights))
-        theta = np.zeros((1, self.sample.n + 1))
+    def _mean_of(self, sample: TrainingSample) -> GateUnits:
+        mean = float(np.average(sample.targets, weights=sample.weights))
+        theta = np.zeros((1, sample.n + 1))
         theta[0, -1] = abs(mean)
-        units = GateUnits(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
-        return self._judged(units, "constant", 1, 1, everywhere=True)
+        return GateUnits(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
 
-    def _trees(self, first: int | None = None, *, bent: bool = False) -> None:
+    def _grow(self, options: TreeOptions) -> None:
         """Trees with gates that close everywhere; where these break a limit, also with the least gates, and descent."""
-        n_layers = min(self.bounds.max_active, self.bounds.n_units)
-        trees = forest(self.sample, n_layers, self.bounds.n_units, first, bent=bent)
-        origin = "trees" if first is None else f"trees, first split at column {first}"
-        parameters = sum(map(n_parameters, trees))
-        for everywhere in (True, False):
-            units = units_of(trees, self.sample, everywhere=everywhere)
-            shrunk = GateUnits(units.signs, self.limits.shrunk(units.theta))
-            self._offer(self._judged(shrunk, origin, len(trees), parameters, everywhere=everywhere))
-            if np.array_equal(shrunk.theta, units.theta):
-                return
-        self._descent(units, f"{origin}, descent", parameters)
+        units, iterations, parameters, shrunk = self._made(self.sample, options)
+        self._offer(self._judged(units, options.origin, iterations, parameters, options))
+        if shrunk and not options.descended:
+            further = {"descended": True} if not options.everywhere else {"everywhere": False}
+            self._grow(replace(options, **further))
 
-    def _random_units(self, *, largest: bool) -> None:
-        """Descent from as many random units as the rows bear or, later, from a random number of them."""
-        most = min(self.bounds.n_units, int(self.sample.total / (FEWEST_ROWS * (self.sample.n + 1))))
-        if most > 1 and not largest:
-            most = int(np.exp(self.rng.uniform(np.log(2), np.log(most + 1))))
-        if most:
-            self._descent(scattered(self.sample, most, self.bounds.max_active, self.rng), "descent")
-
-    def _descent(self, start: GateUnits, origin: str, parameters: float = 0.0) -> None:
-        """Descent from a start; every weight that is not zero counts as a parameter, and no less than those before."""
-        if not len(start):
-            return
+    def _made(self, sample: TrainingSample, options: TreeOptions | None) -> tuple[GateUnits, int, float, bool]:
+        """Units from trees, or the constant; the iterations, the parameters, and whether a limit shrank the units."""
+        if options is None:
+            return self._mean_of(sample), 1, 1, False
         bounds = self.bounds
-        units, iterations = descend(
-            start, self.sample, bounds.max_active, self.limits, max_iter=bounds.max_iter, tol=bounds.tol
+        n_trees = min(bounds.max_active, bounds.n_units)
+        trees = forest(
+            sample, n_trees if n_trees <= MOST_TREES else 1, bounds.n_units, options.first, bent=options.bent
         )
-        used = (self.sample.design @ units.theta.T > 0).any(axis=0)
-        units = GateUnits(units.signs[used], units.theta[used])
-        parameters = max(parameters, float(np.count_nonzero(units.theta)), 1.0)  # so that zero never beats a constant
-        self._offer(self._judged(units, origin, iterations, parameters, everywhere=False))
+        units, parameters = units_of(trees, sample, everywhere=options.everywhere), sum(map(n_parameters, trees))
+        if not options.descended or not len(units):
+            theta = self.limits.shrunk(units.theta)
+            return GateUnits(units.signs, theta), len(trees), parameters, not np.array_equal(theta, units.theta)
+        risk = PenalisedRisk.of(sample, bounds.max_active, self.limits)
+        units, iterations = risk.in_class(units, sample, bounds.max_iter, free=units.theta != 0)
+        return units, iterations, max(parameters, self._n_weights(units)), False
+
+    @staticmethod
+    def _n_weights(units: GateUnits) -> float:
+        """Weights that are not zero, each a parameter; at least one, so that zero never beats a constant."""
+        return max(float(np.count_nonzero(units.theta)), 1.0)
+
+    def _descend(self, search: HeldOutSearch, *, from_trees: bool) -> None:
+        """A descent from random units; before it, if told so, one from more trees than the class allows."""
+        if from_trees:
+            units = units_of(forest(search.train, 1, MORE * search.n_units), search.train)
+            if len(units) > search.n_units:
+                self._report(search.thin(units, "trees, thinned"))
+        self._report(search.descend())
+
+    def _report(self, found: Descended) -> None:
+        self.report(self._judged(found.units, found.origin, found.iterations, self._n_weights(found.units)))
+
+    def _held_out(self, search: HeldOutSearch) -> Descended:
+        """What the search that found the best trees finds without the rows held out."""
+        if self._compared is None or self._compared[0] is not self.best:
+            units, iterations, _, _ = self._made(search.train, self.best.trees)
+            self._compared = self.best, search.measured(units, self.best.origin, iterations)
+        return self._compared[1]
+
+    def _chosen(self, search: HeldOutSearch) -> ERMCandidate:
+        """The best of the descents, moved to the minimum of all rows, if it is better on those held out; else trees."""
+        found = min(search.found, key=lambda each: each.error, default=None)
+        if found is None or not search.better(found, self._held_out(search)):
+            return self.best
+        risk = PenalisedRisk.of(self.sample, self.bounds.max_active, self.limits)
+        moved, _ = risk.in_class(found.units, self.sample, self.bounds.max_iter)
+        kept = separated(found.units, self.sample, self.bounds.max_active)
+        refitted = [
+            self._judged(units, found.origin, found.iterations, self._n_weights(units)) for units in (moved, kept)
+        ]
+        return min(refitted, key=lambda each: each.squared_error)
 
     def _judged(
-        self, units: GateUnits, origin: str, iterations: int, parameters: float, *, everywhere: bool
+        self, units: GateUnits, origin: str, iterations: int, parameters: float, trees: TreeOptions | None = None
     ) -> ERMCandidate:
         error = self.sample.squared_error(units.values(self.sample.design))
         value = score(self.sample, error, parameters, max(self.bounds.tol, EXACT))
-        return ERMCandidate(units, origin, iterations, parameters, error, value, everywhere)
+        return ERMCandidate(units, origin, iterations, parameters, error, value, trees)
 
     def _offer(self, candidate: ERMCandidate) -> None:
         self.report(candidate)

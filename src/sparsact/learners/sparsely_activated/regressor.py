@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsact.fourier import Spectrum
 from sparsact.hypercube import points
 from sparsact.kernels.dispatch import blas_threads
 from sparsact.learners.points import Encoding, kernel_dtype, pack, recognize, unpack
-from sparsact.learners.sparsely_activated.erm import Bounds, ERMCandidate, Minimisation
-from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
+from sparsact.learners.sparsely_activated.erm import ERMCandidate, Minimisation
+from sparsact.learners.sparsely_activated.estimator import SparselyActivatedModel
+from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import NormLimits, network_of
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
+from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_rows, checked_sample_weight
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _ARRAYS = {
 }
 
 
-class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn
     r"""Least squares among networks of s ReLU units of which at most k are on at any training input.
 
     .. math:: \min_{h \in \mathcal{H}_{n,s,k}^{W,B}} \sum_i w_i \big(y_i - h(x_i)\big)^2, \qquad
@@ -59,17 +59,19 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     Parameters
     ----------
-    n_units : int, default=64
-        The most units, s.
+    n_units : int or "auto", default=64
+        The most units, s. Fewer are used where that does no harm on held-out rows. ``"auto"``: as many as the rows
+        bear, 128 at most.
     max_active : int, default=1
         The most units that any training input may switch on, k.
     max_weight, max_bias : float, default=None
         The scale (W, B) of Definition 2: :math:`\|u\|_\infty \|w_j\|_2 \le W` and :math:`\|u\|_\infty |b_j| \le B`,
         over the columns of X (over signs, on the cube). None for no limit.
     n_restarts : int, default=8
-        Searches beyond the first: by turns trees with another first split, and descents from random units.
+        Searches beyond the first trees: by turns descents from random units, and trees with another first split. The
+        search ends before where two of them agree.
     max_iter : int, default=200
-        Iterations of each descent.
+        Iterations of L-BFGS at the end of each descent; 12.5 times as many mini-batches come before.
     tol : float, default=1e-8
         The search ends at a network that leaves less than this share of the variance.
     domain : {"auto", "cube", "real"}, default="auto"
@@ -125,46 +127,9 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     (1, 0.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_units": [Interval(Integral, 1, None, closed="left")],
-        "max_active": [Interval(Integral, 1, None, closed="left")],
-        "max_weight": [Interval(Real, 0, None, closed="neither"), None],
-        "max_bias": [Interval(Real, 0, None, closed="neither"), None],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "domain": [StrOptions({"auto", "cube", "real"})],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_units: int = 64,
-        max_active: int = 1,
-        *,
-        max_weight: float | None = None,
-        max_bias: float | None = None,
-        n_restarts: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        domain: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_units = n_units
-        self.max_active = max_active
-        self.max_weight = max_weight
-        self.max_bias = max_bias
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.domain = domain
-        self.random_state = random_state
-        self.verbose = verbose
-
     @blas_threads(0)  # thousands of small products
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @transaction
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Fit to rows X (m, n), targets y (m,) and weights (m,)."""
         self._validate_params()
         rng = _generator(self.random_state)
@@ -176,19 +141,15 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         kind, _ = recognize(kernel_dtype(rows), self.domain, getattr(self, "feature_names_in_", None))
         self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
         inputs = self._inputs(rows)[weights > 0]
-        sample = TrainingSample.of(
-            inputs,
-            np.asarray(targets, dtype=np.float64)[weights > 0],
-            weights[weights > 0],
-            cube=self.encoding_ is not None,
-        )
-        bounds = Bounds(int(self.n_units), int(self.max_active), self.n_restarts, self.max_iter, self.tol)
+        distinct = _distinct(inputs, np.asarray(targets, dtype=np.float64)[weights > 0], weights[weights > 0])
+        sample = TrainingSample.of(*distinct, cube=self.encoding_ is not None)
+        bounds = self._bounds(sample)
         limits = NormLimits.of(sample, self.max_weight, self.max_bias)
         search = Minimisation(sample, bounds, limits, rng=rng, report=self._report)
         found = []
         for candidate in (search.run(), search.constant):
-            network = network_of(candidate.units, sample, inputs, self.max_active, self.max_weight, self.max_bias)
-            found.append((sample.squared_error(network(inputs) / sample.size), network, candidate))
+            network = network_of(candidate.units, sample, distinct[0], self.max_active, self.max_weight, self.max_bias)
+            found.append((sample.squared_error(network(distinct[0]) / sample.size), network, candidate))
         # What rounding over X spoils may in extremes leave less than a constant gives.
         error, self.network_, best = min(found, key=lambda each: each[0])
         with np.errstate(over="ignore"):
@@ -196,7 +157,6 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.n_iter_, self.origin_ = max(1, best.iterations), best.origin
         active = self.network_.n_active(inputs)
         self._activity, self._witness = np.bincount(active).astype(np.int64), inputs[active.argmax()]
-        return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predicted targets, (m,)."""
@@ -260,8 +220,14 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, which :func:`sparsact.load` reads back."""
         check_is_fitted(self)
-        network, state = self.network_, schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
-        arrays = {
+        modelfile.write(path, type(self).__name__, self._state(), self._arrays())
+
+    def _state(self) -> State:
+        return schema.learned_state(self, _LEARNED) | {"params": schema.params_of(self)}
+
+    def _arrays(self) -> Arrays:
+        network = self.network_
+        return {
             "u": network.u,
             "W": network.W,
             "b": network.b,
@@ -269,7 +235,6 @@ class SparselyActivatedRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             "activity": self._activity,
             "witness": self._witness,
         }
-        modelfile.write(path, type(self).__name__, state, arrays)
 
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
@@ -316,6 +281,15 @@ def _check_targets(y: Any) -> None:
         raise ValueError(
             f"`y` holds {largest:.4g}; targets go up to {LARGEST_TARGET:g}, so that weights are floats: scale `y` down."
         )
+
+
+def _distinct(X: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Each distinct row and target once, in an order that is theirs alone, and the sums of their weights.
+
+    So a weight is a number of rows, and what is found does not depend on the order of the rows.
+    """
+    rows, place = np.unique(np.column_stack([X, y]) + 0.0, axis=0, return_inverse=True)
+    return rows[:, :-1].copy(), rows[:, -1].copy(), np.bincount(place.ravel(), weights).astype(np.float64)
 
 
 def _counts(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,179 @@
+r"""Descent from any units to a k-sparse network, and its thinning to fewer units.
+
+With :math:`u_j = \pm 1`, units :math:`\theta_j` and rows a of the design, the penalised risk is
+
+.. math:: \frac{1}{2} \sum_i p_i \Big(\sum_j u_j\, \sigma(\langle \theta_j, a_i \rangle) - y_i\Big)^2
+          + \frac{\mu}{2} \sum_i p_i \sum_{j \notin \mathrm{top}_k(i)} \sigma(\langle \theta_j, a_i \rangle)^2
+
+with shares :math:`p_i` of the weight that sum to one. It is piecewise quadratic. On a piece where rows switch on one
+unit each, its Hessian consists of the blocks :math:`D_j` of single units; so L-BFGS moves
+:math:`D_j^{1/2} \theta_j`, and ends there within a few iterations, whatever the columns' correlations.
+
+A unit is worth what the risk rises by when it goes and the other outputs are scaled to fit again:
+:math:`c_j^2 / (G^{-1})_{jj}`, with G the Gram matrix of the outputs and c their coefficients of least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, excess_of, separated
+
+Floats = NDArray[Any]  # float32 while a network is sought, float64 at the end
+PENALTIES = (3.0, 30.0, 300.0, 3000.0)
+RIDGE = 1e-3  # of all rows' second moments, added to those of the rows that switch a unit on
+GRAM_RIDGE = 1e-9
+LEAST_FACTOR = 0.05  # of a unit that is kept
+MOST_WORK = 1e10  # multiplications of the blocks' factors
+MEMORY = 20  # corrections of L-BFGS
+HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedRisk:
+    """The penalised risk of units on some rows.
+
+    Attributes
+    ----------
+    design, targets, shares : ndarray of shape (m, n + 1), (m,), (m,)
+        The rows, and their shares of the weight.
+    max_active : int
+        k.
+    limits : NormLimits
+        Units are shrunk into these.
+    """
+
+    design: Floats
+    targets: Floats
+    shares: Floats
+    max_active: int
+    limits: NormLimits
+
+    @classmethod
+    def of(cls, sample: TrainingSample, max_active: int, limits: NormLimits, dtype: Any = np.float64) -> PenalisedRisk:
+        """The risk on the rows of a sample."""
+        design, targets, shares = (
+            each.astype(dtype, copy=False) for each in (sample.design, sample.targets, sample.weights / sample.total)
+        )
+        return cls(design, targets, shares, max_active, limits)
+
+    def __call__(self, units: GateUnits, penalty: float) -> tuple[float, Floats]:
+        """The value, and the gradient (s, n + 1) along the units as they are before they are shrunk."""
+        factors, along = self.limits.shrinkage(units.theta)
+        theta = (factors[:, None] * units.theta).astype(self.design.dtype, copy=False)
+        signs = units.signs.astype(self.design.dtype)
+        outputs = self.design @ theta.T
+        np.maximum(outputs, 0, out=outputs)
+        on = outputs > 0
+        errors = outputs @ signs - self.targets
+        residuals = self.shares * errors
+        slopes = on * residuals[:, None]
+        slopes *= signs
+        value = float(residuals @ errors)
+        if penalty:
+            crowded = np.flatnonzero(np.count_nonzero(on, axis=1) > self.max_active)
+            excess = excess_of(outputs[crowded], self.max_active)
+            weighted = excess * (self.design.dtype.type(penalty) * self.shares[crowded])[:, None]
+            slopes[crowded] += weighted
+            value += float(np.vdot(weighted, excess))
+        gradient = (slopes.T @ self.design).astype(np.float64)
+        if self.limits.bind:
+            gradient = factors[:, None] * gradient + (gradient * units.theta).sum(axis=1)[:, None] * along
+        return value / 2, gradient
+
+    def minimised(
+        self, units: GateUnits, penalty: float, max_iter: int, free: NDArray[np.bool_] | None = None
+    ) -> tuple[GateUnits, int]:
+        """Units near the given ones that minimise the risk, and the iterations; only ``free`` weights change."""
+        steps = self._steps(units, penalty, free)
+        moved = np.ones_like(units.theta) if free is None else free
+
+        def at(flat: Floats) -> GateUnits:
+            shift = (moved * flat.reshape(units.theta.shape))[:, None, :] @ steps
+            return GateUnits(units.signs, units.theta + shift[:, 0])
+
+        def objective(flat: Floats) -> tuple[float, Floats]:
+            value, gradient = self(at(flat), penalty)
+            return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
+
+        exact = self.design.dtype == np.float64
+        found = minimize(
+            objective,
+            np.zeros(units.theta.size),
+            jac=True,
+            method="L-BFGS-B",
+            options={
+                "maxiter": max_iter,
+                "maxfun": 2 * max_iter,
+                "maxcor": MEMORY,
+                "ftol": 1e-15 if exact else 1e-8,
+                "gtol": 1e-12 if exact else 1e-7,
+            },
+        )
+        units = at(found.x)
+        return GateUnits(units.signs, self.limits.shrunk(units.theta)), found.nit
+
+    def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None) -> Floats:
+        """Inverse square roots (s, n + 1, n + 1) of the Hessian's blocks; one identity if these are too large."""
+        n_columns = self.design.shape[1]
+        if len(units) * n_columns**3 > MOST_WORK:
+            return np.eye(n_columns)[None]
+        design = self.design.astype(np.float64)
+        outputs = np.maximum(design @ units.theta.T, 0)
+        weights = (outputs > 0) * self.shares[:, None]
+        if penalty:
+            weights *= 1 + penalty * (excess_of(outputs, self.max_active) > 0)
+        everywhere = design.T @ (self.shares[:, None] * design)
+        everywhere += np.eye(n_columns) * (1e-6 * np.trace(everywhere) / n_columns)
+        blocks = np.empty((len(units), n_columns, n_columns))
+        for block, weight in zip(blocks, weights.T, strict=True):
+            rows = np.flatnonzero(weight)
+            near = design[rows]
+            block[:] = near.T @ (weight[rows, None] * near)
+        blocks += RIDGE * everywhere
+        if free is not None:
+            blocks *= free[:, :, None] & free[:, None, :]
+            blocks += np.eye(n_columns) * ~free[:, :, None]
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(blocks)))
+
+    def in_class(
+        self, units: GateUnits, sample: TrainingSample, max_iter: int, free: NDArray[np.bool_] | None = None
+    ) -> tuple[GateUnits, int]:
+        """A k-sparse network near the units, and the iterations.
+
+        Without a penalty, and thresholds raised if that costs next to nothing; else with rising penalties before.
+        """
+        plain, iterations = self.minimised(units, 0.0, max_iter, free)
+        raised = separated(plain, sample, self.max_active)
+        value = self(raised, 0.0)[0]
+        if value <= HARMLESS * self(plain, 0.0)[0] + NEGLIGIBLE:
+            return raised, iterations
+        for penalty in PENALTIES:
+            units, more = self.minimised(units, penalty, max(1, max_iter // len(PENALTIES)), free)
+            iterations += more
+        units = separated(units, sample, self.max_active)
+        return (units if self(units, 0.0)[0] < value else raised), iterations
+
+    def without(self, units: GateUnits, n_removed: int) -> GateUnits:
+        """The units without those that count least, removed one by one; the others' outputs scaled to fit again."""
+        outputs = np.maximum(self.design @ units.theta.T.astype(self.design.dtype), 0)
+        weighted = outputs * self.shares[:, None]
+        gram = (outputs.T @ weighted).astype(np.float64)
+        gram[np.diag_indices_from(gram)] += GRAM_RIDGE * max(np.trace(gram), 1e-30) / len(gram)
+        inverse = np.linalg.inv(gram)
+        coefficients = inverse @ (self.targets @ weighted)
+        kept = list(range(len(units)))
+        for _ in range(n_removed):
+            costs = coefficients[kept] ** 2 / inverse[kept, kept]
+            gone = kept.pop(int(np.argmin(costs)))
+            column = inverse[:, gone] / inverse[gone, gone]
+            coefficients = coefficients - column * coefficients[gone]
+            inverse = inverse - np.outer(column, inverse[gone])
+        factors = np.maximum(coefficients * units.signs, LEAST_FACTOR)[kept]
+        return GateUnits(units.signs[kept], units.theta[kept] * factors[:, None])

@@ -1,0 +1,162 @@
+"""Descents from random units, thinned to the number allowed, and compared on rows held out of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.learners.sparsely_activated.descent import PenalisedRisk
+from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
+from sparsact.learners.sparsely_activated.random_starts import BATCH, random_units
+from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits
+
+FEWEST = 20  # rows, with fewer none are held out
+SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows that are held out, and how many of them
+FEWEST_ROWS = 2  # for each parameter of the units that a descent starts from
+WIDER = 3  # times the units allowed
+RATES = (0.06, 0.02)  # of the rounds by turns
+STEPS = 12.5  # of mini-batches, for each iteration allowed
+PENALTY = 1.0
+N_QUICK = 8000  # rows at least, while the units are thinned
+HARMLESS, AS_GOOD = 1.25, 1.005  # times the least held-out error: go on removing; take the smaller network
+AGREEMENT = 0.01  # of the error: two networks that differ by less are the same
+MOST_WORK = 4e11  # multiplications, of all descents but the first: about a minute
+LOSSLESS = 1.1  # an error of this times the least error of any wider network
+NEGLIGIBLE = 1e-7  # of the variance
+
+
+@dataclass(frozen=True, eq=False)
+class Descended:
+    """Units in the class, how they were found, their values (h,) on the rows held out, and the mean squared error."""
+
+    units: GateUnits
+    origin: str
+    iterations: int
+    values: Array
+    error: float
+
+
+class HeldOutSearch:
+    """Descents on most rows of a sample, compared on the rest.
+
+    Parameters
+    ----------
+    sample : TrainingSample
+        The rows.
+    n_units, max_active, max_iter : int
+        The most units, the most that a row may switch on, iterations of each descent.
+    limits : NormLimits
+        The scale of the class.
+    rng : numpy.random.Generator
+        Of the split, the starts and the batches.
+    """
+
+    def __init__(
+        self,
+        sample: TrainingSample,
+        n_units: int,
+        max_active: int,
+        max_iter: int,
+        limits: NormLimits,
+        rng: np.random.Generator,
+    ) -> None:
+        m = len(sample)
+        n_held = min(max(int(SHARE * m), min(int(LARGEST_SHARE * m), USEFUL)), MOST_HELD)
+        order = rng.permutation(m)
+        self.train, self.held = part(sample, order[n_held:]), part(sample, order[:n_held])
+        self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
+        most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
+        self.n_units = min(n_units, most)
+        self.n_wide = min(WIDER * self.n_units, most)
+        self.risk = PenalisedRisk.of(self.train, max_active, limits)
+        n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
+        quick = part(self.train, np.arange(min(n_quick, len(self.train))))
+        self.quick = PenalisedRisk.of(quick, max_active, limits, np.float32)
+        self.variance = self.train.variation() / self.train.total
+        self.least = np.inf  # error on the way to any of the networks
+        self.found: list[Descended] = []
+        self.n_descents = 0
+
+    @property
+    def possible(self) -> bool:
+        """Whether the rows bear another descent, and the work is worth it."""
+        m, n_columns = self.quick.design.shape
+        steps = 4 * STEPS * BATCH * self.n_wide + 2 * (m * self.n_wide + len(self.train) * self.n_units)
+        return self.n_wide > 1 and (
+            self.n_descents == 0 or (self.n_descents + 1) * self.max_iter * n_columns * steps < MOST_WORK
+        )
+
+    def measured(self, units: GateUnits, origin: str, iterations: int) -> Descended:
+        """Units with what they are worth on the rows held out."""
+        values = units.values(self.held.design)
+        return Descended(units, origin, iterations, values, self._mean((values - self.held.targets) ** 2))
+
+    def _mean(self, values: Array) -> float:
+        """Weighted mean over the rows held out."""
+        return float(self.held.weights @ values) / self.held.total
+
+    def descend(self) -> Descended:
+        """One more descent from random units."""
+        steps = int(STEPS * self.max_iter)
+        self.n_descents += 1
+        units = random_units(
+            self.train,
+            self.n_wide,
+            self.max_active,
+            penalty=PENALTY,
+            rate=RATES[(self.n_descents - 1) % len(RATES)],
+            n_steps=steps,
+            rng=self.rng,
+        )
+        return self.thin(units, "descent", steps)
+
+    def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended:
+        """The units on the way to as few as do no harm, moved into the class."""
+        path: list[tuple[float, GateUnits]] = []
+
+        def step(units: GateUnits, share: float) -> GateUnits:
+            nonlocal iterations
+            units, more = self.quick.minimised(units, PENALTY, max(1, int(share * self.max_iter)))
+            iterations += more
+            error = self.measured(units, origin, iterations).error
+            self.least = min(self.least, error)
+            if len(units) <= self.n_units:
+                path.append((error, units))
+            return units
+
+        units = step(units, 0.2)
+        while len(units) > self.n_units:
+            units = step(self.quick.without(units, -(-(len(units) - self.n_units) // 2)), 0.2)
+        units = step(units, 0.5)
+        enough = NEGLIGIBLE * self.variance
+        while len(units) > 1 and path[-1][0] <= HARMLESS * min(error for error, _ in path) + enough:
+            units = step(self.quick.without(units, max(1, len(units) // 10)), 0.3)
+        least = min(error for error, _ in path)
+        units = next(units for error, units in reversed(path) if error <= AS_GOOD * least + enough)
+        units, more = self.risk.in_class(units, self.train, self.max_iter)
+        self.found.append(self.measured(units, origin, iterations + more))
+        return self.found[-1]
+
+    def done(self, tol: float, other: Descended) -> bool:
+        """Whether an error is below ``tol`` of the variance, or the two best networks are good, and the same but for it.
+
+        ``other`` is the network of another search.
+        """
+        first, *more = sorted([other, *self.found], key=lambda each: each.error)
+        if first.error <= tol * self.variance:
+            return True
+        good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
+        return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
+
+    def better(self, one: Descended, other: Descended) -> bool:
+        """Whether the errors of one are less by more than twice the standard error of the difference."""
+        gain = (other.values - one.values) * (other.values + one.values - 2 * self.held.targets)
+        mean = self._mean(gain)
+        return bool(mean > 2 * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
+
+
+def part(sample: TrainingSample, rows: NDArray[np.intp]) -> TrainingSample:
+    """Some rows of a sample, on the same scale."""
+    return replace(sample, design=sample.design[rows], targets=sample.targets[rows], weights=sample.weights[rows])
