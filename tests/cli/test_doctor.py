@@ -47,3 +47,14 @@ def test_slow_kernels_are_named(kernels):
     slow = found["versions"]["kernels"] == "reference (NumPy)"
     assert slow or kernels == ""
     assert any("C++ compiler" in advice for advice in found["advice"]) == slow
+
+
+def test_packages_of_an_extra(monkeypatch):
+    """Those with extras of their own too, and none by way of another extra."""
+    lines = [
+        'dask[array,dataframe]>=2024.8; extra == "dask"',
+        'sparsact[table]; extra == "dask"',
+        'rich; extra == "cli"',
+    ]
+    monkeypatch.setattr(doctor, "requires", lambda _: lines)
+    assert doctor._packages("dask") == ["dask"]

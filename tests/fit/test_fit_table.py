@@ -267,7 +267,7 @@ def test_bad_input(data, target, options, message):
 
 @pytest.mark.parametrize("data", [np.zeros((3, 2)), {"a": [1]}, None, 7])
 def test_what_is_no_table(data):
-    with pytest.raises(TypeError, match="pass paths, a pandas or polars DataFrame, or a pyarrow"):
+    with pytest.raises(TypeError, match="pass paths, a pandas or polars DataFrame, a pyarrow"):
         sa.fit_table(data, "y")
 
 

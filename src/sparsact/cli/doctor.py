@@ -70,7 +70,9 @@ def findings() -> dict[str, Any]:
 
 def _packages(extra: str) -> list[str]:
     """What an extra brings itself, as the installed package declares it."""
-    declared = (re.match(rf"([\w.-]+)[^\[]*extra == ['\"]{extra}['\"]", line) for line in requires("sparsact") or ())
+    declared = (
+        re.match(rf"(?!sparsact\b)([\w.-]+).*extra == ['\"]{extra}['\"]", line) for line in requires("sparsact") or ()
+    )
     return [found[1] for found in declared if found]
 
 
