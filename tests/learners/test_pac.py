@@ -31,7 +31,7 @@ TARGETS = ROWS[:, 0] * ROWS[:, 3] * 1.0
 
 
 class TestHeldOutBound:
-    @pytest.mark.parametrize(("p", "N", "delta"), [(0.02, 60, 0.1), (0.3, 25, 0.05), (0.001, 400, 0.2)])
+    @pytest.mark.parametrize(("p", "N", "delta"), [(0.02, 60, 0.1), (0.3, 25, 0.05), (0.004, 120, 0.2)])
     def test_it_holds_for_zeros_and_ones_exactly(self, p, N, delta):
         """The probability that it fails, summed over all counts of ones."""
         bounds = [held_out_bound([1.0] * ones + [0.0] * (N - ones), 1.0, delta) for ones in range(N + 1)]
@@ -56,7 +56,7 @@ class TestHeldOutBound:
         assert losses.mean() < bound < 1.1 * losses.mean()
         assert held_out_bound(7 * losses, 7.0, 0.05) == pytest.approx(7 * bound)
         assert held_out_bound(losses, 1.0, 0.01) > bound
-        assert held_out_bound(np.zeros(500), 2.0, 0.05) == pytest.approx(2 * log(3.02 / 0.05) / 500, rel=0.02)
+        assert 0.99 * 2 * log(1 / 0.05) / 500 < held_out_bound(np.zeros(500), 2.0, 0.05) < 2 * log(3.02 / 0.05) / 500
         assert held_out_bound([], 3.0, 0.05) == held_out_bound([3.0, 3.0], 3.0, 0.05) == 3.0
 
     def test_losses_out_of_range(self):

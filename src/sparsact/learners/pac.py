@@ -158,7 +158,7 @@ def pac_learn(
     >>> X = np.random.default_rng(0).choice([-1, 1], size=(4000, 8))
     >>> found = pac_learn(X, X[:, 0] * X[:, 3], epsilon=0.05, delta=0.05, y_range=(-1, 1))
     >>> found.degree, round(found.error_bound, 4)
-    (2, 0.0082)
+    (2, 0.008)
     """
     check_named(epsilon=epsilon, delta=delta)
     checked_option(inputs, "`inputs`", get_args(Inputs))

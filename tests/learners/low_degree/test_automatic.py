@@ -63,7 +63,7 @@ def test_what_is_out_of_reach_is_told():
 @pytest.mark.parametrize(("target", "expected"), [("degree 3", 3), ("degree 2", 2), ("biased", 2), ("noise", 0)])
 def test_a_degree_that_folds_have_no_time_for(target, expected, monkeypatch):
     """One fit is affordable; pairs of uniform rows speak for it where it has weight, noise included."""
-    monkeypatch.setattr(choose, "MAX_MONOMIALS", 60)
+    monkeypatch.setattr(choose, "MAX_MONOMIALS_OF_FEW_ROWS", 60)
     X, y = rows(700, 9, 0.3)
     rng = np.random.default_rng(8)
     if target == "degree 2":
