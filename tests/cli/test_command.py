@@ -78,7 +78,7 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
 def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
-    assert out.startswith("Nothing of degree ≤ 6 can be learned from these columns")
+    assert out.startswith("Nothing of degree ≤ 6 was found in these columns")
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):

@@ -282,3 +282,17 @@ def test_an_encoding_that_does_not_fit(folder):
             sa.fit_table(folder / "t.csv", target, encoding=encoding, **options)
     with pytest.raises(ValueError, match="no column 'u' in the table"):
         sa.fit_table(frame(u=None), "y", encoding=encoding)
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "classes", "targets", "numbers"])
+def test_predictions_for_another_table(folder, name):
+    """In any order of its columns, those of the model on the encoded rows; the rest is not looked at."""
+    file, targets, options = CASES[name]
+    result = sa.fit_table(str(folder / file), targets, **options)
+    other = pd.DataFrame(columns()).drop(columns=targets).iloc[::-1, ::-1]
+    predicted = result.predict(other)
+    (X,) = encoded_table(other, result.encoding).points()
+    expected = result.model.predict(X)
+    np.testing.assert_array_equal(predicted, expected)
+    assert predicted.shape == ((M, 2) if name == "targets" else (M,))
+    assert len(result.predict(other[:0])) == 0

@@ -212,7 +212,7 @@ def test_a_page_of_several_targets_names_each():
 def test_the_page_says_plainly_when_nothing_was_learned(regression):
     noise = FoldScores((-0.002, 0.001, -0.001, 0.0005, -0.003))
     html = fit_page(summary([target(r2=noise.folds)]))
-    assert "Nothing of degree ≤ 3 can be learned from these columns" in html
+    assert "Nothing of degree ≤ 3 was found in these columns" in html
     assert 'class="verdict nothing"' in html
     assert "Nothing of degree" not in regression
 

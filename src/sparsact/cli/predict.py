@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +14,7 @@ from sparsact.cli.options import ShowProgress, Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from sparsact.datasets import Encoding
+    from numpy.typing import NDArray
 
 
 def predict(
@@ -48,6 +47,7 @@ def predict(
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
     from sparsact.fit.progress import Stages
+    from sparsact.fit.sums import answers
 
     out = None if out == Path(PIPE) else out
     check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))
@@ -57,25 +57,18 @@ def predict(
     opened = encoded_table(tables, encoding)
     shown = False if out is None else progress
     with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
-        write(answers(learned, encoding, np.empty((0, len(encoding.feature_names)), dtype=np.uint8)))  # the header
+        header = np.empty((0, len(encoding.feature_names)), dtype=np.uint8)
+        write(columns(answers(learned, encoding, header), encoding.target_names))
         for X in opened.points():
-            write(answers(learned, encoding, X))
+            write(columns(answers(learned, encoding, X), encoding.target_names))
             on_rows(len(X))
 
 
-def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
-    """Predictions as columns: a number for each target, or the name of the class."""
-    import numpy as np
+def columns(predicted: NDArray[Any], names: Sequence[str]) -> pa.Table:
+    """Predictions as columns of a table."""
     import pyarrow as pa
 
-    from sparsact.datasets.columns import Classes
-    from sparsact.fit.sums import class_numbers, values
-
-    function_values = values(model, X)
-    target = encoding.targets[0]
-    if isinstance(target, Classes):
-        return pa.table({target.name: np.array(target.values)[class_numbers(function_values)]})
-    return pa.table(dict(zip(encoding.target_names, function_values.T, strict=True)))
+    return pa.table(dict(zip(names, predicted.T if predicted.ndim == 2 else [predicted], strict=True)))
 
 
 @contextmanager

@@ -82,7 +82,10 @@ class Term:
     def bounds(self) -> str:
         """The interval, or why there is none; of the aliases three."""
         if self.identified:
-            return "" if self.low is None else f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]"
+            if self.low is None:
+                return ""
+            mark = "" if self.significant else "   not significant"
+            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
         more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
         same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
         return f"   not identified by these rows{same}"
