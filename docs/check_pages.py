@@ -15,7 +15,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-WIDTH, LENGTH = 400, 20_000  # CSS pixels
+WIDTH, LENGTH = 400, 25_000  # CSS pixels
 EVERY = 20
 SIZES = """() => ({
     width: document.documentElement.scrollWidth,
