@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn.linear_model import OrthogonalMatchingPursuit
 from threadpoolctl import threadpool_limits
 
@@ -66,7 +67,7 @@ def family(
     """Faults and seconds over some draws; sizes, signs and members of the terms differ."""
     n = min(n, 24) if arguments.quick else n
     faults, false, missed, strong, took, theirs = 0, 0, 0, 0, [], []
-    tau = float(np.sqrt(2 * np.log(n_subsets(n, degree, 1) / 0.05)))
+    tau = float(norm.isf(0.025 / n_subsets(n, degree, 1)))
     for draw in range(arguments.repeats):
         rng = np.random.default_rng([n, s, draw])
         subsets = {tuple(sorted(rng.choice(n, rng.integers(1, degree + 1), replace=False).tolist())) for _ in range(s)}

@@ -117,7 +117,7 @@ std::uint32_t large(const std::int16_t* sums, std::int32_t least) {
 using Bytes = __m512i;
 SPARSACT_INLINE Bytes load_bytes(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
 SPARSACT_INLINE Bytes spread(const std::int8_t* table) {
-    return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+    return _mm512_maskz_broadcast_i32x4(0xFFFF, _mm_load_si128(reinterpret_cast<const __m128i*>(table)));
 }
 SPARSACT_INLINE Bytes added(Bytes sum, Bytes table, Bytes places) {
     return _mm512_adds_epi8(sum, _mm512_shuffle_epi8(table, places));

@@ -69,7 +69,7 @@ class Moves:
         h, a, b = self.h[usable, 1:], self.a[usable, None], self.b[usable, None]
         beta, variance = self.beta[1:] - h * b / a, self.inverse.diagonal()[1:] + h**2 / a
         t = np.abs(beta) / np.sqrt(variance * self.squared_error / n_rows)
-        return t.min(axis=0) if len(t) else np.full(len(self.beta) - 1, np.inf)
+        return np.asarray(t.min(axis=0, initial=np.inf))
 
 
 class TermPool:
