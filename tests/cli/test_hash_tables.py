@@ -67,7 +67,7 @@ def test_what_bends_is_learned_by_hash_tables_because_they_err_less(capsys, fold
     page = report.read_text(encoding="utf-8")
     for heading in ("Bucket load", "Error against cost", "Columns that matter", "Coverage of prediction intervals"):
         assert f"{heading}</h3>" in page
-    assert "Strongest interactions" not in page
+    assert "Strongest effects" not in page
     assert "less their mean, over their standard deviation, both frozen: x, weight." in page
 
 

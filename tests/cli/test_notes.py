@@ -42,7 +42,7 @@ def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys
     words = ("fit", tmp_path / "letters.csv", "--target", "y", "--degree", 2, "--report", tmp_path / "r.html")
     told = fit_json(capsys, *words[1:])
     (target,) = told["targets"]
-    intervals = {tuple(subset): low for subset, _, low, _ in target["terms"]}
+    intervals = {tuple(term["columns"]): term["effect_low"] for term in target["terms"]}
     assert target["not_identified"]["other"] == ["other × always"]
     assert intervals["other",] is None
     status, out, _ = run(capsys, *words)

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 
 def predict(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
     ],
     tables: Tables,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; by default CSV on stdout.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."
+        ),
     ] = None,
     progress: ShowProgress = None,
 ) -> None:
@@ -39,13 +43,15 @@ def predict(
     """
     import numpy as np
 
-    from sparsact.cli.io import read_model
+    from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
     from sparsact.fit.progress import Stages
 
-    check_writable(out, (".csv", ".parquet"))
+    out = None if out == Path(PIPE) else out
+    check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))
+    tables = context.with_resource(readable(tables))
     check_apart({"--out": out}, [model, *files(tables)])
     learned, encoding = read_model(model)
     opened = encoded_table(tables, encoding)
@@ -78,13 +84,14 @@ def _writer(out: Path | None) -> Iterator[Callable[[pa.Table], None]]:
     import sys
 
     import pyarrow.csv
+    import pyarrow.ipc
     import pyarrow.parquet
 
     from sparsact.files import replacing
 
-    kind = pyarrow.csv.CSVWriter
-    if out is not None and out.suffix.lower() == ".parquet":
-        kind = pyarrow.parquet.ParquetWriter
+    kind: Any = pyarrow.csv.CSVWriter
+    if out is not None and out.suffix.lower() != ".csv":
+        kind = pyarrow.parquet.ParquetWriter if out.suffix.lower() == ".parquet" else pyarrow.ipc.new_file
     with nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file, ExitStack() as opened:
         writers: list[Any] = []
 

@@ -244,9 +244,7 @@ def open_table(
     Parameters
     ----------
     paths : str or Path, or a sequence of them, or a table in memory
-        A ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` file; several files, or patterns such as
-        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`. Or a pandas or polars DataFrame, or
-        a ``pyarrow.Table``.
+        As the ``data`` of :func:`sparsact.fit_table`.
     target : str or sequence of str
         Column to learn, or several. In an NPZ file the name of a matrix stands for all of its columns.
     columns : sequence of str, optional

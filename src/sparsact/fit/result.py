@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparsact import files
+from sparsact.extras import EXTRAS, missing
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.notebook import html_table
 from sparsact.reports.amounts import duration, size
 
 if TYPE_CHECKING:
@@ -233,6 +235,16 @@ class FitResult:
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)
 
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [
+            ("rows, columns", f"{self.n_rows:,}, {len(self.encoding.feature_names):,}"),
+            ("chosen", self.choices.name),
+        ]
+        for target in self.targets:
+            rows.append((f"held-out R²{self._of(target)}", target.r2))
+            rows += [(f"effect of {t.label}", f"{t.effect:+.4g}{t.bounds}") for t in target.terms[:TERMS_SHOWN]]
+        return html_table(self.verdict, (self.table, ""), rows)
+
     def report(self, path: str | Path, command: str | None = None) -> None:
         """Write the findings as one HTML page that loads nothing from elsewhere.
 
@@ -251,11 +263,9 @@ class FitResult:
         try:
             from sparsact.reports.page import fit_page
         except ImportError as error:
-            if error.name not in ("jinja2", "markupsafe", "matplotlib"):
+            if error.name is None or EXTRAS.get(error.name) != "report":
                 raise
-            raise ImportError(
-                f"a report needs {error.name}, not installed here: pip install 'sparsact[report]'."
-            ) from error
+            raise ImportError(missing("a report", error.name)) from error
         files.write(path, fit_page(self, command))
         self.written["report"] = str(path)
 

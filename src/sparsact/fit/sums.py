@@ -217,8 +217,8 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _n_functions(model: Any) -> int:
-    if hasattr(model, "coef_"):
-        return len(np.atleast_2d(model.coef_))
+    if hasattr(model, "intercept_"):
+        return len(np.atleast_1d(model.intercept_))
     n_targets = int(model.table_.layout.n_targets)
     return 1 if hasattr(model, "classes_") and n_targets == 2 else n_targets
 
