@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import sparsact
@@ -80,7 +81,8 @@ def test_a_degree_that_folds_have_no_time_for(target, expected, monkeypatch):
     assert ("was taken without folds" in reason) == (expected == 3)
     assert ("not uniform" in reason) == (target == "biased")
     if expected == 3:
-        assert_array_equal(model.coef_, LowDegreeRegressor(3).fit(X, y).coef_)
+        assert_array_equal(model.coefficients_, LowDegreeRegressor(3).fit(X, y).coefficients_)
+        assert auto().fit(sparse.csr_array((1 - X) // 2), y).degree_reason_ == reason
     assert "pairs" not in auto(alpha=1.0).fit(X, y).degree_reason_
 
 
