@@ -113,9 +113,9 @@ def held_out_rows(error: float, epsilon: float, largest: float, delta: float, fa
     """
     check_named(epsilon=epsilon, delta=delta)
     check_named(delta=failure)
-    p, q = error / largest, epsilon / largest
-    if q >= 1:
+    if epsilon >= largest:
         return 1.0
+    p, q = error / largest, epsilon / largest
     if not p < q:
         return inf
     powers = _POWERS[:, None]

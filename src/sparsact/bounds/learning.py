@@ -118,8 +118,7 @@ def low_degree_parts(n: int, degree: int, C: float, epsilon: float, delta: float
         max(log(3 * D / delta) / (theta + (1 - theta) * log1p(-theta)), 3 / delta / (1 - theta) ** 2)
         for theta in thetas
     )
-    held_out = held_out_rows(epsilon / 2, epsilon, 4 * C * C, delta, delta / 3) if C > 0 else 1.0
-    return float(-(-D * factor // 1)), held_out
+    return float(-(-D * factor // 1)), held_out_rows(epsilon / 2, epsilon, 4 * C * C, delta, delta / 3)
 
 
 @bound("Theorem 8, degree", "A", "up to constants", "degree enough for epsilon")

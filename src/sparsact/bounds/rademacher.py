@@ -154,5 +154,5 @@ def _chained(m: int, base: int, n: int | None = None) -> float:
 def _log_cover(m: int, widths: NDArray[np.float64], n: int | None) -> NDArray[np.float64]:
     """Logarithms of how many functions on m points are within half of each width of all units of scale 1."""
     log_inside = np.log1p(-erfc(_WIDTHS / sqrt(2)))
-    entropy = (8 * np.outer(widths**-2, _WIDTHS**2) - m * log_inside).min(axis=1)
+    entropy: NDArray[np.float64] = (8 * np.outer(widths**-2, _WIDTHS**2) - m * log_inside).min(axis=1)
     return entropy if n is None else np.minimum(entropy, (n + 1) * np.log1p(4 / widths))

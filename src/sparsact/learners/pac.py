@@ -289,9 +289,9 @@ class _Task:
         self, m: int, degree: int | str, limits: tuple[float, float], seed: int
     ) -> tuple[Any, float | None, str]:
         """What to fit, the rows needed where a class tells them, and why."""
-        k = self.network.get("k")
         if self.inputs == "any":
-            network = SparselyActivatedRegressor(n_units=self.network["s"], max_active=k, random_state=seed)
+            s, k = self.network["s"], self.network["k"]
+            network = SparselyActivatedRegressor(n_units=s, max_active=k, random_state=seed)
             needed = self._rows_for_network(limits) if self.has_class else inf
             told = f"; {needed:,.0f} rows are proved to be enough where all are fitted exactly" if needed < inf else ""
             return network, needed, f"A network of at most {k} active units, by empirical risk{told}."

@@ -243,7 +243,8 @@ def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: 
     other = real or penalised or weighted or batch.y.shape[1] > 1 or spec.min_degree > 1
     if other or count >= min(m, MAX_MONOMIALS_OF_ONE_FIT) or not _has_memory(spec, first, n, m, 1, real=real):
         return chosen, note
-    signs = bits_to_signs(batch.X) if detect_encoding(batch.X)[0] == "bits" else batch.X
+    X = batch.X.toarray() if hasattr(batch.X, "tocsr") else batch.X
+    signs = bits_to_signs(X) if detect_encoding(X)[0] == "bits" else X
     found = unexplained_variance(signs, batch.y[:, 0], rng=np.random.default_rng(0))
     if not found.uniform or len(found.values) <= first or not found.values[0] > 0:
         return chosen, f"{note[:-1]}, and the rows are not uniform, so that pairs of them do not show its weight."
