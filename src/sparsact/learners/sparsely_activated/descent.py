@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from sparsact.learners.sparsely_activated.leaf_models import TrainingSample
+from sparsact.learners.sparsely_activated.leaf_models import Array, TrainingSample
 from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimits, excess_of, separated
 
 Floats = NDArray[Any]  # float32 while a network is sought, float64 at the end
@@ -31,6 +31,9 @@ RIDGE = 1e-3  # of all rows' second moments, added to those of the rows that swi
 GRAM_RIDGE = 1e-9
 LEAST_FACTOR = 0.05  # of a unit that is kept
 MOST_WORK = 1e10  # multiplications of the blocks' factors
+MARGINS = (1.0, 0.5, 0.25)  # shares of a unit's mean output, by which it is to be off where it is off
+MARGIN_PENALTIES = (1e-2, 1e-4, 0.0)  # one after another
+MARGIN_COST = 1.01  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
 MEMORY = 20  # corrections of L-BFGS
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 
@@ -63,13 +66,13 @@ class PenalisedRisk:
         )
         return cls(design, targets, shares, max_active, limits)
 
-    def __call__(self, units: GateUnits, penalty: float) -> tuple[float, Floats]:
+    def __call__(self, units: GateUnits, penalty: float, margins: Array | None = None) -> tuple[float, Floats]:
         """The value, and the gradient (s, n + 1) along the units as they are before they are shrunk."""
         factors, along = self.limits.shrinkage(units.theta)
         theta = (factors[:, None] * units.theta).astype(self.design.dtype, copy=False)
         signs = units.signs.astype(self.design.dtype)
-        outputs = self.design @ theta.T
-        np.maximum(outputs, 0, out=outputs)
+        linear = self.design @ theta.T
+        outputs = np.maximum(linear, 0)
         on = outputs > 0
         errors = outputs @ signs - self.targets
         residuals = self.shares * errors
@@ -77,21 +80,37 @@ class PenalisedRisk:
         slopes *= signs
         value = float(residuals @ errors)
         if penalty:
-            crowded = np.flatnonzero(np.count_nonzero(on, axis=1) > self.max_active)
-            excess = excess_of(outputs[crowded], self.max_active)
-            weighted = excess * (self.design.dtype.type(penalty) * self.shares[crowded])[:, None]
-            slopes[crowded] += weighted
+            rows, excess = self._excess(linear, margins)
+            weighted = excess * (self.design.dtype.type(penalty) * self.shares[rows])[:, None]
+            slopes[rows] += weighted
             value += float(np.vdot(weighted, excess))
         gradient = (slopes.T @ self.design).astype(np.float64)
         if self.limits.bind:
             gradient = factors[:, None] * gradient + (gradient * units.theta).sum(axis=1)[:, None] * along
         return value / 2, gradient
 
+    def _excess(self, linear: Floats, margins: Array | None) -> tuple[Any, Floats]:
+        r"""Rows, and what a unit's :math:`\sigma(z)` is there unless it is among the k largest, else zero.
+
+        With margins it is :math:`\sigma(z + \text{margin})`, unless the unit is on and among the k largest.
+        """
+        if margins is None:
+            crowded = np.flatnonzero(np.count_nonzero(linear > 0, axis=1) > self.max_active)
+            return crowded, excess_of(np.maximum(linear[crowded], 0), self.max_active)
+        outputs = np.maximum(linear, 0)
+        kept = (outputs > 0) & (excess_of(outputs, self.max_active) == 0)
+        return slice(None), np.where(kept, 0.0, np.maximum(linear + margins, 0))
+
     def minimised(
-        self, units: GateUnits, penalty: float, max_iter: int, free: NDArray[np.bool_] | None = None
+        self,
+        units: GateUnits,
+        penalty: float,
+        max_iter: int,
+        free: NDArray[np.bool_] | None = None,
+        margins: Array | None = None,
     ) -> tuple[GateUnits, int]:
         """Units near the given ones that minimise the risk, and the iterations; only ``free`` weights change."""
-        steps = self._steps(units, penalty, free)
+        steps = self._steps(units, penalty, free, margins)
         moved = np.ones_like(units.theta) if free is None else free
 
         def at(flat: Floats) -> GateUnits:
@@ -99,7 +118,7 @@ class PenalisedRisk:
             return GateUnits(units.signs, units.theta + shift[:, 0])
 
         def objective(flat: Floats) -> tuple[float, Floats]:
-            value, gradient = self(at(flat), penalty)
+            value, gradient = self(at(flat), penalty, margins)
             return value, (moved * (gradient[:, None, :] @ steps.transpose(0, 2, 1))[:, 0]).ravel()
 
         exact = self.design.dtype == np.float64
@@ -119,16 +138,17 @@ class PenalisedRisk:
         units = at(found.x)
         return GateUnits(units.signs, self.limits.shrunk(units.theta)), found.nit
 
-    def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None) -> Floats:
+    def _steps(self, units: GateUnits, penalty: float, free: NDArray[np.bool_] | None, margins: Array | None) -> Floats:
         """Inverse square roots (s, n + 1, n + 1) of the Hessian's blocks; one identity if these are too large."""
         n_columns = self.design.shape[1]
         if len(units) * n_columns**3 > MOST_WORK:
             return np.eye(n_columns)[None]
         design = self.design.astype(np.float64)
-        outputs = np.maximum(design @ units.theta.T, 0)
-        weights = (outputs > 0) * self.shares[:, None]
+        linear = design @ units.theta.T
+        weights = (linear > 0) * self.shares[:, None]
         if penalty:
-            weights *= 1 + penalty * (excess_of(outputs, self.max_active) > 0)
+            rows, excess = self._excess(linear, margins)
+            weights[rows] += (excess > 0) * (penalty * self.shares[rows])[:, None]
         everywhere = design.T @ (self.shares[:, None] * design)
         everywhere += np.eye(n_columns) * (1e-6 * np.trace(everywhere) / n_columns)
         blocks = np.empty((len(units), n_columns, n_columns))
@@ -150,15 +170,37 @@ class PenalisedRisk:
         Without a penalty, and thresholds raised if that costs next to nothing; else with rising penalties before.
         """
         plain, iterations = self.minimised(units, 0.0, max_iter, free)
-        raised = separated(plain, sample, self.max_active)
-        value = self(raised, 0.0)[0]
-        if value <= HARMLESS * self(plain, 0.0)[0] + NEGLIGIBLE:
-            return raised, iterations
-        for penalty in PENALTIES:
-            units, more = self.minimised(units, penalty, max(1, max_iter // len(PENALTIES)), free)
-            iterations += more
-        units = separated(units, sample, self.max_active)
-        return (units if self(units, 0.0)[0] < value else raised), iterations
+        sparse = separated(plain, sample, self.max_active)
+        if self(sparse, 0.0)[0] > HARMLESS * self(plain, 0.0)[0] + NEGLIGIBLE:
+            for penalty in PENALTIES:
+                units, more = self.minimised(units, penalty, max(1, max_iter // len(PENALTIES)), free)
+                iterations += more
+            penalised = separated(units, sample, self.max_active)
+            sparse = min(sparse, penalised, key=lambda each: self(each, 0.0)[0])
+        apart, more = self._apart(sparse, sample, max(1, max_iter // 2), free)
+        return apart, iterations + more
+
+    def _apart(
+        self, units: GateUnits, sample: TrainingSample, max_iter: int, free: NDArray[np.bool_] | None
+    ) -> tuple[GateUnits, int]:
+        """Units about as good on the rows, and lower where they are off, and the iterations.
+
+        Weights that the rows of a unit leave open, as they do those of gates, are chosen such that it is off at other
+        rows by a margin, a share of its mean output. So it stays off at new rows.
+        """
+        outputs = np.maximum(self.design @ units.theta.T, 0)
+        means = (self.shares @ outputs) / np.maximum(self.shares @ (outputs > 0), 1e-30)
+        most, iterations = MARGIN_COST * self(units, 0.0)[0] + NEGLIGIBLE, 0
+        for margin in MARGINS:
+            apart = units
+            for penalty in MARGIN_PENALTIES:
+                apart, more = self.minimised(apart, penalty, max_iter, free, margin * means)
+                iterations += more
+                if penalty < MARGIN_PENALTIES[0]:
+                    found = separated(apart, sample, self.max_active)
+                    if self(found, 0.0)[0] <= most:
+                        return found, iterations
+        return units, iterations
 
     def without(self, units: GateUnits, n_removed: int) -> GateUnits:
         """The units without those that count least, removed one by one; the others' outputs scaled to fit again."""

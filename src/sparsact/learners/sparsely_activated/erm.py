@@ -22,7 +22,9 @@ from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimit
 from sparsact.learners.sparsely_activated.tree import n_parameters, score
 
 AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
+LIKELY = 1.5  # with so many descents have nothing to add, but another tree may
 WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
+MISSED = 1.1  # times the held-out error: so much on the rows fitted is a worse network
 MOST_TREES = 3  # in a sum: more take minutes, and descent does better
 MORE = 4  # times the units allowed, of the tree that is thinned
 
@@ -132,23 +134,26 @@ class Minimisation:
         bounds = self.bounds
         search = HeldOutSearch(self.sample, bounds.n_units, bounds.max_active, bounds.max_iter, self.limits, self.rng)
         columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
+        n_grown = 0
         for restart in range(bounds.n_restarts):
             if self._settled() or search.done(bounds.tol, self._held_out(search)):
                 break
-            if restart % 2 and len(columns):
-                self._grow(TreeOptions(int(columns[restart // 2 % len(columns)]), bent=restart % 4 > 1))
+            if len(columns) and (restart % 2 or self._settled(LIKELY)):
+                self._grow(TreeOptions(int(columns[n_grown % len(columns)]), bent=n_grown % 2 > 0))
+                n_grown += 1
             elif restart % 2 == 0 and search.possible:
                 self._descend(search, from_trees=restart == 0 and len(columns) > 0)
-        return self.best if self._settled() else self._chosen(search)
+        return self.best if self._settled(LIKELY) else self._chosen(search)
 
     @cached_property
     def _n_distinct(self) -> int:
         """Distinct rows."""
         return len(np.unique(self.sample.design, axis=0))
 
-    def _settled(self) -> bool:
+    def _settled(self, rows: float = AMPLE) -> bool:
+        """Whether the fit is perfect, with so many distinct rows for each parameter."""
         exact = self.best.squared_error <= self.sample.negligible(self.bounds.tol)
-        return exact and self.best.parameters <= max(1, self._n_distinct / AMPLE)
+        return exact and self.best.parameters <= max(1, self._n_distinct / rows)
 
     def _mean_of(self, sample: TrainingSample) -> GateUnits:
         mean = float(np.average(sample.targets, weights=sample.weights))
@@ -205,17 +210,26 @@ class Minimisation:
         return self._compared[1]
 
     def _chosen(self, search: HeldOutSearch) -> ERMCandidate:
-        """The best of the descents, moved to the minimum of all rows, if it is better on those held out; else trees."""
-        found = min(search.found, key=lambda each: each.error, default=None)
-        if found is None or not search.better(found, self._held_out(search)):
+        """The best of the descents, moved to the minimum of all rows, if it is better on those held out; else trees.
+
+        Trees grown on all rows may have missed what those for comparison found: then these are moved.
+        """
+        trees = self._held_out(search)
+        found = min(search.found, key=lambda each: each.error, default=trees)
+        descends = search.better(found, trees)
+        if not descends and self.best.squared_error <= MISSED * trees.error * self.sample.total:
             return self.best
+        found = found if descends else trees
         risk = PenalisedRisk.of(self.sample, self.bounds.max_active, self.limits)
-        moved, _ = risk.in_class(found.units, self.sample, self.bounds.max_iter)
+        free = None if descends else found.units.theta != 0
+        moved, _ = risk.in_class(found.units, self.sample, self.bounds.max_iter, free)
         kept = separated(found.units, self.sample, self.bounds.max_active)
+        options = None if descends else TreeOptions(descended=True)
         refitted = [
-            self._judged(units, found.origin, found.iterations, self._n_weights(units)) for units in (moved, kept)
+            self._judged(units, found.origin, found.iterations, self._n_weights(units), options)
+            for units in (moved, kept)
         ]
-        return min(refitted, key=lambda each: each.squared_error)
+        return min(refitted if descends else [*refitted, self.best], key=lambda each: each.squared_error)
 
     def _judged(
         self, units: GateUnits, origin: str, iterations: int, parameters: float, trees: TreeOptions | None = None

@@ -140,7 +140,7 @@ class HeldOutSearch:
         return self.found[-1]
 
     def done(self, tol: float, other: Descended) -> bool:
-        """Whether an error is below ``tol`` of the variance, or the two best networks are good, and the same but for it.
+        """Whether an error is below ``tol`` of the variance, or the two best networks are good and the same.
 
         ``other`` is the network of another search.
         """
