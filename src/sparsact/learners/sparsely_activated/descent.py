@@ -31,7 +31,7 @@ RIDGE = 1e-3  # of all rows' second moments, added to those of the rows that swi
 GRAM_RIDGE = 1e-9
 LEAST_FACTOR = 0.05  # of a unit that is kept
 MOST_WORK = 1e10  # multiplications of the blocks' factors
-MARGINS = (1.0, 0.5, 0.25)  # shares of a unit's mean output, by which it is to be off where it is off
+MARGINS = (1.0, 0.5)  # shares of a unit's mean output, by which it is to be off where it is off
 MARGIN_PENALTIES = (1e-2, 1e-4, 0.0)  # one after another
 MARGIN_COST = 1.01  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
 MEMORY = 20  # corrections of L-BFGS
@@ -177,12 +177,12 @@ class PenalisedRisk:
                 iterations += more
             penalised = separated(units, sample, self.max_active)
             sparse = min(sparse, penalised, key=lambda each: self(each, 0.0)[0])
-        apart, more = self._apart(sparse, sample, max(1, max_iter // 2), free)
-        return apart, iterations + more
+        if free is None:
+            sparse, more = self._apart(sparse, sample, max(1, max_iter // 4))
+            iterations += more
+        return sparse, iterations
 
-    def _apart(
-        self, units: GateUnits, sample: TrainingSample, max_iter: int, free: NDArray[np.bool_] | None
-    ) -> tuple[GateUnits, int]:
+    def _apart(self, units: GateUnits, sample: TrainingSample, max_iter: int) -> tuple[GateUnits, int]:
         """Units about as good on the rows, and lower where they are off, and the iterations.
 
         Weights that the rows of a unit leave open, as they do those of gates, are chosen such that it is off at other
@@ -194,7 +194,7 @@ class PenalisedRisk:
         for margin in MARGINS:
             apart = units
             for penalty in MARGIN_PENALTIES:
-                apart, more = self.minimised(apart, penalty, max_iter, free, margin * means)
+                apart, more = self.minimised(apart, penalty, max_iter, None, margin * means)
                 iterations += more
                 if penalty < MARGIN_PENALTIES[0]:
                     found = separated(apart, sample, self.max_active)

@@ -22,7 +22,7 @@ from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimit
 from sparsact.learners.sparsely_activated.tree import n_parameters, score
 
 AMPLE = 4  # distinct rows for each parameter: a perfect fit to that many is no accident
-LIKELY = 1.5  # with so many descents have nothing to add, but another tree may
+LIKELY = 1.0  # with so many descents have nothing to add, but another tree may
 WORTH = 0.98  # share of its score at which a network sparse everywhere gives way to one sparse on the rows alone
 MISSED = 1.1  # times the held-out error: so much on the rows fitted is a worse network
 MOST_TREES = 3  # in a sum: more take minutes, and descent does better
