@@ -30,14 +30,14 @@ from sparsact.kernels.monomial_scan import MonomialTable, quantised, strongest_m
 from sparsact.learners.points import pack
 
 BARS = {(2, 10_000): 0.15, (2, 20_000): 0.3, (3, 10_000): 12.0, (3, 20_000): 25.0}  # seconds by degree and rows
-FAMILIES = (  # name, law of the columns, n, degree, m, terms, least size in limits, seconds
+FAMILIES: list[Any] = [  # name, law of the columns, n, degree, m, terms, least size in limits, seconds
     ("uniform", "uniform", 60, 3, 5_000, 12, 1.2, 0.1),
     ("uniform", "uniform", 200, 3, 20_000, 50, 1.2, 6.0),
     ("uniform", "uniform", 1_000, 2, 20_000, 40, 1.2, 5.0),
     ("chain, .5", "chain", 60, 3, 5_000, 12, 1.0, None),
     ("blocks, .5", "blocks", 60, 3, 5_000, 12, 1.0, None),
     ("biased, .1-.9", "biased", 60, 3, 5_000, 12, 1.0, None),
-)
+]
 LARGE = ("uniform", "uniform", 1_000, 3, 20_000, 20, 3.0, 60.0)
 LARGEST_MATRIX = 2e9
 
@@ -136,11 +136,11 @@ def main() -> int:
     with threadpool_limits(1):
         figures = [kernel(degree, m, arguments) for degree, m in product((2, 3), (10_000, 20_000))]
         for each in FAMILIES[:1] + FAMILIES[3:] if arguments.quick else FAMILIES:
-            figures += family(*each, arguments)
+            figures += family(*each, arguments=arguments)
         figures += junta(arguments)
         if not arguments.quick:
             arguments.repeats = min(arguments.repeats, 3)
-            figures += family(*LARGE, arguments)
+            figures += family(*LARGE, arguments=arguments)
     return report("sparse_fourier", figures, arguments.out)
 
 

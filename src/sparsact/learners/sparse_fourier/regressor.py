@@ -327,7 +327,8 @@ def _cuts(rows: NDArray[Any]) -> Array:
     """Medians of columns; the next smaller value where no value is above the median."""
     medians, top = np.median(rows, axis=0).astype(np.float64), rows.max(axis=0)
     below = np.where(rows < top, rows, -np.inf).max(axis=0)
-    return np.where((medians < top) | ~np.isfinite(below), medians, below)
+    cuts: Array = np.where((medians < top) | ~np.isfinite(below), medians, below)
+    return cuts
 
 
 def _least_squares(points: Points, y: Array, subsets: list[Subset], encoding: Encoding) -> LowDegreeRegressor:

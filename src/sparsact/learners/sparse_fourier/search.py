@@ -139,7 +139,8 @@ class TermSearch:
         masks, _ = strongest_monomials(table, q, SCREENED, self._least(q, 2.5), n_threads=self.sample.n_threads)
         means = np.abs(self.sample.ranking(masks, residual))
         best = np.argsort(-means, kind="stable")[:KEPT]
-        return masks[best[means[best] > 0.5 * NEAR * self.critical(1) * residual.std() / np.sqrt(self.m)]]
+        strong: Masks = masks[best[means[best] > 0.5 * NEAR * self.critical(1) * residual.std() / np.sqrt(self.m)]]
+        return strong
 
     @staticmethod
     def _least(q: NDArray[np.int8], z: float) -> int:
@@ -181,7 +182,7 @@ class TermSearch:
         """Size of the mean of each product of two coordinates, by some of the rows; of one, on the diagonal."""
         rows = min(self.m, ALIAS_ROWS)
         signs = unpack(self.sample.points[0:rows]).astype(np.float32)
-        products = np.abs(signs.T @ signs) / rows
+        products: Array = np.abs(signs.T @ signs) / rows
         np.fill_diagonal(products, np.abs(signs.mean(axis=0)))
         return products
 
