@@ -56,6 +56,15 @@ class PACHypothesis:
         Upper bound of the probability that y lies outside of ``y_range``; 0 where the range is an assumption.
     reason : str
         How the hypothesis was chosen, and what ``n_rows_needed`` stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsact import pac_learn
+    >>> X = np.random.default_rng(0).choice([-1, 1], size=(900, 5))
+    >>> found = pac_learn(X, X[:, 1], epsilon=0.05, delta=0.05, y_range=(-1, 1))
+    >>> found.degree, found.predict([[1, -1, 1, 1, 1]]).round(6)
+    (1, array([-1.]))
     """
 
     model: Any
