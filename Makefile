@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/native/*)
 
-.PHONY: help demo test test-papers test-slow coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs dist clean
+.PHONY: help demo test test-papers test-slow coverage test-cpus sanitize fuzz lint format audit lock bench reproduce docs docs-check dist clean
 
 help:
 	@echo "make demo       install, learn real data, write reports into demo/"
@@ -16,7 +16,7 @@ help:
 	@echo "make audit      known vulnerabilities and licences of what is installed; make lock renews ci.lock"
 	@echo "make bench      every benchmark, both sides in one run (three quarters of an hour)"
 	@echo "make reproduce  the page of both papers from the rows that are kept"
-	@echo "make docs       the documentation into docs/_build/html"
+	@echo "make docs       the documentation into docs/_build/html; docs-check opens its pages in Chromium"
 	@echo "make dist       sdist and wheel into dist/, the wheel tried in an environment of its own"
 
 .venv/bin/python:
@@ -138,13 +138,15 @@ docs: .venv/docs
 	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+docs-check: docs
+	$(PIP) axe-playwright-python playwright
+	$(BIN)/python docs/check_pages.py docs/_build/html
+
 dist: .venv/dev
-	rm -rf dist build/smoke
+	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
-	$(PYTHON) -m venv build/smoke
-	build/smoke/bin/python -m pip install --quiet --constraint constraints.txt "$$(echo dist/*.whl)[cli]"
-	cd build/smoke && bin/python ../../tests/smoke.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" .ci/wheel dist/*.whl
 
 clean:
 	rm -rf .venv build dist demo docs/_build docs/api docs/gallery

@@ -63,7 +63,7 @@ def fit_streamed(degree: int, folder: str) -> RunOutcome:
     model = LowDegreeRegressor(degree, n_jobs=1)
     for X, y in batches(folder):
         model.partial_fit(X, y)
-    _ = model.coef_
+    _ = model.coefficients_
     return outcome(model, start, batches(folder))
 
 

@@ -10,7 +10,7 @@ from sparsact.bounds.registry import MEANING
 
 def bound_table(path: Path) -> None:
     """Write the table, to be included by ``theory.rst``."""
-    lines = [":orphan:", "", *(f"- *{status}*: {meaning}" for status, meaning in MEANING.items()), ""]
+    lines = [*(f"- *{status}*: {meaning}" for status, meaning in MEANING.items()), ""]
     lines += [".. list-table::", "   :header-rows: 1", "   :widths: 20 12 30 38", ""]
     for row in (("statement", "status", "gives", "function of"), *map(_row, BOUNDS)):
         first, *rest = row

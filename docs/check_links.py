@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 HOSTS = {
-    "cdn.jsdelivr.net",  # MathJax
     "docs.dask.org",
     "docs.python.org",
     "jfly.uni-koeln.de",

@@ -16,7 +16,7 @@ def command_pages(path: Path) -> None:
     group: Any = get_command(app)
     sections = [_section(name, command) for name, command in group.commands.items()]
     path.parent.mkdir(exist_ok=True)
-    path.write_text(":orphan:\n\n" + "\n".join(sections), encoding="utf-8")
+    path.write_text("\n".join(sections), encoding="utf-8")
 
 
 def _section(name: str, command: Any) -> str:

@@ -29,12 +29,12 @@ copyright = "2026, the sparsact developers"  # noqa: A001 - Sphinx gives the nam
 version = release = sparsact.__version__
 
 extensions = [
+    "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -43,16 +43,17 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sparsact {release}"
 html_theme_options = {
-    "header_links_before_dropdown": 3,
+    "navbar_center": ["header_links.html"],
     "navigation_with_keys": False,
+    "primary_sidebar_end": [],
     "secondary_sidebar_items": {"[!g]**": ["page-toc"]},  # not of the gallery, whose code is wide
     "show_toc_level": 2,
     "use_edit_page_button": False,
 }
 html_static_path = ["_static"]
 html_css_files = ["gallery.css"]
-html_show_sourcelink = False
-html_sidebars = {"index": [], "[!ag]*": ["globaltoc.html"]}  # the API and the gallery list the pages below them
+html_copy_source = html_show_sourcelink = html_use_index = False
+html_sidebars = {"index": [], "[!g]**": ["pages.html"], "glossary": ["pages.html"]}  # the gallery lists its own
 mathjax_path = "mathjax/tex-chtml.js"  # no page loads anything from elsewhere
 mathjax3_config = {"options": {"enableMenu": False}}  # the menu would load more of MathJax
 intersphinx_mapping = {  # wants a network
@@ -72,11 +73,8 @@ rst_epilog = substitutions()
 autosummary_generate = True
 autodoc_typehints = "none"  # numpy-style docstrings tell types and shapes
 autodoc_member_order = "bysource"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_use_ivar = True  # fitted attributes that are properties stand in the index once
-napoleon_custom_sections = [("Warns", "params_style")]
-suppress_warnings = ["ref.python"]  # "(n,)" in the type of a value is no reference to one of many attributes n
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False  # the template lists them
 doctest_default_flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # What pytest gives the examples of a docstring: the names of its module, and a folder of its own.
 doctest_global_setup = """
@@ -117,16 +115,28 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
         copy_asset(source / fonts, target / fonts)
 
 
+TABLES = {
+    "bound_table": bound_table,
+    "commands": command_pages,
+    "measured": measured,
+    "missed_bars": missed_bars,
+    "refuted_table": refuted_table,
+    "scaling_tables": scaling_tables,
+    "verdict_table": verdict_table,
+}
+
+
+def write_tables(app: Sphinx) -> None:
+    """Write what pages include: made from the command, the list of bounds and the stored rows."""
+    folder = Path(app.srcdir) / "api"
+    for name, write in TABLES.items():
+        write(folder / f"{name}.inc")
+    theory_map(folder)
+
+
 def setup(app: Sphinx) -> None:
-    """Write the pages that are made from the command, the list of bounds and the kept rows; keep citations apart."""
-    app.connect("build-finished", copy_mathjax)
-    app.connect("builder-inited", lambda app: command_pages(Path(app.srcdir) / "api" / "commands.rst"))
+    """Write included tables before the build, keep citations apart, and copy MathJax after it."""
+    app.connect("builder-inited", write_tables)
     app.connect("source-read", initials)
-    app.connect("autodoc-process-docstring", local_citations, priority=900)  # after napoleon
-    app.connect("builder-inited", lambda app: bound_table(Path(app.srcdir) / "api" / "bound_table.rst"))
-    app.connect("builder-inited", lambda app: verdict_table(Path(app.srcdir) / "api" / "verdict_table.rst"))
-    app.connect("builder-inited", lambda app: refuted_table(Path(app.srcdir) / "api" / "refuted_table.rst"))
-    app.connect("builder-inited", lambda app: measured(Path(app.srcdir) / "api" / "measured.rst"))
-    app.connect("builder-inited", lambda app: missed_bars(Path(app.srcdir) / "api" / "missed_bars.rst"))
-    app.connect("builder-inited", lambda app: theory_map(Path(app.srcdir) / "api"))
-    app.connect("builder-inited", lambda app: scaling_tables(Path(app.srcdir) / "api" / "scaling_tables.rst"))
+    app.connect("autodoc-process-docstring", local_citations, priority=400)  # before numpydoc
+    app.connect("build-finished", copy_mathjax)

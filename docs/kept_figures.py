@@ -63,7 +63,7 @@ def missed_bars(path: Path) -> None:
 
 def _write_table(path: Path, widths: list[int], cells: list[tuple[str, str, str, str]]) -> None:
     """Write a page that is nothing but a table."""
-    page = [":orphan:", "", ".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
+    page = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
     for first, *rest in cells:
         page += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
     path.parent.mkdir(exist_ok=True)

@@ -88,7 +88,7 @@ def scaling_tables(path: Path) -> None:
     """Write the tables, to be included by ``scaling.rst``."""
     rows = newest(ROWS)
     measured = partitions(rows)
-    lines = [":orphan:", "", "**Measured**, one partition, one thread.", "", *of_partitions(measured)]
+    lines = ["**Measured**, one partition, one thread.", "", *of_partitions(measured)]
     lines += ["", "**Workers**: the same rows, in turns.", "", *of_workers(rows)]
     lines += ["", "**On paper**: 10\\ :sup:`12` rows on 1,000 machines of one thread, partitions of 10\\ :sup:`7`.", ""]
     largest = {(each.learner, each.columns, each.degree): each for each in measured if each.form not in GROWING}

@@ -65,8 +65,6 @@ def theory_map(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for paper in PAPERS:
         lines = [
-            ":orphan:",
-            "",
             ".. list-table::",
             "   :header-rows: 1",
             "   :widths: 50 50",
@@ -76,7 +74,7 @@ def theory_map(folder: Path) -> None:
         lines += ["   * - in the paper", "     - here"]
         for statement in statements(paper):
             lines += ["   * " + line if first else "     " + line for first, line in _row(statement)]
-        (folder / f"theory_map_{paper}.rst").write_text("\n".join([*lines, ""]), encoding="utf-8")
+        (folder / f"theory_map_{paper}.inc").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def _row(one: Statement) -> list[tuple[bool, str]]:

@@ -3,47 +3,92 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
-from sparsact_papers.experiments import Findings, Outcome, Store, experiments
+from sparsact_papers.experiments import Claim, Findings, Outcome, Store, Verdict, experiments
 
 ROWS = Path(__file__).parents[1] / "results" / "reproduction"
+GROUPS = {"A": "Paper A", "B": "Paper B", "practice": "Beyond the papers"}
+BADGES = {  # roles of sphinx-design
+    Outcome.HOLDS: "bdg-success",
+    Outcome.HOLDS_ONLY_IF: "bdg-info",
+    Outcome.CONSISTENT: "bdg-secondary",
+    Outcome.UNDECIDED: "bdg-warning",
+    Outcome.DOES_NOT_HOLD: "bdg-danger",
+}
+
+
+@cache
+def findings() -> tuple[Findings, ...]:
+    """The findings of every experiment; two tables are made from them."""
+    store = Store(ROWS)
+    return tuple(Findings.of(experiment, store) for experiment in experiments().values())
 
 
 def verdict_table(path: Path) -> None:
-    """Write the table, to be included by ``reproduce.rst``."""
-    store = Store(ROWS)
-    lines = [":orphan:", ""]
-    for experiment in experiments().values():
-        found = Findings.of(experiment, store)
-        group = "In practice" if experiment.paper == "practice" else f"Paper {experiment.paper}"
-        title = f"{group}, {experiment.place}: {experiment.title}"
-        lines += ["", f"**{plain(title)}** (``{experiment.name}``, {len(found.rows)} of {found.n_tasks} tasks)", ""]
-        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 12 30 10 28 20", ""]
-        rows = [("place", "claim", "verdict", "measured", "refuted if")]
-        for claim, verdict in found.verdicts:
-            condition = f"Only if {verdict.condition}. " if verdict.condition else ""
-            measured = condition + verdict.measured
-            rows.append((claim.place, claim.statement, verdict.label, measured, claim.refuted_if))
-        for first, *rest in rows:
-            lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    """Write the counts and every claim, to be included by ``verdicts.rst``; figures are folded below their claim."""
+    lines = [*counts(findings()), "", ".. end of the counts", ""]
+    for paper, title in GROUPS.items():
+        lines += [title, "-" * len(title), ""]
+        for found in findings():
+            if found.experiment.paper == paper:
+                lines += _section(found)
+    _write(path, lines)
+
+
+def counts(found: Iterable[Findings]) -> list[str]:
+    """A line for each outcome: the number of claims of each paper."""
+    counted = Counter((one.experiment.paper, verdict.outcome) for one in found for _, verdict in one.verdicts)
+    numbers = {
+        f":{role}:`{outcome}`": [counted[paper, outcome] for paper in GROUPS] for outcome, role in BADGES.items()
+    }
+    numbers["**all**"] = [sum(column) for column in zip(*numbers.values(), strict=True)]
+    lines = [".. list-table::", "   :header-rows: 1", "", "   * - verdict"]
+    lines += [f"     - {title}" for title in (*GROUPS.values(), "all")]
+    for name, row in numbers.items():
+        lines += [f"   * - {name}", *(f"     - {number}" for number in (*row, sum(row)))]
+    return lines
+
+
+def _section(found: Findings) -> list[str]:
+    """One experiment: its title, and its claims as lines that open."""
+    one = found.experiment
+    lines = [f".. rubric:: {plain(one.title)}", "", f"{plain(one.place)}; ``{one.name}``", ""]
+    for claim, verdict in found.verdicts:
+        lines += [f".. dropdown:: :{BADGES[verdict.outcome]}:`{verdict.outcome}` {plain(claim.statement)}"]
+        lines += ["   :class-container: claim", "", *(f"   {line}" for line in _details(claim, verdict)), ""]
+    return lines
+
+
+def _details(claim: Claim, verdict: Verdict) -> list[str]:
+    """What was measured for a claim, and what would have refuted it."""
+    lines = [f":Place: {plain(claim.place)}"]
+    if verdict.condition:
+        lines.append(f":Only if: {plain(verdict.condition)}")
+    if verdict.slack is not None:
+        lines.append(f":Slack: {verdict.slack:.3g}")
+    return [*lines, f":Measured: {plain(verdict.measured)}", f":Refuted if: {plain(claim.refuted_if)}"]
 
 
 def refuted_table(path: Path) -> None:
     """Write the claims that do not hold, or only under a condition, to be included by ``limits.rst``."""
-    store = Store(ROWS)
-    lines = [":orphan:", "", ".. list-table::", "   :header-rows: 1", "   :widths: 22 48 30", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 22 48 30", ""]
     rows = [("claimed in", "claim", "found")]
-    for experiment in experiments().values():
-        paper = "practice" if experiment.paper == "practice" else f"paper {experiment.paper}"
-        for claim, verdict in Findings.of(experiment, store).verdicts:
+    for one in findings():
+        paper = "practice" if one.experiment.paper == "practice" else f"paper {one.experiment.paper}"
+        for claim, verdict in one.verdicts:
             if verdict.outcome in (Outcome.DOES_NOT_HOLD, Outcome.HOLDS_ONLY_IF):
                 found = f"only if {verdict.condition}" if verdict.condition else "does not hold"
                 rows.append((f"{paper}: {claim.place}", claim.statement, found))
     for first, *rest in rows:
         lines += [f"   * - {plain(first)}", *(f"     - {plain(cell)}" for cell in rest)]
+    _write(path, lines)
+
+
+def _write(path: Path, lines: list[str]) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 

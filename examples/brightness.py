@@ -28,30 +28,36 @@ TREES = GridSearchCV(
 def scores(landscape: sa.datasets.Landscape, degree: int) -> dict[str, np.ndarray]:
     """Held-out R² of each model, by fold."""
     models = {
-        "linear model": LinearRegression(),
-        "boosted trees": TREES,
-        "sparsact, pairs": sa.LowDegreeRegressor(degree=2),
-        f"sparsact, up to {degree}": sa.LowDegreeRegressor(degree=degree, alpha=10.0),
+        "mutations one by one\n(linear model)": LinearRegression(),
+        "with their pairs\n(sparsact)": sa.LowDegreeRegressor(degree=2),
+        f"combinations of up to {degree}\n(sparsact)": sa.LowDegreeRegressor(degree=degree, alpha=10.0),
+        "boosted trees, tuned\n(no effects to read)": TREES,
     }
     return {name: cross_val_score(model, landscape.X, landscape.y, cv=FOLDS) for name, model in models.items()}
 
 
 def draw(found: dict[str, np.ndarray], terms: tuple[sa.fit.explain.Term, ...]) -> plt.Figure:
     """Scores to the left, effects to the right."""
-    plt.rcParams |= {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left"}
+    plt.rcParams |= {f"axes.spines.{side}": False for side in ("top", "right")}
+    plt.rcParams |= {"font.size": 11, "axes.titlelocation": "left"}
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[1, 1.35], layout="constrained")
     means = [values.mean() for values in found.values()]
-    bars = left.barh(list(found), means, color=[GREY, GREY, BLUE, BLUE], height=0.62)
-    left.bar_label(bars, [f"{mean:.2f}" for mean in means], padding=4)
-    left.set(xlim=(0, 1.12), xticks=[0, 0.5, 1], title="How well is brightness predicted?", xlabel="held-out R²")
+    bars = left.barh(list(found), means, color=[GREY, BLUE, BLUE, GREY], height=0.62)
+    left.bar_label(bars, [f"{mean:.0%}" for mean in means], padding=4)
+    left.set(xlim=(0, 1.12), xticks=[], xlabel="held-out variance explained (R²)")
+    left.set_title("Mutations act together …", fontsize=14)
+    left.spines["bottom"].set_visible(False)
     left.invert_yaxis()
-    for place, term in enumerate(terms):
+    for place, term in enumerate(sorted(terms, key=lambda term: -abs(term.effect))):
         colour = VERMILION if term.effect < 0 else BLUE
         right.barh(place, term.effect, color=colour, height=0.62)
         right.plot([term.effect_low, term.effect_high], [place, place], color="black", lw=1.5)
+        right.annotate(f"{term.label}  ", (min(term.effect_low, 0), place), ha="right", va="center")
     right.axvline(0, color=GREY, lw=1)
-    right.set_yticks(range(len(terms)), [term.label for term in terms])
-    right.set(title="Which mutations matter, and which together?", xlabel="effect on brightness (line: 95 % interval)")
+    right.set(yticks=[], xlabel="effect on brightness (line: 95 % interval)")
+    right.set_xlim(left=min(term.effect for term in terms) - 0.45)
+    right.set_title("… and these are the combinations that matter", fontsize=14)
+    right.spines["left"].set_visible(False)
     right.invert_yaxis()
     return figure
 
@@ -62,7 +68,8 @@ def main(path: str) -> None:
     result = sa.fit_table(landscape, "brightness")
     found = scores(landscape, result.choices.low_degree.degree)
     for name, values in found.items():
-        print(f"{name:<20} held-out R² {values.mean():.3f} [{values.min():.3f} to {values.max():.3f}]")
+        spread = f"{values.mean():.3f} [{values.min():.3f} to {values.max():.3f}]"
+        print(f"{' '.join(name.split()):<40} held-out R² {spread}")
     print(result)
     draw(found, result.targets[0].terms[:SHOWN]).savefig(path, dpi=150)
 

@@ -16,9 +16,10 @@ def target(name="brightness", names=("a", "b", "c"), r2=(0.81, 0.84, 0.8, 0.83, 
     rng = np.random.default_rng(3)
     actual = rng.normal(size=n_held_out)
     pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
-    terms = [Term((name,), 0.8 - 0.31 * i, 0.7 - 0.31 * i, 0.9 - 0.31 * i) for i, name in enumerate(names)]
+    terms = [Term((name,), 0.8 - 0.31 * i, 0.7 - 0.31 * i, 0.9 - 0.31 * i, n_bits=1) for i, name in enumerate(names)]
     terms += [
-        Term(pair, 0.1 * (-1) ** i, 0.1 * (-1) ** i - 0.05, 0.1 * (-1) ** i + 0.05) for i, pair in enumerate(pairs)
+        Term(pair, 0.1 * (-1) ** i, 0.1 * (-1) ** i - 0.05, 0.1 * (-1) ** i + 0.05, n_bits=2)
+        for i, pair in enumerate(pairs)
     ]
     return TargetResult(
         name=name,

@@ -16,6 +16,8 @@ from commands import run
 
 import sparsact
 from sparsact.constructions import parity
+from sparsact.extras import EXTRAS as EXTRA_OF
+from sparsact.extras import install, missing
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -76,6 +78,19 @@ def test_every_package_is_pinned():
         assert named(lines) - unpinned <= pins
 
 
+def test_one_version_everywhere():
+    version = re.escape(sparsact.__version__)
+    places = {
+        "CHANGELOG.md": rf"^## \[{version}\]",
+        "CITATION.cff": f"^version: {version}$",
+        "docs/cite.rst": rf"version = \{{{version}\}}",
+        "packaging/conda/recipe.yaml": f'^  version: "{version}"$',
+        "papers/src/sparsact_papers/__init__.py": f'^__version__ = "{version}"$',
+    }
+    for path, line in places.items():
+        assert re.search(line, (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), path
+
+
 BLOCKED = f"""
 import sys
 from importlib.machinery import PathFinder
@@ -116,8 +131,8 @@ except ImportError as error:
         but=(),
     )
     assert done.returncode == 0, done.stderr
-    assert "pip install 'sparsact[cli]'" in done.stderr
-    assert 'pip install "sparsact[table]"' in done.stdout
+    assert missing("this", "typer") in done.stderr
+    assert missing("sparsact.datasets", "pyarrow") in done.stdout
 
 
 def test_everything_but_reports_and_torch_works_without_extras(tmp_path):
@@ -147,11 +162,11 @@ assert router(x).indices.shape == (97, 1)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("missing", ["matplotlib", "jinja2", "markupsafe"])
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2", "markupsafe"])
 @pytest.mark.parametrize("command", ["fit", "inspect", "measure", "reproduce"])
-def test_a_report_without_its_libraries_is_refused_before_the_work(capsys, monkeypatch, tmp_path, command, missing):
+def test_a_report_without_its_libraries_is_refused_before_the_work(capsys, monkeypatch, tmp_path, command, package):
     """The work would fail otherwise: there is no table, model or network at all."""
-    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.chdir(tmp_path)
     report = tmp_path / "report.html"
     words = {
@@ -166,7 +181,7 @@ def test_a_report_without_its_libraries_is_refused_before_the_work(capsys, monke
     assert status == 2
     assert not out
     assert error.count("\n") == 1
-    assert f"a report needs {missing}, not installed here; install sparsact[report]" in error
+    assert missing("a report", package) in error
     assert not report.exists()
     assert not (tmp_path / "results").exists()
 
@@ -183,4 +198,16 @@ def test_a_command_without_its_extra_says_which_in_one_line(tmp_path):
     done = without_extras(f"from sparsact.cli import main\nfor words in {calls}: assert main(words) == 2", tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     for line, (_, extra) in zip(done.stderr.splitlines(), commands.values(), strict=True):
-        assert f"sparsact[{extra}]" in line
+        assert install(extra) in line
+
+
+def test_one_module_says_what_to_install():
+    """And names extras that bring the package."""
+    extras = {extra: named(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
+    assert all(package in extras[extra] for package, extra in EXTRA_OF.items())
+    for path in (path for folder in ("src", "papers/src") for path in (ROOT / folder).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in texts)
+        advice = [node.lineno for node in constants if isinstance(node.value, str) and "sparsact[" in node.value]
+        assert not advice or path.name == "extras.py", f"{path.relative_to(ROOT)}:{advice}: use sparsact.extras"

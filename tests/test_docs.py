@@ -11,8 +11,11 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType, SimpleNamespace
 
+import pyarrow as pa
 import pytest
+from pyarrow.csv import write_csv
 
 import sparsact
 from sparsact.cli import main
@@ -22,6 +25,11 @@ PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *R
 PAGES = sorted(ROOT.glob("docs/*.rst"))
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+HOSTED = {  # where links of the README lead, which also stands on a package index
+    re.compile(r"\]\(https://raw\.githubusercontent\.com/sparsact/sparsact/main/([^)]+)\)"): "{}",
+    re.compile(r"\]\(https://github\.com/sparsact/sparsact/blob/main/([^)]+)\)"): "{}",
+    re.compile(r"\]\(https://sparsact\.readthedocs\.io/en/latest/([^)]+)\.html\)"): "docs/{}.rst",
+}
 FOLDERS = "src|papers|benchmarks|tests|docs|examples"
 NAMED = re.compile(rf"(?<![\w./-])(?:(?:{FOLDERS})/[\w./-]*[\w/]|(?:kernels|learners)/[\w./-]+|[\w-]+\.(?:hpp|py|txt))")
 LISTING = re.compile(r"^\.\. code-block:: python\n   :caption: (\S+)\n\n((?:(?:   .*)?\n)+)", re.MULTILINE)
@@ -66,8 +74,10 @@ def without_cost(text):
 
 @pytest.mark.usefixtures("unrendered")
 def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
-    """One after another, in one folder: the command reads the file that the Python before it has written."""
+    """One after another, in one folder, where the table of `make demo` lies."""
     monkeypatch.chdir(tmp_path)
+    Path("demo").mkdir()
+    write_csv(pa.table(sparsact.datasets.load_poelwijk()), "demo/protein.csv")
     pythons, shells = fenced("python", ROOT / "README.md"), fenced("sh", ROOT / "README.md")
     assert pythons
     assert shells
@@ -80,7 +90,8 @@ def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
             program, *words = shlex.split(line)
             assert program == "sparsact"
             assert main(words) == 0
-        assert without_cost(capsys.readouterr().out) == without_cost(output or "")
+        printed = capsys.readouterr().out
+        assert output is None or without_cost(printed) == without_cost(output)
 
 
 def sessions(text):
@@ -98,6 +109,8 @@ def test_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     text = page.read_text(encoding="utf-8")
+    if "transformers" in text:  # which takes the folder tests/datasets for the library of that name
+        monkeypatch.setattr("transformers.trainer.is_datasets_available", lambda: False)
     for name, body in LISTING.findall(text):
         Path(name).write_text(dedent(body), encoding="utf-8")
         monkeypatch.delitem(sys.modules, Path(name).stem, raising=False)
@@ -128,22 +141,26 @@ def test_paths_named_in_prose_exist(path):
     assert {name for name in named - made if not any((folder / name).exists() for folder in SOURCES)} == set()
 
 
-def test_anchors_of_the_readme():
+def test_links_of_the_readme():
+    """They are absolute, for the page stands on a package index too, and lead to files that are here."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    headings = {line.lstrip("# ").lower().replace(" ", "-") for line in text.splitlines() if line.startswith("#")}
-    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
+    assert LINK.findall(text) == []
+    named = [path.format(name) for address, path in HOSTED.items() for name in address.findall(text)]
+    assert len(named) == len(re.findall(r"\]\(", text))
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_citations_agree():
-    """The README's entries stand on the page of citations too, and the file for machines has their titles and years."""
-    page = " ".join((ROOT / "docs" / "cite.rst").read_text(encoding="utf-8").split())
+    """The page of citations, the README and the file for machines name the same papers."""
+    page = (ROOT / "docs" / "cite.rst").read_text(encoding="utf-8")
     machines = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    entries = re.findall(r"^@.*?^}", fenced("bibtex", ROOT / "README.md")[0][0], re.MULTILINE | re.DOTALL)
+    entries = re.findall(r"@inproceedings{.*?^ *}$", page, re.MULTILINE | re.DOTALL)
     assert len(entries) == 2
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     for entry in entries:
-        assert " ".join(entry.split()) in page
         fields = dict(re.findall(r"(\w+) += {(.*)}", entry))
         assert f'title: "{fields["title"]}"' in machines
+        assert f"*{fields['title']}*" in readme
         for author in fields["author"].split(" and "):
             family, given = author.split(", ")
             assert f"{{family-names: {family}, given-names: {given}}}" in machines
@@ -174,3 +191,22 @@ def test_public_names_have_examples(name):
     things = [one for one in public if inspect.isclass(one) or inspect.isfunction(one)]
     assert {one.__name__ for one in things if not shown(one)} <= RECORDS
     assert not {one.__name__ for one in things if one.__name__ in RECORDS and ">>>" in (inspect.getdoc(one) or "")}
+
+
+def test_citations_of_a_docstring_become_a_list(monkeypatch):
+    """Those of its module too; an initial stays one, for ``N.`` begins a list."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    module = ModuleType("cited", ".. [B] B. Author, Title,\n   Section 3.")
+    monkeypatch.setitem(sys.modules, "cited", module)
+    lines = ["Of [B]_ and [1]_.", "", "Returns", "-------", "int", "    N. of all.", "", "References", "----------"]
+    lines += [".. [1] A. Author,", "   Other title.", "", "Examples", "--------"]
+    thing = SimpleNamespace(__module__="cited")
+    import_module("citations").local_citations(None, "function", "f", thing, None, lines)
+    assert lines[:6] == ["Of [B] and [1].", "", "Returns", "-------", "int", r"    \N. of all."]
+    assert lines[7:11] == [
+        "References",
+        "----------",
+        "- [B] B. Author, Title, Section 3.",
+        r"- [1] \A. Author, Other title.",
+    ]
+    assert lines[-3:] == ["Examples", "--------", ""]

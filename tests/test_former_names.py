@@ -143,7 +143,7 @@ ALIASES = {
     ),
     "walsh_hadamard": (lambda **o: fourier.walsh_hadamard(Y[:32], **o), {"n_threads": 1}, {"n_jobs": 1}),
     "distributed.fit": (
-        lambda **o: distributed.fit(sa.LowDegreeRegressor(1), iter([(BITS, Y)]), **o).coef_,
+        lambda **o: distributed.fit(sa.LowDegreeRegressor(1), iter([(BITS, Y)]), **o).coefficients_,
         {"progress": seen},
         {"on_progress": seen},
     ),
@@ -187,7 +187,7 @@ def test_former_names_warn_once_each_and_give_the_same(name):
     said = [str(warning.message) for warning in caught if warning.category is FutureWarning]
     assert len(said) == len(caught) == len(before)
     for old, new in zip(before, now, strict=True):
-        assert any(f"`{old}`" in one and f"`{new}`" in one and "version 0.2" in one for one in said)
+        assert any(f"`{old}`" in one and f"`{new}`" in one and "version 0.3" in one for one in said)
     np.testing.assert_array_equal(found, call(**now))
 
 
@@ -292,7 +292,7 @@ def test_former_options_are_read_with_a_line_on_stderr(capsys, tmp_path):
     now = run(capsys, *words, "--random-state", 3)
     for former in (("--seed", 3), ("--seed=3",)):
         status, out, err = run(capsys, *words, *former)
-        assert err == "sparsact: --seed is now called --random-state; the former name goes in version 0.2.\n"
+        assert err == "sparsact: --seed is now called --random-state; the former name goes in version 0.3.\n"
         assert (status, without_times(out), "") == (now[0], without_times(now[1]), now[2])
     status, out, err = run(capsys, *words, "--seed", 3, "--random-state", 3)
     assert (status, out) == (2, "")

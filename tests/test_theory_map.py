@@ -77,7 +77,8 @@ def test_every_statement_has_a_name_and_a_test_or_says_why_not(statements):
 
 
 def test_every_name_is_public(statements, theory_map):
-    listed = set(re.findall(r"^   (\w+)$", (DOCS / "api.rst").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("api_*.rst"))
+    listed = set(re.findall(r"^   (\w+)$", pages, re.MULTILINE))
     for one in statements:
         for name in one.names:
             assert theory_map.named(name) is not None
@@ -98,7 +99,7 @@ def test_every_experiment_is_registered(statements):
 
 def test_every_experiment_of_a_paper_is_on_the_map(theory_map):
     known = {name for paper in ("a", "b") for one in theory_map.statements(paper) for name in one.experiments}
-    assert known == set(experiments())
+    assert {name for name, one in experiments().items() if one.paper != "practice"} <= known
 
 
 def test_every_bound_of_a_paper_is_on_the_map(theory_map):
@@ -110,7 +111,7 @@ def test_every_bound_of_a_paper_is_on_the_map(theory_map):
 
 def test_the_tables_are_written(theory_map, paper, tmp_path):
     theory_map.theory_map(tmp_path)
-    text = (tmp_path / f"theory_map_{paper}.rst").read_text(encoding="utf-8")
+    text = (tmp_path / f"theory_map_{paper}.inc").read_text(encoding="utf-8")
     assert text.count("   * - | **") == len(theory_map.statements(paper))
     for one in theory_map.statements(paper):
         assert f":obj:`~{theory_map.whole(one.names[0])}`" in text if one.names else one.absent[:20] in text

@@ -2,8 +2,9 @@
 Fast regression with updates
 ============================
 
-**The job.** Twenty sensors tell the state of a machine, and a model must answer within microseconds
-how far it is from its limit. Rows arrive all the time, and old ones must go: the machine wears.
+**The job.** Twenty sensors describe the state of a machine, and a model must predict within
+microseconds how far it is from its limit. Rows arrive all the time, and old ones must go: the
+machine wears.
 
 The sensors say the same few things in many ways: rows fill three dimensions of twenty.
 :class:`~sparsact.LSHRegressor` cuts that space into cells, several times over, and keeps in each
@@ -42,7 +43,7 @@ def error(model, X, y):
 # ------------------------------------
 #
 # ``fit`` chooses directions and cell width on the first rows; ``partial_fit`` adds the others.
-# Nearest neighbours are set beside it, which must look among all rows each time.
+# For comparison, nearest neighbours search all rows for each prediction.
 
 X, y = readings(8_000)
 fresh, truth = readings(2_000)
@@ -76,7 +77,7 @@ plt.show()
 # ------------------------
 #
 # Cells can be seen where there are two columns. Each table is a grid of its own, turned and shifted
-# at random; their average is smooth. ``apply`` tells the bucket of each row in each table.
+# at random; their average is smooth. ``apply`` gives the bucket of each row in each table.
 
 flat = rng.uniform(-1, 1, (4_000, 2))
 height = np.abs(flat[:, 0]) + np.sin(3 * flat[:, 1])

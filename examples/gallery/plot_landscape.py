@@ -40,7 +40,7 @@ print(
 print(f"R² on {len(unseen):,} unseen variants: {model.score(X[unseen], y[unseen]):.3f}")
 
 # %%
-# The predictions beside the truth. Points on the grey line would be exact.
+# Predicted against measured brightness. Points on the grey line would be exact.
 
 fig, ax = plt.subplots(figsize=(5.2, 4.4))
 image = ax.hexbin(
@@ -61,14 +61,15 @@ plt.show()
 # Which sites, and which pairs?
 # -----------------------------
 #
-# A coefficient belongs to a product of signs, +1 for a site as it was and -1 for a mutated one. Its
-# interval tells how sure it is. Switching one site, all else averaged, changes the brightness by -2
-# times its coefficient.
+# The effect of some sites is what mutating all of them changes, beyond what fewer of them change,
+# averaged over all settings of the others. The model takes sites as signs, +1 as it was and -1
+# mutated, so the effect of k sites is :math:`(-2)^k` times their coefficient.
 
 plain = sa.LowDegreeRegressor(degree=2).fit(X[seen], y[seen])
 strongest = [subset for subset, _ in plain.spectrum_.top(16, min_degree=1)]
-low, high = plain.confidence_intervals(strongest).T
-value = np.array([plain.spectrum_.coefficient(subset) for subset in strongest])
+factor = np.array([(-2.0) ** len(subset) for subset in strongest])
+low, high = np.sort(plain.confidence_intervals(strongest) * factor[:, None]).T
+value = factor * np.array([plain.spectrum_.coefficient(subset) for subset in strongest])
 
 fig, ax = plt.subplots(figsize=(6.4, 5))
 for degree, marker, colour in [(1, "o", "C0"), (2, "s", "C1")]:
@@ -80,7 +81,7 @@ ax.axvline(0, color="0.5", lw=1)
 ax.set_yticks(range(len(strongest)), [" × ".join(names[i] for i in subset) for subset in strongest])
 ax.invert_yaxis()
 ax.set(
-    xlabel="coefficient, units of brightness (bar: 95 % interval)",
+    xlabel="effect on brightness (bar: 95 % interval)",
     title="The strongest sites and pairs",
 )
 ax.legend()
@@ -89,7 +90,7 @@ plt.show()
 # %%
 # **What one learns.** Six hundred variants of 8,192 are enough, because the landscape is close to a
 # polynomial of low degree, and the held-out score says so before the others are measured. Pairs
-# stand beside single sites in strength: to add up mutations would mislead. Intervals are for
+# are as strong as single sites, so adding up single mutations would mislead. Intervals are for
 # subsets named beforehand; of the sixteen strongest of ninety-one, a few may miss.
 #
 # The same from a shell, with a report of one page: ``sparsact fit variants.csv --target brightness

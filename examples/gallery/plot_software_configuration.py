@@ -61,10 +61,10 @@ print(f"{len(known)} of {len(X):,} settings are measured: {known.min():.1f} to {
 # add beyond their sum. The picture shows seconds.
 
 model = sa.LowDegreeRegressor(degree=2).fit(X[measured], known)
-print(f"{len(model.coef_)} coefficients; what is left has {model.residual_variance_**0.5:.2f} s")
+print(f"{len(model.subsets_)} coefficients; what is left has {model.residual_variance_**0.5:.2f} s")
 
 subsets = [subset for subset, _ in model.spectrum_.top(14, min_degree=1)]
-limits = model.confidence_intervals(subsets, confidence=1 - 0.05 / len(model.coef_))
+limits = model.confidence_intervals(subsets, confidence=1 - 0.05 / len(model.coefficients_))
 factor = np.array([(-2.0, 4.0)[len(subset) - 1] for subset in subsets])
 effect = factor * np.array([model.spectrum_.coefficient(subset) for subset in subsets])
 reach = np.abs(factor) * (limits[:, 1] - limits[:, 0]) / 2

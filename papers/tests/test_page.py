@@ -46,7 +46,7 @@ def test_what_cannot_be_measured_says_what_it_lacks(page):
 
 def test_names_are_escaped(page):
     assert HOSTILE not in page
-    assert page.count("<script") == 1
+    assert page.count("<script") == 1 + page.count("<figure")
 
 
 def test_links_lead_somewhere_and_ids_are_unique(page):
@@ -56,7 +56,7 @@ def test_links_lead_somewhere_and_ids_are_unique(page):
 
 
 def test_the_page_loads_nothing(page):
-    assert not re.search(r'(src|href)="(?!#|data:)', page.split("<main>")[1].replace("xlink:href", ""))
+    assert not re.search(r'(src|href)="(?!#)', page.split("<main")[1])
 
 
 def test_the_same_rows_give_the_same_page(tmp_path):

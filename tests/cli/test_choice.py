@@ -37,7 +37,7 @@ def test_folds_are_disjoint_and_their_union_is_one_fit(tmp_path):
         first += len(batch[0])
     assert [each.n_rows for each in sums.search.accumulator_.statistics] == [50, 51, 51, 51]
     models = sums.models(2, 0.3, "cube")
-    np.testing.assert_array_equal(models.whole.coef_, LowDegreeRegressor(2, 0.3).fit(X, y).coef_)
+    np.testing.assert_array_equal(models.whole.coefficients_, LowDegreeRegressor(2, 0.3).fit(X, y).coefficients_)
     found, _, folds = sums.sample.rows()
     np.testing.assert_array_equal(found, X)
     np.testing.assert_array_equal(folds, assign_folds(0, 203, 4, 1))

@@ -4,10 +4,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from commands import fit_json, run
@@ -62,9 +64,10 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
     assert (told["rows"], told["degree"], told["task"], told["learned"]) == (301, 2, "regression", True)
     (target,) = told["targets"]
     assert target["r2"] > 0.99
-    subset, coefficient, low, high = target["terms"][0]
-    assert subset == ["gene0", "gene1"]
-    assert low < 2 < high or abs(coefficient - 2) < 0.05
+    first = target["terms"][0]
+    assert first["columns"] == ["gene0", "gene1"]
+    assert first["low"] < 2 < first["high"] or abs(first["coefficient"] - 2) < 0.05
+    assert first["effect_low"] < 8 < first["effect_high"] or abs(first["effect"] - 8) < 0.2
     assert target["weight_by_degree"] == []  # 301 rows of 64 points: squared coefficients are no shares
     added = {gain["degree"]: gain["r2"] for gain in told["r2_by_degree"]}
     assert sum(added.values()) == pytest.approx(target["r2"])
@@ -75,7 +78,7 @@ def test_json_is_one_object_and_nothing_else(capsys, folder):
 def test_noise_is_called_noise(capsys, folder):
     status, out, _ = run(capsys, "fit", folder / "noise.csv", "--target", "y")
     assert status == 0
-    assert out.startswith("Nothing of degree ≤ 6 can be learned from these columns")
+    assert out.startswith("Nothing of degree ≤ 6 was found in these columns")
 
 
 def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
@@ -84,10 +87,11 @@ def test_predict_and_inspect_follow_the_model(capsys, folder, tmp_path):
     table = pa.csv.read_csv(folder / "t.csv")
     shuffled = table.select([*reversed(NAMES)])  # columns are found by name; no target is needed
     pa.csv.write_csv(shuffled, tmp_path / "new.csv")
-    for out in ("p.csv", "p.parquet"):
+    for out in ("p.csv", "p.parquet", "p.feather"):
         assert run(capsys, "predict", model, tmp_path / "new.csv", "--out", tmp_path / out)[:2] == (0, "")
     from_csv = pa.csv.read_csv(tmp_path / "p.csv")["y"].to_numpy()
     np.testing.assert_array_equal(from_csv, pa.parquet.read_table(tmp_path / "p.parquet")["y"].to_numpy())
+    assert pa.feather.read_table(tmp_path / "p.feather") == pa.parquet.read_table(tmp_path / "p.parquet")
     bits = np.column_stack([table[name].to_numpy() for name in NAMES])
     np.testing.assert_array_equal(from_csv, sparsact.load(model).predict(bits.astype(np.uint8)))
     assert np.corrcoef(from_csv, signal(1 - 2 * bits))[0, 1] > 0.99
@@ -113,7 +117,7 @@ def test_classes_are_learned_and_predicted_by_name(capsys, folder, tmp_path, fil
     else:
         page = report.read_text(encoding="utf-8")
         assert "Confusion of held-out rows" in page
-        assert "<h1>kind</h1>" in page
+        assert "<h1>kind in kinds.csv</h1>" in page
     assert told["confusion"]["classes"] == classes
     assert sum(map(sum, told["confusion"]["counts"])) == 301
     run(capsys, "predict", model, table, "--out", tmp_path / "p.csv")
@@ -133,7 +137,7 @@ def test_several_targets_share_a_degree(capsys, folder, tmp_path):
     y, z = told["targets"]
     assert y["r2"] > 0.99
     assert z["r2"] == pytest.approx(y["r2"])
-    assert z["terms"][0][1] == pytest.approx(-3 * y["terms"][0][1])
+    assert z["terms"][0]["effect"] == pytest.approx(-3 * y["terms"][0]["effect"])
     assert run(capsys, "predict", tmp_path / "m.sparsact", folder / "two.csv")[1].startswith('"y","z"')
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "How well it predicts: z" in page
@@ -158,7 +162,7 @@ def test_the_model_does_not_depend_on_the_folds_or_the_seed(capsys, folder, tmp_
         fixed = ("--degree", "2", "--alpha", "0", "--random-state", seed, "--folds", folds)
         run(capsys, "fit", folder / "t.csv", "--target", "y", *fixed, "--out", tmp_path / f"{seed}.sparsact", "--quiet")
     one, other = (sparsact.load(tmp_path / f"{seed}.sparsact") for seed in (0, 7))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.coefficients_, other.coefficients_)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +274,38 @@ def test_the_version_names_the_kernels_in_use():
     assert re.fullmatch(r"sparsact \S+, kernels: reference \(NumPy\)\n", done.stdout)
 
 
+def piped(monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_a_table_on_stdin(capsys, folder, tmp_path, monkeypatch):
+    """As from a file of the same rows; the copy is gone afterwards, whether it could be read or not."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # which Python keeps once it has looked
+    (tmp_path / "temporary").mkdir()
+    rows, model = (folder / "t.csv").read_bytes(), tmp_path / "m.sparsact"
+    piped(monkeypatch, rows)
+    told = fit_json(capsys, "-", "--target", "y", "--out", model)
+    expected = fit_json(capsys, folder / "t.csv", "--target", "y", "--out", tmp_path / "of-file.sparsact")
+    assert told["table"] == "stdin.csv"
+    assert told["targets"] == expected["targets"]
+    answers = run(capsys, "predict", model, folder / "t.csv")
+    for out in ([], ["--out", "-"]):
+        piped(monkeypatch, rows)
+        assert run(capsys, "predict", model, "-", *out) == answers
+    for data, words, message in (
+        (b"a,y\n0,1\n", ["fit", "-", "-t", "z"], "no target 'z'"),
+        (b"", ["predict", model, "-"], "stdin.csv"),
+        (rows, ["fit", "-", folder / "t.csv", "-t", "y"], "name it alone"),
+        (rows, ["fit", "-", "-t", "y", "--resume", tmp_path / "r"], "stdin is gone"),
+    ):
+        piped(monkeypatch, data)
+        status, out, err = run(capsys, *words)
+        assert (status, out) == (2, "")
+        assert message in err
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 def test_predictions_are_written_whole_or_not_at_all(capsys, folder, tmp_path):
     model, table = tmp_path / "m.sparsact", tmp_path / "new.csv"
     run(capsys, "fit", folder / "t.csv", "--target", "y", "--out", model, "--quiet")
@@ -312,7 +348,7 @@ def test_streams_that_are_closed_or_lack_a_sign_do_not_lose_the_answer(folder, t
     monkeypatch.setattr(sys, "stdout", narrow)
     monkeypatch.setattr(sys, "stderr", None)
     assert main(["fit", str(folder / "t.csv"), "--target", "y", "--out", str(tmp_path / "m.sparsact")]) == 0
-    assert b"R\\xb2 0.99" in narrow.buffer.getvalue()
+    assert b"R2 0.99" in narrow.buffer.getvalue()
     assert (tmp_path / "m.sparsact").exists()
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["fit", str(folder / "t.csv"), "--target", "missing"]) == 2

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sparsact.cli import doctor
+from sparsact.extras import install
 from sparsact.memory import total_memory
 
 
@@ -34,7 +35,7 @@ def test_what_is_missing_comes_with_the_remedy(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "version", version)
     _, out, _ = commands.run(capsys, "doctor")
     lines = " ".join(out.split())
-    assert "extra report lacks matplotlib: pip install 'sparsact[report]', in a clone pip install '.[report]'" in lines
+    assert f"extra report lacks matplotlib: {install('report')}" in lines
     assert "extra cli installed" in lines
 
 
@@ -46,3 +47,14 @@ def test_slow_kernels_are_named(kernels):
     slow = found["versions"]["kernels"] == "reference (NumPy)"
     assert slow or kernels == ""
     assert any("C++ compiler" in advice for advice in found["advice"]) == slow
+
+
+def test_packages_of_an_extra(monkeypatch):
+    """Those with extras of their own too, and none by way of another extra."""
+    lines = [
+        'dask[array,dataframe]>=2024.8; extra == "dask"',
+        'sparsact[table]; extra == "dask"',
+        'rich; extra == "cli"',
+    ]
+    monkeypatch.setattr(doctor, "requires", lambda _: lines)
+    assert doctor._packages("dask") == ["dask"]

@@ -1,5 +1,11 @@
 """The help of the command, and how it names what is missing."""
 
+import os
+import subprocess
+import sys
+from shutil import which
+
+import numpy as np
 import pytest
 from commands import run
 
@@ -38,3 +44,41 @@ def test_a_bare_command_shows_its_help(capsys):
     status, out, err = run(capsys)
     assert (status, err) == (0, "")
     assert "inspect" in out
+
+
+def of_process(*words, **environment):
+    """What a fresh process writes into a pipe."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-m", "sparsact", *words]
+    return subprocess.run(command, env=clean | environment, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize(("name", "extra"), [("ascii", ""), ("cp1252", "²±×"), ("utf-8", "²±×╭─")])
+def test_signs_that_a_stream_lacks_become_ascii(name, extra, tmp_path):
+    bits = np.random.default_rng(2).integers(0, 2, (90, 4))
+    np.savez(tmp_path / "t.npz", x=bits, y=bits[:, 0] * bits[:, 3] + 0.1 * bits[:, 1])
+    table = ("fit", str(tmp_path / "t.npz"), "--target", "y")
+    out = (of_process(*table, PYTHONIOENCODING=name) + of_process("--help", PYTHONIOENCODING=name)).decode(name)
+    assert {sign for sign in "²±×╭─" if sign in out} == set(extra)
+    assert "\\" not in out
+
+
+def test_pipes_get_eighty_columns_and_colour_on_demand_only():
+    out = of_process("fit", "--help").decode()
+    assert max(map(len, out.splitlines())) == 80
+    assert "\x1b" not in out + of_process("fit", "--help", NO_COLOR="1").decode()
+    assert "\x1b[1m" in of_process("fit", "--help", FORCE_COLOR="1").decode()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_completes_commands(shell):
+    """As the scripts that ``--install-completion`` writes ask it: of ``sparsact me``."""
+    asked = {"COMP_WORDS": "sparsact me", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "sparsact me"}
+    asked |= {"_SPARSACT_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    found = of_process(**asked).decode()
+    assert "measure" in found
+    assert "sparsify" not in found
+    script = of_process(_SPARSACT_COMPLETE=f"source_{shell}").decode()
+    assert f"complete_{shell}" in script
+    if which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)

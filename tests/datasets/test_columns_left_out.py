@@ -92,7 +92,7 @@ def test_other_columns_stay(tmp_path, case):
         ({"c": np.array(["x", "y", "z"])[BITS[:, 0] + BITS[:, 1]], "is_x": BITS[:, 0] + BITS[:, 1] == 0}, ["c"]),
         ({"n": X, "again": X, "scaled": 2 * X}, ["n", "scaled"]),
         ({"few": BITS[:, 0] * 3 + BITS[:, 1], "again": [f"{v}.0" for v in BITS[:, 0] * 3 + BITS[:, 1]]}, ["few"]),
-        ({"a": [1] * M, "b": [1] * M, "c": BITS[:, 0]}, ["a", "b", "c"]),  # constants are another matter
+        ({"a": [1] * M, "b": ["z"] * M}, ["a", "b"]),
         ({"a": BITS[:, 0], "b": [*BITS[:-1, 0], 1 - BITS[-1, 0]]}, ["a", "b"]),
     ],
 )
@@ -110,6 +110,15 @@ def test_columns_that_repeat_others_are_left_out(tmp_path, columns, kept, batch_
             open_table(path, "y", domain="auto", strict=True)
         new = write(tmp_path / "new.csv", **{name: columns[name] for name in kept})
         assert len(next(iter(encoded_table(new, table.encoding).points()))) == M
+
+
+def test_columns_without_two_values_are_left_out(tmp_path):
+    path = write(tmp_path / "t.csv", a=[1] * M, b=["z"] * M, c=BITS[:, 0], y=Y)
+    encoding = open_table(path, "y").encoding
+    assert [column.name for column in encoding.columns] == ["c"]
+    assert "left out, since they are the same in every row: a, b." in encoding.notes
+    with pytest.raises(ValueError, match="column 'a' is the same in every row; leave it out with --ignore a"):
+        open_table(path, "y", strict=True)
 
 
 def test_values_keep_their_text_and_integers_their_digits(tmp_path):

@@ -117,7 +117,7 @@ def test_the_model_is_the_same_where_the_first_file_holds_bit_strings_by_chance(
         model = LowDegreeRegressor(domain="real")
         for X, y in table.batches():
             model.partial_fit(X, y)
-        models.append((real, *model.coef_, model.intercept_))
+        models.append((real, *model.coefficients_, model.intercept_))
     assert models[0][0] == models[1][0]
     np.testing.assert_allclose(models[0][1:], models[1][1:], rtol=1e-13)  # sums of products of numbers are rounded
 

@@ -1,7 +1,9 @@
 import gzip
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -76,15 +78,41 @@ def test_every_format_gives_the_same_bits(tmp_path):
     pa.parquet.write_table(pa.table({**columns, "y": y}), tmp_path / "t.parquet")
     signs = {name: pa.array(X[:, i].astype(bool)) for i, name in enumerate(names)}
     pa.parquet.write_table(pa.table({**signs, "y": y}), tmp_path / "bool.parquet")
+    whole = pa.table({**columns, "y": y})
+    pa.feather.write_feather(whole, tmp_path / "t.feather", compression="zstd", chunksize=50)
+    with pa.ipc.new_stream(tmp_path / "stream.arrow", whole.schema) as stream:
+        stream.write_table(whole, max_chunksize=40)
     np.savez(tmp_path / "t.npz", X=X, y=y)
     np.savez_compressed(tmp_path / "f.npz", X=np.asfortranarray(X), y=y)
-    for file in ("t.csv", "t.tsv", "t.csv.gz", "t.parquet", "bool.parquet", "t.npz", "f.npz"):
+    for file in (
+        "t.csv",
+        "t.tsv",
+        "t.csv.gz",
+        "t.parquet",
+        "bool.parquet",
+        "t.feather",
+        "stream.arrow",
+        "t.npz",
+        "f.npz",
+    ):
         table = open_table(tmp_path / file, "y", batch_rows=29)
         assert all(len(piece) <= 29 for piece, _ in table.batches())
         X_read, y_read = read(table)
         np.testing.assert_array_equal(X_read, X, err_msg=file)
         np.testing.assert_array_equal(y_read, y, err_msg=file)
         assert (table.n_rows, table.feature_names) == (137, tuple(names))
+
+
+def test_decimals_are_the_numbers_that_they_spell(tmp_path):
+    """As sums of DuckDB have them: integers beyond 2**53 keep every digit, as in a CSV file."""
+    whole = [2**60 + i for i in (3, 1, 2, 4)]
+    y = [Decimal("0.10"), Decimal("-2.50"), Decimal("3.00"), Decimal("0.33")]
+    table = pa.table({"a": pa.array([0, 1, 1, 0]), "y": pa.array(y, pa.decimal128(20, 2))})
+    assert read(open_table(table, "y"))[1].tolist() == [0.1, -2.5, 3.0, 0.33]
+    table = pa.table({"a": pa.array(map(Decimal, whole), pa.decimal128(38, 0)), "y": [1.0, 2.0, 3.0, 4.0]})
+    (column,) = open_table(table, "y", domain="auto").encoding.columns
+    as_text = pa.table({"a": list(map(str, whole)), "y": [1.0, 2.0, 3.0, 4.0]})
+    assert (column,) == open_table(as_text, "y", domain="auto").encoding.columns
 
 
 def test_several_targets_and_the_name_of_a_matrix(tmp_path):
@@ -152,9 +180,9 @@ def test_the_encoding_survives_json_and_reads_a_new_table_alike(tmp_path):
     )
     encoding = open_table(learned, "y").encoding
     assert Encoding.from_json(encoding.to_json()) == encoding
-    new = write(tmp_path / "new.csv", "k,s,g,c\n0,no,11,blue\n")  # other order, no target, a constant that varies
+    new = write(tmp_path / "new.csv", "k,s,g,c\n0,no,11,blue\n")  # other order, no target, a constant that was left out
     (X,) = encoded_table(new, encoding).points()
-    assert X.tolist() == [[1, 1, 1, 0, 0, 0, 0]]
+    assert X.tolist() == [[1, 1, 1, 0, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +258,7 @@ def test_files_that_are_not_tables(tmp_path):
     write(tmp_path / "t.xlsx", "x")
     with pytest.raises(ValueError, match=r"the name must end in \.csv"):
         open_table(tmp_path / "t.xlsx", "y")
-    for name in ("t.parquet", "t.npz"):
+    for name in ("t.parquet", "t.npz", "t.feather", "t.arrow"):
         write(tmp_path / name, "not one")
         with pytest.raises(ValueError, match=f"cannot read {name}"):
             open_table(tmp_path / name, "y")

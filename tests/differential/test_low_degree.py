@@ -70,7 +70,7 @@ def compare(rng, solver, monkeypatch):
         model = model_of(solver, parameters, signs, y, weights, patch)
         made = f"{solver} ({model.solver_}): {made}, {parameters}"
         size = (float(exact.total) / weights.sum()) ** 0.5 + np.spacing(abs(y).max())
-        assert_allclose(model.coef_, np.float64(exact.coef), rtol=near, atol=near * size, err_msg=made)
+        assert_allclose(model.coefficients_, np.float64(exact.coef), rtol=near, atol=near * size, err_msg=made)
         assert_allclose(model.intercept_, float(exact.intercept), rtol=4e-16, atol=near * size, err_msg=made)
         if exact.total > 0 and size > 1e-6:
             share = float(exact.squared_error / exact.total)
@@ -160,7 +160,7 @@ def test_the_grid_of_scikit_learn(kind, offset):
     assert_allclose(ours.cv_results_["fold_mse"], -np.transpose(theirs), rtol=1e-7)
     assert ours.alpha_ == grid.best_params_["alpha"]
     assert_allclose(ours.best_score_, grid.cv_results_["mean_test_r2"][grid.best_index_], rtol=1e-7)
-    assert_allclose(ours.coef_, grid.best_estimator_.coef_, atol=1e-8)
+    assert_allclose(ours.coefficients_, grid.best_estimator_.coef_, atol=1e-8)
 
 
 @pytest.mark.parametrize("size", [1e304, 1e306])
@@ -172,12 +172,12 @@ def test_the_largest_targets(size, domain):
     y = rng.uniform(-1, 1, 61)
     one = LowDegreeRegressorCV([1, 2], [0.3], domain=domain).fit(X, y)
     large = LowDegreeRegressorCV([1, 2], [0.3], domain=domain).fit(X, y * size)
-    assert_allclose(large.coef_ / size, one.coef_, rtol=1e-12, atol=1e-14)
+    assert_allclose(large.coefficients_ / size, one.coefficients_, rtol=1e-12, atol=1e-14)
     assert_allclose([large.r2_, large.best_score_], [one.r2_, one.best_score_], rtol=1e-9)
     assert large.degree_ == one.degree_
     assert_allclose(
-        LowDegreeRegressor("auto", domain=domain).fit(X, y * size).coef_ / size,
-        LowDegreeRegressor("auto", domain=domain).fit(X, y).coef_,
+        LowDegreeRegressor("auto", domain=domain).fit(X, y * size).coefficients_ / size,
+        LowDegreeRegressor("auto", domain=domain).fit(X, y).coefficients_,
         rtol=1e-12,
         atol=1e-14,
     )
@@ -196,8 +196,8 @@ def test_the_lasso_meets_the_conditions_of_its_optimum():
         features = monomials(signs, model.subsets_)
         share = weights / W * fit_intercept
         features, y = features - share @ features, y - share @ y  # the intercept is then 0
-        slope = (features * weights[:, None]).T @ (y - features @ model.coef_) / W
-        used = model.coef_ != 0
+        slope = (features * weights[:, None]).T @ (y - features @ model.coefficients_) / W
+        used = model.coefficients_ != 0
         near = 1e-9 * np.sqrt(weights @ y**2 / W)
         assert (np.abs(slope) <= alpha * (1 + 1e-5) + near).all(), made
-        assert_allclose(slope[used], alpha * np.sign(model.coef_[used]), rtol=1e-5, atol=near, err_msg=made)
+        assert_allclose(slope[used], alpha * np.sign(model.coefficients_[used]), rtol=1e-5, atol=near, err_msg=made)

@@ -42,6 +42,8 @@ FORMER = {"bucket_width": "width"}  # names of the manifest
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Arrays of numbers and texts of anything nested, each under the names on the way to it; places have none."""
+    if isinstance(value, dict) and "effect" in value:  # a term, which was a list
+        value = [value[name] for name in ("columns", "coefficient", "low", "high")]
     if isinstance(value, dict) or hasattr(value, "_asdict"):
         for name, inner in (value if isinstance(value, dict) else value._asdict()).items():
             if str(name) not in LEFT_OUT:

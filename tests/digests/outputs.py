@@ -63,7 +63,7 @@ def arrays_of_file(model: Any, **options: Any) -> dict[str, Array]:
 def fitted(model: Any) -> dict[str, Any]:
     """What a low-degree model has learned."""
     return {
-        "coef": model.coef_,
+        "coef": model.coefficients_,
         "intercept": model.intercept_,
         "errors": model.standard_errors() if model.solver_ != "kernel" else None,
         "residual variance": model.residual_variance_,
@@ -81,32 +81,35 @@ def low_degree() -> Iterator[tuple[str, Any]]:
     weights = np.random.default_rng(1).uniform(0, 2, len(bits))
     yield "cells", fitted(low(2, solver="cells").fit(bits, y[:, 0]))
     yield "cells, ridge, targets", fitted(low(3, 0.7, "cells").fit(bits, y))
-    yield "cells by conjugate gradients", low(6, 0.5, "cells").fit(*wide_rows(13)).coef_
+    yield "cells by conjugate gradients", low(6, 0.5, "cells").fit(*wide_rows(13)).coefficients_
     yield "moments", fitted(low(2, 0.3, "moments").fit(bits, y))
     yield "kernel", fitted(low(4, solver="kernel").fit(bits[few], y[few]))
     yield "kernel, ridge", fitted(low(5, 0.4, "kernel").fit(bits[few], y[few]))
-    yield "correlation", low(2, solver="correlation").fit(bits, y).coef_
-    yield "lasso", low(2, 0.05, "lasso").fit(bits, y[:, 0]).coef_
+    yield "correlation", low(2, solver="correlation").fit(bits, y).coefficients_
+    yield "lasso", low(2, 0.05, "lasso").fit(bits, y[:, 0]).coefficients_
     yield "subsets", fitted(low(subsets=[(1, 2), (0,), (5, 6, 7)]).fit(bits, y))
-    yield "strong heredity", low(2, heredity="strong").fit(bits, y[:, 0]).coef_
+    yield "strong heredity", low(2, heredity="strong").fit(bits, y[:, 0]).coefficients_
     yield "weighted", fitted(low(2, 0.1).fit(bits, y, weights))
     yield "real columns", fitted(low(2, 0.1, domain="real").fit(reals, y))
     yield "without intercept", fitted(low(2, 0.1, fit_intercept=False).fit(1 - 2 * bits, y))
     yield "intervals", low(2).fit(bits, y).confidence_intervals()
     one_hot = np.concatenate([bits[:, :3], np.eye(4, dtype=int)[np.arange(len(bits)) % 4]], axis=1)
     unclear = low(2).fit(one_hot, y[:, 0])
-    yield "not identified", {"identified": unclear.identified(), "coef": unclear.coef_}
+    yield "not identified", {"identified": unclear.identified(), "coef": unclear.coefficients_}
     streamed = low(2, 0.1).fit(bits[:100], y[:100]).partial_fit(bits[100:], y[100:])
     streamed.merge(low(2, 0.1).fit(bits[few], y[few])).remove(bits[10:30], y[10:30])
     yield "streamed, merged, forgotten", fitted(streamed)
     yield "statistic", arrays_of_file(streamed, statistic=True)
-    yield "degree chosen", [(model := low("auto").fit(*wide_rows(9))).degree_, model.coef_]
+    yield "degree chosen", [(model := low("auto").fit(*wide_rows(9))).degree_, model.coefficients_]
     chosen = sa.LowDegreeRegressorCV((1, 2, 3), (0.1, 1.0, 10.0)).fit(bits, y)
-    yield "cross-validated", {**chosen.cv_results_, "chosen": [chosen.degree_, chosen.alpha_], "coef": chosen.coef_}
+    yield (
+        "cross-validated",
+        {**chosen.cv_results_, "chosen": [chosen.degree_, chosen.alpha_], "coef": chosen.coefficients_},
+    )
     model = sa.LowDegreeClassifier(2, 0.5).fit(bits, labels())
-    yield "classifier", {"coef": model.coef_, "classes": model.predict(bits)}
+    yield "classifier", {"coef": model.coefficients_, "classes": model.predict(bits)}
     sizes = 10.0 ** np.random.default_rng(3).integers(-120, 120, len(bits))
-    yield "targets of all sizes", low(1, solver="cells").fit(bits, y[:, 0] * sizes).coef_
+    yield "targets of all sizes", low(1, solver="cells").fit(bits, y[:, 0] * sizes).coefficients_
 
 
 @cache
@@ -169,7 +172,7 @@ def dsm() -> Iterator[tuple[str, Any]]:
     }  # fmt: skip
     for name, options in kinds.items():
         model = sa.DSMRegressor(32, 8, random_state=0, **options).fit(X, y)
-        yield name, {"coef": model.coef_, "values": model.predict(X[::3])}
+        yield name, {"coef": model.coefficients_, "values": model.predict(X[::3])}
 
 
 @item

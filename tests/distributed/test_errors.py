@@ -26,6 +26,7 @@ from sparsact.distributed import fit
 from sparsact.distributed.additive import LearnerSum
 from sparsact.distributed.engine import PassTask, joined, summed
 from sparsact.distributed.partitions import ArrayReader
+from sparsact.extras import missing
 
 X, Y, _ = table(EXACT["rows"], m=90)
 
@@ -152,7 +153,7 @@ def test_without_dask_the_remedy_is_named():
         "except ImportError as error: print(error)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "sparsact.distributed needs Dask; install sparsact[dask]."
+    assert told.stdout.strip() == missing("sparsact.distributed", "dask")
 
 
 def test_the_estimator_is_left_alone():

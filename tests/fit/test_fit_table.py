@@ -214,7 +214,7 @@ def test_a_fit_that_was_stopped_goes_on(folder, tmp_path, monkeypatch):
     result = sa.fit_table(table, "y", columns=BITS, degree=2, **options)
     assert resumed == {"reading": M, "choosing": 100, "summing up": 0}
     assert not statistic.exists()
-    np.testing.assert_array_equal(result.model.coef_, whole.model.coef_)
+    np.testing.assert_array_equal(result.model.coefficients_, whole.model.coefficients_)
     assert result.scores == whole.scores
 
 
@@ -223,7 +223,9 @@ def test_a_client_sums_up_the_files(folder):
 
     with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
         result = sa.fit_table(str(folder / "part-*.csv"), "y", columns=BITS, cluster=client)
-    np.testing.assert_array_equal(result.model.coef_, sa.fit_table(folder / "t.csv", "y", columns=BITS).model.coef_)
+    np.testing.assert_array_equal(
+        result.model.coefficients_, sa.fit_table(folder / "t.csv", "y", columns=BITS).model.coefficients_
+    )
 
 
 def frame(**changed):
@@ -265,7 +267,7 @@ def test_bad_input(data, target, options, message):
 
 @pytest.mark.parametrize("data", [np.zeros((3, 2)), {"a": [1]}, None, 7])
 def test_what_is_no_table(data):
-    with pytest.raises(TypeError, match="pass paths, a pandas or polars DataFrame, or a pyarrow"):
+    with pytest.raises(TypeError, match="pass paths, a pandas or polars DataFrame, a pyarrow"):
         sa.fit_table(data, "y")
 
 
@@ -280,3 +282,17 @@ def test_an_encoding_that_does_not_fit(folder):
             sa.fit_table(folder / "t.csv", target, encoding=encoding, **options)
     with pytest.raises(ValueError, match="no column 'u' in the table"):
         sa.fit_table(frame(u=None), "y", encoding=encoding)
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "classes", "targets", "numbers"])
+def test_predictions_for_another_table(folder, name):
+    """In any order of its columns, those of the model on the encoded rows; the rest is not looked at."""
+    file, targets, options = CASES[name]
+    result = sa.fit_table(str(folder / file), targets, **options)
+    other = pd.DataFrame(columns()).drop(columns=targets).iloc[::-1, ::-1]
+    predicted = result.predict(other)
+    (X,) = encoded_table(other, result.encoding).points()
+    expected = result.model.predict(X)
+    np.testing.assert_array_equal(predicted, expected)
+    assert predicted.shape == ((M, 2) if name == "targets" else (M,))
+    assert len(result.predict(other[:0])) == 0

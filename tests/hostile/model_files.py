@@ -97,7 +97,7 @@ def use(model: Any) -> None:
             lambda: model.predict(rows),
             lambda: model.predict(rows - 0.25),
             lambda: repr(model),
-            lambda: getattr(model, "coef_", None),
+            lambda: getattr(model, "coefficients_", None),
             lambda: getattr(model, "subsets_", None),
             lambda: getattr(model, "n_samples_seen_", None),
             lambda: getattr(model, "spectrum_", None) and None,

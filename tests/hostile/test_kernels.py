@@ -62,7 +62,7 @@ DTYPES = ("bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float3
 def learned():
     """Coefficients and predictions of the plain table: every backend gives these bits."""
     model = sa.LowDegreeRegressor(2).fit(BITS, Y)
-    return model.coef_, model.predict(BITS)
+    return model.coefficients_, model.predict(BITS)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -70,7 +70,7 @@ def learned():
 def test_any_layout_is_learned_and_predicted_alike(backend, layout, dtype):
     X = LAYOUTS[layout](BITS.astype(dtype))
     model = sa.LowDegreeRegressor(2).fit(X, Y)
-    np.testing.assert_array_equal(model.coef_, learned()[0])
+    np.testing.assert_array_equal(model.coefficients_, learned()[0])
     np.testing.assert_array_equal(model.predict(X), learned()[1])
     net = sa.SparselyActivatedNetwork(np.ones(9), sp.csr_array(W), np.zeros(9))
     signs = LAYOUTS[layout]((1.0 - 2.0 * BITS).astype(dtype if dtype[0] in "if" else "int8"))

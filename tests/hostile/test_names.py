@@ -7,8 +7,8 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
-from base64 import b64decode
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -20,6 +20,8 @@ from sparsact.cli.terminal import say, shown, terminal
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 COLUMNS = NASTY[:8]  # of features; the rest are classes, targets and files
+PROGRAM = files("sparsact.reports").joinpath("templates", "page.js").read_text(encoding="utf-8").strip()
+DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 
 
 class Page(HTMLParser):
@@ -27,7 +29,8 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.tags, self.programs, self.links, self.texts = set(), [], [], []
+        self.tags, self.programs, self.data, self.links, self.texts = set(), [], [], [], []
+        self.script = None  # what the text of an open script is added to
         self.feed(html)
         self.close()
 
@@ -35,27 +38,33 @@ class Page(HTMLParser):
         self.tags.add(tag)
         self.programs += [name for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")]
         self.links += [value for name, value in attrs if name in ("href", "src", "xlink:href")]
+        if tag == "script":
+            self.script = self.data if ("type", "application/json") in attrs else self.programs
 
     handle_startendtag = handle_starttag
 
+    def handle_endtag(self, tag):
+        if tag == "script":
+            self.script = None
+
     def handle_data(self, data):
-        self.texts.append(data)
+        (self.texts if self.script is None else self.script).append(data)
 
 
 def harmless(path, *names):
-    """A page without a program that names all of these, with figures that are XML."""
+    """A page that names all of these, with no program but its own, numbers that are JSON and figures that are XML."""
     html = path.read_text(encoding="utf-8")
     page = Page(html)
-    assert not {"script", "img", "iframe", "object", "base"} & page.tags
-    assert page.programs == []
-    assert all(link.startswith(("#", "data:")) for link in page.links)
+    assert not {"img", "iframe", "object", "base"} & page.tags
+    assert [program.strip() for program in page.programs] == [PROGRAM]
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in page.links)
     text = "".join(page.texts)
     for name in names:
         assert name in text
-    for link in page.links:
-        if link.startswith("data:image/svg+xml;base64,"):
-            drawn = ET.fromstring(b64decode(link.partition(",")[2]))
-            assert not any(element.tag.endswith(("script", "foreignObject")) for element in drawn.iter())
+    drawings = DRAWING.findall(html)
+    assert len(drawings) == len([json.loads(numbers) for numbers in page.data])
+    for drawing in drawings:
+        assert not any(element.tag.endswith(("script", "foreignObject")) for element in ET.fromstring(drawing).iter())
 
 
 def table(path, columns, target, answers):

@@ -182,7 +182,7 @@ def test_without_triton_the_import_says_what_to_install(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sparsact.inference.triton")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "triton", None)
-    with pytest.raises(ImportError, match="pip install triton"):
+    with pytest.raises(ImportError, match=r'pip install "sparsact\[gpu\]"'):
         importlib.import_module("sparsact.inference.triton")
 
 

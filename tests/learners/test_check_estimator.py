@@ -8,6 +8,7 @@ from sparsact import (
     LowDegreeRegressorCV,
     LSHClassifier,
     LSHRegressor,
+    Monomials,
     SparselyActivatedClassifier,
     SparselyActivatedRegressor,
 )
@@ -19,6 +20,7 @@ from sparsact import (
         LowDegreeRegressor(),
         LowDegreeRegressor(degree=1, alpha=0.3, domain="real", fit_intercept=False),
         LowDegreeClassifier(),
+        Monomials(),
         LowDegreeRegressorCV(degrees=(0, 1, 2), alphas=(0.0, 3.0), cv=3),
         LSHRegressor(n_tables=3, family="euclidean", degree=0, fallback="mean"),
         LSHClassifier(n_tables=2, n_hashes=2, bucket_width=1.0),

@@ -25,7 +25,7 @@ def test_a_polynomial_is_recovered_exactly_without_noise(n, m):
     if np.linalg.matrix_rank(features) < features.shape[1]:
         pytest.fail("the seed drew rows that do not determine the polynomial")
     model.fit(X, features @ truth)
-    assert_allclose(np.concatenate([[model.intercept_], model.coef_]), truth, atol=1e-6)
+    assert_allclose(np.concatenate([[model.intercept_], model.coefficients_]), truth, atol=1e-6)
     assert model.r2_ == pytest.approx(1)
 
 
@@ -71,7 +71,7 @@ def test_parity_defeats_every_lower_degree(degree):
     y = X.prod(axis=1).astype(float)
     model = LowDegreeRegressor(degree).fit(X[:4000], y[:4000])
     assert model.score(X[4000:], y[4000:]) < 0.01
-    assert LowDegreeRegressor(n, subsets=[tuple(range(n))]).fit(X[:9], y[:9]).coef_ == pytest.approx([1])
+    assert LowDegreeRegressor(n, subsets=[tuple(range(n))]).fit(X[:9], y[:9]).coefficients_ == pytest.approx([1])
 
 
 def test_on_the_whole_cube_degree_d_leaves_the_tail():
@@ -81,6 +81,6 @@ def test_on_the_whole_cube_degree_d_leaves_the_tail():
     for degree in range(9):
         model = LowDegreeRegressor(degree).fit(points(8), values)
         assert np.mean((values - model.predict(points(8))) ** 2) == pytest.approx(f.tail(degree), abs=1e-12)
-        assert len(model.coef_) == sum(comb(8, size) for size in range(1, degree + 1))
+        assert len(model.coefficients_) == sum(comb(8, size) for size in range(1, degree + 1))
         assert_allclose(model.spectrum_.truncate(degree).values(), f.truncate(degree).values(), atol=1e-12)
-    assert_allclose(model.coef_.sum() + model.intercept_, walsh_hadamard(values).sum())
+    assert_allclose(model.coefficients_.sum() + model.intercept_, walsh_hadamard(values).sum())

@@ -1,12 +1,13 @@
 """The page of both papers in a real browser: nothing fails, filters filter, downloads are files, nothing overflows."""
 
+import csv
 import shutil
 from pathlib import Path
 
 import pytest
 from reproduced import PAGE_PARTS
 
-from sparsact_papers.page import write
+from sparsact_papers.page import PagePart, write
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -72,23 +73,41 @@ def test_filters_leave_what_fits(page):
 def test_the_numbers_of_a_figure_can_be_saved(page, tmp_path):
     for kind, start in (("CSV", "series,"), ("SVG", "<?xml")):
         with page.expect_download() as saving:
-            page.click(f"figure a:has-text('{kind}')")
+            page.focus(f"figure button:has-text('{kind}')")
+            page.keyboard.press("Enter")
         target = tmp_path / saving.value.suggested_filename
         saving.value.save_as(target)
         assert Path(target).suffix == f".{kind.lower()}"
         assert target.read_text(encoding="utf-8").startswith(start)
+        if kind == "CSV":
+            with target.open(newline="", encoding="utf-8") as file:
+                names, *lines = csv.reader(file)
+    figures = (figure for part in PAGE_PARTS for figure in PagePart(part).figures)
+    frame = next(figure.frame for figure in figures if target.stem == figure.name)
+    assert names == list(frame)
+    written = dict(zip(names, zip(*lines, strict=True), strict=True))
+    for name, values in frame.items():
+        if all(isinstance(value, float) for value in values):
+            assert [float(text) for text in written[name]] == pytest.approx(values, rel=1e-7)
 
 
-def test_the_keyboard_reaches_the_verdicts_first(page):
+def test_numbers_are_shown_when_they_are_opened(page):
+    assert page.query_selector("figure table") is None
+    page.click("figure summary")
+    page.wait_for_selector("figure table tbody td")
+    assert page.text_content("figure th") == "series"
+
+
+def test_the_keyboard_reaches_the_findings_first(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#claims")
+    assert page.url.endswith("#main")
 
 
 def test_every_control_and_figure_has_a_name(page):
     assert page.evaluate("""[...document.querySelectorAll("select, input")].every(c => c.labels.length === 1)""")
-    named = """[...document.querySelectorAll("figure > svg")].every(
+    named = """[...document.querySelectorAll("figure svg")].every(
         s => s.getAttribute("role") === "img" && document.getElementById(s.getAttribute("aria-labelledby")))"""
     assert page.evaluate(named)
 

@@ -43,7 +43,7 @@ def test_averages_beside_an_outlier_are_those_of_rationals(outlier, backend):
     y[17] = outlier
     with kernels.using(backend):
         model = LowDegreeRegressor(2, solver="correlation").fit(SIGNS, y)
-    for S, coefficient in zip(model.subsets_, model.coef_.tolist(), strict=True):
+    for S, coefficient in zip(model.subsets_, model.coefficients_.tolist(), strict=True):
         assert coefficient == pytest.approx(float(exact_average(S, SIGNS, y)), rel=1e-14)
     assert np.isfinite(model.standard_errors()).all()
     assert 0 <= 1 - model.r2_ < 20
@@ -55,10 +55,12 @@ def test_an_outlier_and_its_opposite_leave_the_averages(solver):
     X, y = np.concatenate([SIGNS, SIGNS[:1], SIGNS[:1]]), np.concatenate([Y, [1e200, -1e200]])
     found = LowDegreeRegressor(2, solver=solver).fit(X, y)
     at_ease = LowDegreeRegressor(2, solver=solver).fit(X, np.concatenate([Y, [0.0, 0.0]]))
-    np.testing.assert_allclose(found.coef_, at_ease.coef_, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found.coefficients_, at_ease.coefficients_, rtol=1e-12, atol=1e-14)
     assert found.r2_ == pytest.approx(0.0, abs=1e-12)  # of all that varies, nothing
     order = rng.permutation(len(y))
-    np.testing.assert_array_equal(LowDegreeRegressor(2, solver=solver).fit(X[order], y[order]).coef_, found.coef_)
+    np.testing.assert_array_equal(
+        LowDegreeRegressor(2, solver=solver).fit(X[order], y[order]).coefficients_, found.coefficients_
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_constant_target(value, solver):
     if solver == "correlation":  # averages of a constant are those of the characters
         return
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-12)
-    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-14 * abs(value))
+    np.testing.assert_allclose(model.coefficients_, 0.0, atol=1e-14 * abs(value))
 
 
 @pytest.mark.parametrize("column", [1, -1])
@@ -109,7 +111,9 @@ def test_constant_and_duplicate_columns(column):
     twice = np.column_stack([SIGNS, SIGNS[:, :2]])
     model = LowDegreeRegressor(1).fit(twice, Y)
     np.testing.assert_allclose(model.predict(twice), plain.predict(SIGNS), rtol=1e-9)
-    np.testing.assert_allclose(model.coef_[:2], model.coef_[-2:], rtol=1e-9)  # of least norm: shared alike
+    np.testing.assert_allclose(
+        model.coefficients_[:2], model.coefficients_[-2:], rtol=1e-9
+    )  # of least norm: shared alike
     assert "least norm" in model.solver_reason_
     only = LowDegreeRegressor(2).fit(np.full((m, 3), column), Y)
     np.testing.assert_allclose(only.predict(np.full((2, 3), column)), Y.mean(), rtol=1e-12)
@@ -123,7 +127,7 @@ def test_duplicated_rows_are_weights(times):
     for solver in EXACT:
         repeated = LowDegreeRegressor(1, 0.5, solver=solver).fit(SIGNS[rows], Y[rows])
         weighted = LowDegreeRegressor(1, 0.5, solver=solver).fit(SIGNS, Y, repeats.astype(float))
-        np.testing.assert_array_equal(repeated.coef_, weighted.coef_)
+        np.testing.assert_array_equal(repeated.coefficients_, weighted.coefficients_)
         assert repeated.intercept_ == weighted.intercept_
 
 
@@ -133,7 +137,7 @@ def test_more_monomials_than_rows(solver):
     X, y = SIGNS[:7], Y[:7]
     model = LowDegreeRegressor(3, solver=solver, fit_intercept=False).fit(X, y)
     products = np.stack([X[:, list(S)].prod(axis=1) for S in model.subsets_], axis=1)
-    np.testing.assert_allclose(model.coef_, np.linalg.pinv(products.astype(float)) @ y, atol=1e-12)
+    np.testing.assert_allclose(model.coefficients_, np.linalg.pinv(products.astype(float)) @ y, atol=1e-12)
 
 
 WEIGHTED = {

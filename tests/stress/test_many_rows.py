@@ -40,9 +40,9 @@ def test_doubled_rows_leave_the_polynomial_as_it_is(solver, alpha, times):
     many = doubled(LowDegreeRegressor(2, alpha, solver=solver).fit(SIGNS, Y), times)
     assert many.n_samples_seen_ == m * 2**times
     assert isinstance(many.n_samples_seen_, int)
-    np.testing.assert_allclose(many.coef_, one.coef_, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(many.coefficients_, one.coefficients_, rtol=1e-12, atol=1e-14)
     if times % 32 == 0:  # the digits are the same, at other places of the grid
-        np.testing.assert_array_equal(many.coef_, one.coef_)
+        np.testing.assert_array_equal(many.coefficients_, one.coefficients_)
     assert many.r2_ == pytest.approx(one.r2_, rel=1e-12)
 
 
@@ -68,7 +68,7 @@ def test_sums_of_many_rows_are_the_rational_ones():
 
 def test_other_sums_of_many_rows():
     many = doubled(LowDegreeRegressor(2).fit(COLUMNS, Y), 62)
-    np.testing.assert_allclose(many.coef_, LowDegreeRegressor(2).fit(COLUMNS, Y).coef_, rtol=1e-11)
+    np.testing.assert_allclose(many.coefficients_, LowDegreeRegressor(2).fit(COLUMNS, Y).coefficients_, rtol=1e-11)
     assert many.n_samples_seen_ == m * 2**62
     many = doubled(DSMRegressor(17, 4, random_state=0).fit(COLUMNS, Y), 62)
     expected = DSMRegressor(17, 4, random_state=0).fit(COLUMNS, Y).predict(COLUMNS)
@@ -113,7 +113,7 @@ def test_counts_of_buckets_that_would_overflow_are_refused():
 def test_a_total_weight_that_leaves_no_room_is_refused(X):
     many = doubled(LowDegreeRegressor(2).fit(X, Y), 700)
     with pytest.raises(ValueError, match=r"total weight, 3\..e\+212 .*scale the weights down"):
-        _ = many.coef_
+        _ = many.coefficients_
 
 
 @pytest.mark.parametrize("solver", ["cells", "moments"])
@@ -122,7 +122,7 @@ def test_a_weight_stands_for_as_many_rows(solver):
     weighted = LowDegreeRegressor(2, solver=solver).fit(SIGNS, Y, weights)
     heavy = LowDegreeRegressor(2, solver=solver).fit(SIGNS[::7], Y[::7])
     repeated = doubled(heavy, 30).merge(LowDegreeRegressor(2, solver=solver).fit(SIGNS[weights == 1], Y[weights == 1]))
-    np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
+    np.testing.assert_array_equal(weighted.coefficients_, repeated.coefficients_)
     assert weighted.n_samples_seen_ == m
 
 
@@ -131,7 +131,7 @@ def test_many_rows_in_a_file(tmp_path):
     many.save(tmp_path / "model", statistic=True)
     read = sparsact.load(tmp_path / "model")
     assert read.n_samples_seen_ == m * 2**70
-    np.testing.assert_array_equal(read.merge(many).coef_, many.merge(deepcopy(many)).coef_)
+    np.testing.assert_array_equal(read.merge(many).coefficients_, many.merge(deepcopy(many)).coefficients_)
     np.testing.assert_array_equal(read.standard_errors(), many.standard_errors())
 
 

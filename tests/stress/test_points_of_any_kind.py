@@ -34,6 +34,7 @@ REGRESSORS = {
 }
 CLASSIFIERS = {"classes": LowDegreeClassifier, "classes of buckets": lambda: LSHClassifier(3, random_state=0)}
 EVERY = REGRESSORS | CLASSIFIERS
+TAKE_SPARSE = ("cells", "moments", "kernel", "folds", "real", "classes")
 
 
 def read_only(X):
@@ -105,8 +106,9 @@ def test_frames(name):
 def test_what_is_refused(name):
     y = Y if name in REGRESSORS else (Y > 0).astype(int)
     make, fitted = EVERY[name], EVERY[name]().fit(SIGNS, y)
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        make().fit(sp.csr_array(BITS), y)
+    if name not in TAKE_SPARSE:
+        with pytest.raises(TypeError, match="Sparse data was passed"):
+            make().fit(sp.csr_array(BITS), y)
     with pytest.raises(ValueError, match="Complex data"):
         make().fit(SIGNS.astype(complex), y)
     for rows in (SIGNS[:0], SIGNS[:, :0]):
@@ -173,7 +175,7 @@ def test_1024_columns(solver, degree):
     if solver == "kernel":
         np.testing.assert_allclose(model.predict(X), y, rtol=1e-9)
     else:
-        np.testing.assert_allclose(model.coef_, (1 - 2 * X).T @ y / 101, atol=1e-13)
+        np.testing.assert_allclose(model.coefficients_, (1 - 2 * X).T @ y / 101, atol=1e-13)
     for made in (X.astype(bool), np.asfortranarray(X.astype(np.uint8))):
         np.testing.assert_array_equal(
             LowDegreeRegressor(degree, solver=solver).fit(made, y).predict(made), model.predict(X)

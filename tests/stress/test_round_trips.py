@@ -31,7 +31,7 @@ def part(drawn):
 
 
 def answers(model):
-    return [model.coef_, model.intercept_, model.r2_, model.residual_variance_, model.n_samples_seen_]
+    return [model.coefficients_, model.intercept_, model.r2_, model.residual_variance_, model.n_samples_seen_]
 
 
 def same_bits(one, other):
@@ -113,5 +113,5 @@ def test_the_reference_kernels_give_the_same_bits(solver, power):
         with kernels.using(backend):
             model = LowDegreeRegressor(2, 0.01 if solver == "lasso" else 0.0, solver=solver)
             model.fit(SIGNS, np.ldexp(Y, power)).partial_fit(SIGNS[:3], [1e200, -1e300, 5e-324])
-            found.append([model.remove(SIGNS[:3], [1e200, -1e300, 5e-324]).coef_, model.r2_])
+            found.append([model.remove(SIGNS[:3], [1e200, -1e300, 5e-324]).coefficients_, model.r2_])
     same_bits(*found)

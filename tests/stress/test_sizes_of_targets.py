@@ -37,7 +37,7 @@ def fitted(solver, y, scale=1.0, **wish):
 
 
 def same_but_for_scale(one, other, scale, rtol):
-    np.testing.assert_allclose(other.coef_ / scale, one.coef_, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(other.coefficients_ / scale, one.coefficients_, rtol=rtol, atol=rtol)
     assert other.intercept_ / scale == pytest.approx(one.intercept_, rel=rtol)
     assert other.r2_ == pytest.approx(one.r2_, rel=rtol)
     try:
@@ -56,7 +56,7 @@ def test_low_degree_fits_scale_with_the_targets(solver, power):
     one, other = fitted(solver, Y), fitted(solver, np.ldexp(Y, power), 2.0**power)
     same_but_for_scale(one, other, 2.0**power, 1e-9 if solver == "lasso" else 1e-12)
     if solver not in ("lasso", "heredity"):
-        np.testing.assert_allclose(other.coef_, one.coef_ * 2.0**power, rtol=4e-15)
+        np.testing.assert_allclose(other.coefficients_, one.coefficients_ * 2.0**power, rtol=4e-15)
     with np.errstate(over="ignore"):
         assert other.residual_variance_ == pytest.approx(one.residual_variance_ * 2.0**power * 2.0**power, rel=1e-9)
 
@@ -72,7 +72,7 @@ def test_any_scale(power, solver):
 @pytest.mark.parametrize("solver", ["cells", "moments", "kernel", "correlation", "real"])
 def test_whole_places_of_the_grid_leave_every_bit(solver, power):
     one, other = fitted(solver, Y), fitted(solver, np.ldexp(Y, power))
-    np.testing.assert_array_equal(other.coef_, np.ldexp(one.coef_, power))
+    np.testing.assert_array_equal(other.coefficients_, np.ldexp(one.coefficients_, power))
     np.testing.assert_array_equal(other.r2_, one.r2_)
 
 
@@ -81,7 +81,9 @@ def test_subnormal_targets_are_fitted_to_their_last_digit(solver):
     tiny = np.round(Y * 100) * 5e-324
     model = fitted(solver, tiny)
     expected = fitted(solver, np.round(Y * 100))
-    np.testing.assert_allclose(model.coef_ / 5e-324, expected.coef_, atol=0.5 + 1e-9)  # a coefficient is subnormal too
+    np.testing.assert_allclose(
+        model.coefficients_ / 5e-324, expected.coefficients_, atol=0.5 + 1e-9
+    )  # a coefficient is subnormal too
     assert model.r2_ == pytest.approx(expected.r2_, rel=1e-12)
 
 
@@ -109,12 +111,12 @@ def test_several_targets_of_unlike_sizes(X):
     model = LowDegreeRegressor(2).fit(X, both)
     for t in range(2):
         one = LowDegreeRegressor(2).fit(X, both[:, t])
-        np.testing.assert_allclose(model.coef_[t], one.coef_, rtol=1e-11)
+        np.testing.assert_allclose(model.coefficients_[t], one.coefficients_, rtol=1e-11)
         np.testing.assert_allclose(model.standard_errors()[t], one.standard_errors(), rtol=1e-11)
     with pytest.raises(ValueError, match="targets 0 and 1 differ in size by more than 1e100"):
         LowDegreeRegressor(2).fit(X, np.stack([Y, 1e250 * Y], axis=1))
     zero = LowDegreeRegressor(2).fit(X, np.stack([0 * Y, 1e250 * Y], axis=1))
-    assert not zero.coef_[0].any()
+    assert not zero.coefficients_[0].any()
 
 
 @pytest.mark.parametrize("solver", ["moments", "real"])
@@ -126,7 +128,7 @@ def test_what_a_file_holds_is_at_its_scale(solver, scale, tmp_path):
     assert (read.r2_, read.residual_variance_) == (model.r2_, model.residual_variance_)
     np.testing.assert_array_equal(read.standard_errors(), model.standard_errors())
     X = SIGNS if solver == "moments" else COLUMNS
-    np.testing.assert_array_equal(read.partial_fit(X, Y).coef_, model.partial_fit(X, Y).coef_)
+    np.testing.assert_array_equal(read.partial_fit(X, Y).coefficients_, model.partial_fit(X, Y).coefficients_)
 
 
 @pytest.mark.parametrize("family", ["pca_grid", "euclidean", "hyperplane"])

@@ -44,7 +44,7 @@ def low_degree(solver, n_jobs):
     alpha = 0.01 if solver == "lasso" else 0.0
     model = LowDegreeRegressor(2, alpha, solver="auto" if solver == "real" else solver, n_jobs=n_jobs)
     model.fit(X[rows], Y[rows])
-    return [model.coef_, model.predict(X), np.array([model.r2_])]
+    return [model.coefficients_, model.predict(X), np.array([model.r2_])]
 
 
 def others(n_jobs):

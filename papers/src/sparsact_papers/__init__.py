@@ -1,3 +1,3 @@
 """Every figure, table and claim of both papers, measured: ``sparsact reproduce`` writes the page of verdicts."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -13,6 +13,7 @@ from sparsact.certificate.inputs import Inputs
 from sparsact.certificate.milp import ActivityBounds
 from sparsact.certificate.sampling import Sampled
 from sparsact.certificate.sweep import SweepCount
+from sparsact.notebook import html_table
 
 if TYPE_CHECKING:
     from sparsact.network import SparselyActivatedNetwork
@@ -101,6 +102,10 @@ class Certificate:
                 f"{where.removeprefix('any ')}: bounded by {self.proof}"
             )
         return f"{verdict} ({self.doubt})" if self.doubt else verdict
+
+    def _repr_html_(self) -> str:
+        names = ("max_active", "upper", "n_units", "exact", "method", "proof", "inputs", "confidence", "seconds")
+        return html_table(str(self), ("certificate", ""), ((name, getattr(self, name)) for name in names))
 
     def to_json(self) -> str:
         """One JSON object, which :meth:`from_json` reads back."""

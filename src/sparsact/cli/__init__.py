@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from codecs import backslashreplace_errors, register_error
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparsact.extras import EXTRAS, missing
 from sparsact.files import FULL
 
 if TYPE_CHECKING:
@@ -18,14 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["main", "run"]
 
 INTERRUPTED = 130
-EXTRAS = {  # that bring the packages which commands import
-    "torch": "torch",
-    "dask": "dask",
-    "distributed": "dask",
-    "pyarrow": "table",
-    "rich": "cli",
-    "typer": "cli",
-}
+PLAIN = {"²": "2", "×": "x", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "…": "...", "·": ".", "±": "+-", "µ": "u"}
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -44,6 +39,7 @@ def run(load: Callable[[], Typer], name: str, args: Sequence[str] | None = None)
     from sparsact.cli.terminal import shown
     from sparsact.environment import Interrupted
 
+    register_error("plainly", _plainly)
     _open_streams()
     words = list(sys.argv[1:] if args is None else args)
     try:
@@ -78,7 +74,16 @@ def _open_streams() -> None:
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 # as long as the process
         elif isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="plainly")
+
+
+def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Signs that a stream cannot encode: those of the library's own words in ASCII, others by their numbers."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    sign = error.object[error.start]
+    error.end = error.start + 1
+    return (PLAIN[sign], error.end) if sign in PLAIN else backslashreplace_errors(error)
 
 
 def _flush() -> None:
@@ -107,6 +112,6 @@ def _line(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in FULL:
         return f"{error.strerror}; free some space and run this again."
     if isinstance(error, ImportError) and error.name in EXTRAS:
-        return f"this needs {error.name}, not installed here: pip install 'sparsact[{EXTRAS[error.name]}]'."
+        return missing("this", error.name)
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(message.replace("Value error, ", "").split()) or type(error).__name__

@@ -180,9 +180,10 @@ def _print(content: dict[str, Any]) -> None:
     for row in content["bounds"]:
         paper = "" if row["paper"] is None else f" ({row['paper']})"
         table.add_row(row["statement"] + paper, row["status"], row["gives"], _spelled(row))
-    console.print(table)
-    for status, meaning in MEANING.items():
-        console.print(f"{status}: {meaning}")
+    if content["bounds"]:
+        console.print(table)
+        for status, meaning in MEANING.items():
+            console.print(f"{status}: {meaning}")
     if content["wanting"]:
         wants = sorted({name for row in content["wanting"] for name in row["wants"]})
         console.print(f"{len(content['wanting'])} more bounds want --given {', '.join(wants)}; --json lists which.")

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from sparsact.cli.options import AsJson
+from sparsact.extras import install
 
 EXTRAS = ("cli", "table", "report", "torch", "hf", "dask", "ann", "gpu")
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "SPARSACT_DATA", "SPARSACT_ISA", "SPARSACT_KERNELS")
@@ -35,7 +36,7 @@ def doctor(as_json: AsJson = False) -> None:
     for name, value in {**found["versions"], **found["machine"]}.items():
         table.add_row(name, str(value))
     for extra, lacking in found["extras"].items():
-        remedy = f"lacks {', '.join(lacking)}: pip install 'sparsact[{extra}]', in a clone pip install '.[{extra}]'"
+        remedy = f"lacks {', '.join(lacking)}: {install(extra)}"
         table.add_row(f"extra {extra}", remedy if lacking else "installed")
     for advice in found["advice"]:
         table.add_row("note", advice)
@@ -69,7 +70,9 @@ def findings() -> dict[str, Any]:
 
 def _packages(extra: str) -> list[str]:
     """What an extra brings itself, as the installed package declares it."""
-    declared = (re.match(rf"([\w.-]+)[^\[]*extra == ['\"]{extra}['\"]", line) for line in requires("sparsact") or ())
+    declared = (
+        re.match(rf"(?!sparsact\b)([\w.-]+).*extra == ['\"]{extra}['\"]", line) for line in requires("sparsact") or ()
+    )
     return [found[1] for found in declared if found]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsact.cli.io import check_apart, check_report, check_writable
+from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, readable
 from sparsact.cli.options import AsJson, ShowProgress, Tables
 from sparsact.cli.terminal import command_line, say
 
@@ -103,11 +103,17 @@ def fit(
     folder. With it as --resume FILE, the same command goes on, to the same bits as if it had never been stopped. With
     --resume from the start the file is also written as the fit goes, so that a crash loses little.
 
+    A table may also come from another program: zcat rows.csv.gz | sparsact fit - --target y.
+
     Example: sparsact fit landscape.csv --target brightness --report report.html --out model.sparsact
     """
     from sparsact.cli.progress import bars
     from sparsact.datasets.parts import files
 
+    from_stdin = PIPE in tables
+    if from_stdin and resume is not None:
+        raise ValueError("--resume reads the table again, and stdin is gone by then; write it to a file.")
+    tables = context.with_resource(readable(tables))
     paths = files(tables)
     check_report(report)
     check_writable(out)
@@ -123,6 +129,8 @@ def fit(
     kept = resume or _unused(out or Path(f"{paths[0].stem}.fit"))
     again = shlex.join(["sparsact", *words, *(() if resume else ("--resume", str(kept)))])
     checkpoint = Checkpoint(kept, keep_every if resume else None, f"; go on with: {again}")
+    if from_stdin:
+        checkpoint = Checkpoint(how_to_resume="; nothing was kept, since stdin cannot be read again")
     choices: dict[str, Any] = {  # texts, which fit_table checks
         "model": model.value,
         "degree": degree,

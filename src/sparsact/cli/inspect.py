@@ -34,7 +34,7 @@ def inspect_model(
         typer.Argument(metavar="MODEL", help="A model of sparsact fit, or a saved network.", show_default=False),
     ],
     top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many of the largest coefficients, or columns, to show.")
+        int, typer.Option(min=1, metavar="N", help="How many of the strongest effects, or columns, to show.")
     ] = 20,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report here (networks only).", show_default=False)
@@ -47,8 +47,9 @@ def inspect_model(
 ) -> None:
     """Show of what a model consists.
 
-    Of a learned polynomial: its strongest interactions with 95 % intervals, its weight by degree and its influences. A
-    coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and -1 where its bit is 1.
+    Of a learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An
+    effect is what switching the columns on together changes, beyond what fewer of them change, averaged over all
+    settings of the others.
 
     Of hash tables (LSH): how they are made, how full their buckets are, and which columns matter: by the slope of the
     linear trend, for columns as the model sees them (numbers standardised, bits as signs), and by the share of each
@@ -118,7 +119,7 @@ def description(model: Any, encoding: Any, top: int) -> dict[str, Any]:
     for i, name in enumerate(function_names(encoding)):
         by_degree, by_column = shares(model, i, len(names))
         influences = dict(zip(names, by_column.tolist(), strict=True))
-        largest = [term.to_list() for term in terms(model, i, names, top)]
+        largest = [term.to_dict() for term in terms(model, i, encoding, top)]
         weights = by_degree.tolist()
         described.append({"name": name, "terms": largest, "weight_by_degree": weights, "influences": influences})
     return {
@@ -151,9 +152,10 @@ def _print_model(content: dict[str, Any]) -> None:
     )
     console.print(shown(f"solver {content['solver']}: {content['solver_reason']}"))
     for target in content["targets"]:
-        table = grid(["columns"], ("coefficient", "low (95 %)", "high (95 %)"), title=target["name"])
-        for subset, *numbers in target["terms"]:
-            table.add_row(shown(" × ".join(subset)), *("–" if x is None else f"{x:.5g}" for x in numbers))
+        table = grid(["columns"], ("effect", "low (95 %)", "high (95 %)"), title=target["name"])
+        for term in target["terms"]:
+            numbers = (term["effect"], term["effect_low"], term["effect_high"])
+            table.add_row(shown(" × ".join(term["columns"])), *("–" if x is None else f"{x:+.5g}" for x in numbers))
         console.print(table)
         weights = ", ".join(f"{degree}: {weight:.4g}" for degree, weight in enumerate(target["weight_by_degree"], 1))
         console.print(f"weight by degree, over all combinations of bits equally often  {weights}")

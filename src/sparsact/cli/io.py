@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+
+from sparsact.extras import EXTRAS, missing
 
 if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.network import SparselyActivatedNetwork
 
 REPORT_SUFFIXES = (".html", ".htm")
-REPORT_NEEDS = ("jinja2", "markupsafe", "matplotlib")  # the extra `report`
+
+
+PIPE = "-"
+
+
+@contextmanager
+def readable(tables: Sequence[str]) -> Iterator[list[str]]:
+    """The tables; for ``-`` a copy on disk of what stdin holds, since a table is read more than once."""
+    if PIPE not in tables:
+        yield list(tables)
+        return
+    if len(tables) > 1:
+        raise ValueError("'-' stands for the whole table, on stdin; name it alone, or write stdin to a file.")
+    with TemporaryDirectory(prefix="sparsact-") as folder:
+        path = Path(folder, "stdin.csv")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)  # a block at a time
+        yield [str(path)]
 
 
 def check_report(path: Path | None) -> None:
@@ -21,12 +44,9 @@ def check_report(path: Path | None) -> None:
     if path is None:
         return
     check_writable(path, REPORT_SUFFIXES)
-    missing = [name for name in REPORT_NEEDS if find_spec(name) is None]
-    if missing:
-        raise ValueError(
-            f"a report needs {', '.join(missing)}, not installed here; install sparsact[report] "
-            "(pip install 'sparsact[report]')."
-        )
+    lacking = [name for name, extra in EXTRAS.items() if extra == "report" and find_spec(name) is None]
+    if lacking:
+        raise ValueError(missing("a report", *lacking))
 
 
 def check_writable(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:

@@ -18,8 +18,9 @@ Tables = Annotated[
     list[str],
     typer.Argument(
         metavar="TABLE...",
-        help="A .csv, .tsv (also .gz), .parquet or .npz file; several, or a quoted pattern such as 'parts/*.parquet', "
-        "are one table, in the natural order of their names.",
+        help="A .csv, .tsv (also .gz), .parquet, .feather, .arrow or .npz file; several, or a quoted pattern such as "
+        "'parts/*.parquet', are one table, in the natural order of their names. '-' is a CSV table on stdin, copied to "
+        "a temporary file while the command runs.",
         show_default=False,
     ),
 ]

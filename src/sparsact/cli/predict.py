@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,17 +14,20 @@ from sparsact.cli.options import ShowProgress, Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from sparsact.datasets import Encoding
+    from numpy.typing import NDArray
 
 
 def predict(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model that sparsact fit has written.", show_default=False)
     ],
     tables: Tables,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; by default CSV on stdout.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A .csv, .parquet, .feather or .arrow file; '-', and by default, CSV on stdout."
+        ),
     ] = None,
     progress: ShowProgress = None,
 ) -> None:
@@ -39,37 +42,33 @@ def predict(
     """
     import numpy as np
 
-    from sparsact.cli.io import read_model
+    from sparsact.cli.io import PIPE, read_model, readable
     from sparsact.cli.progress import bars
     from sparsact.datasets import encoded_table
     from sparsact.datasets.parts import files
     from sparsact.fit.progress import Stages
+    from sparsact.fit.sums import answers
 
-    check_writable(out, (".csv", ".parquet"))
+    out = None if out == Path(PIPE) else out
+    check_writable(out, (".csv", ".parquet", ".feather", ".arrow"))
+    tables = context.with_resource(readable(tables))
     check_apart({"--out": out}, [model, *files(tables)])
     learned, encoding = read_model(model)
     opened = encoded_table(tables, encoding)
     shown = False if out is None else progress
     with bars(shown) as show, Stages(show).stage("predicting", opened.n_rows) as on_rows, _writer(out) as write:
-        write(answers(learned, encoding, np.empty((0, len(encoding.feature_names)), dtype=np.uint8)))  # the header
+        header = np.empty((0, len(encoding.feature_names)), dtype=np.uint8)
+        write(columns(answers(learned, encoding, header), encoding.target_names))
         for X in opened.points():
-            write(answers(learned, encoding, X))
+            write(columns(answers(learned, encoding, X), encoding.target_names))
             on_rows(len(X))
 
 
-def answers(model: Any, encoding: Encoding, X: Any) -> pa.Table:
-    """Predictions as columns: a number for each target, or the name of the class."""
-    import numpy as np
+def columns(predicted: NDArray[Any], names: Sequence[str]) -> pa.Table:
+    """Predictions as columns of a table."""
     import pyarrow as pa
 
-    from sparsact.datasets.columns import Classes
-    from sparsact.fit.sums import class_numbers, values
-
-    function_values = values(model, X)
-    target = encoding.targets[0]
-    if isinstance(target, Classes):
-        return pa.table({target.name: np.array(target.values)[class_numbers(function_values)]})
-    return pa.table(dict(zip(encoding.target_names, function_values.T, strict=True)))
+    return pa.table(dict(zip(names, predicted.T if predicted.ndim == 2 else [predicted], strict=True)))
 
 
 @contextmanager
@@ -78,13 +77,14 @@ def _writer(out: Path | None) -> Iterator[Callable[[pa.Table], None]]:
     import sys
 
     import pyarrow.csv
+    import pyarrow.ipc
     import pyarrow.parquet
 
     from sparsact.files import replacing
 
-    kind = pyarrow.csv.CSVWriter
-    if out is not None and out.suffix.lower() == ".parquet":
-        kind = pyarrow.parquet.ParquetWriter
+    kind: Any = pyarrow.csv.CSVWriter
+    if out is not None and out.suffix.lower() != ".csv":
+        kind = pyarrow.parquet.ParquetWriter if out.suffix.lower() == ".parquet" else pyarrow.ipc.new_file
     with nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file, ExitStack() as opened:
         writers: list[Any] = []
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparsact.extras import missing
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -114,7 +116,7 @@ def import_transformers() -> Any:
     try:
         transformers = importlib.import_module("transformers")
     except ImportError as error:
-        raise ValueError('a folder of Hugging Face needs transformers: pip install "sparsact[hf]".') from error
+        raise ValueError(missing("a folder of Hugging Face", "transformers")) from error
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     return transformers

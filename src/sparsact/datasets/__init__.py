@@ -3,9 +3,9 @@
 try:
     import pyarrow as pa  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        'sparsact.datasets reads tables with Arrow, which is not installed: pip install "sparsact[table]".'
-    ) from error
+    from sparsact.extras import missing
+
+    raise ImportError(missing("sparsact.datasets", "pyarrow")) from error
 
 from sparsact.datasets.columns import Encoding
 from sparsact.datasets.landscapes import (

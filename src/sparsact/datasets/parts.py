@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from sparsact.datasets.readers import DAMAGE, ParquetSource, Source, one_line, open_frame, open_source
+from sparsact.datasets.readers import DAMAGE, ArrowSource, ParquetSource, Source, one_line, open_frame, open_source
 from sparsact.datasets.values import as_number
 
 Paths = str | Path | Sequence[str | Path]
@@ -197,7 +197,7 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
 
 
 def _agree(first: Source, other: Source) -> None:
-    """Raise unless two files hold the same columns, and Parquet files the same kinds of values in them."""
+    """Raise unless two files hold the same columns, and typed files the same kinds of values in them."""
     for lacking, having in ((other, first), (first, other)):
         there = set(lacking.names)
         for name in having.names:
@@ -206,7 +206,7 @@ def _agree(first: Source, other: Source) -> None:
                     f"{lacking.path.name} has no column {name!r}, which {having.path.name} has; files of one table "
                     "need the same columns."
                 )
-    if isinstance(first, ParquetSource) and isinstance(other, ParquetSource):
+    if type(first) is type(other) and isinstance(first, ParquetSource | ArrowSource):
         for name, kind in first.columns.items():
             if kind != other.columns[name]:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""Tables as streams of record batches: CSV (every column as text), Parquet, NPZ, and frames in memory.
+"""Tables as streams of record batches: CSV (every column as text), Parquet, Arrow files, NPZ, and frames in memory.
 
 Files are read in batches: memory does not grow with the file.
 """
@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from sparsact.datasets.values import as_number
 
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npz")
+ARROW = (".feather", ".arrow")  # Arrow's IPC format, as a file or as a stream
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", *ARROW, ".npz")
 CSV_BLOCK_BYTES = 4 << 20
 PARQUET_BUFFER_BYTES = 1 << 16  # of a column; without it Arrow holds whole row groups, and a file may be one
 MAX_DEFLATION = 1032  # a deflated file is at most this many times shorter than its content
@@ -67,6 +68,8 @@ def open_source(path: str | Path) -> Source:
             return _open_csv(path, "," if kind == ".csv" else "\t")
         if kind == ".parquet":
             return _open_parquet(path)
+        if kind in ARROW:
+            return _open_arrow(path)
         if kind == ".npz":
             return _open_npz(path)
     raise ValueError(f"{path.name} is not a table that can be read; the name must end in {', '.join(SUFFIXES)}.")
@@ -141,6 +144,42 @@ def _open_parquet(path: Path) -> ParquetSource:
         names = distinct_names(file.schema_arrow.names, path)
         kinds = dict(zip(names, map(_kind, file.schema_arrow.types), strict=True))
         return ParquetSource(path, kinds, file.metadata.num_rows)
+
+
+@dataclass(frozen=True)
+class ArrowSource(Source):
+    """A file in Arrow's IPC format: Feather (version 2), or the stream that Hugging Face keeps its data sets in."""
+
+    def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Rows in the order of the file; batches end where those of the file end."""
+        with _arrow_batches(self.path, list(columns)) as (_, batches):
+            for batch in batches:
+                for row in range(0, batch.num_rows, batch_rows):
+                    piece = batch.slice(row, batch_rows)
+                    yield pa.RecordBatch.from_pydict({n: _plain_column(piece.column(n), n) for n in columns})
+
+
+@contextmanager
+def _arrow_batches(
+    path: Path, columns: list[str] | None = None
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """The schema of an IPC file, and its batches, which are read from the disk when their turn comes."""
+    with pa.memory_map(str(path)) as file:
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        open_ = pa.ipc.open_file if is_file else pa.ipc.open_stream
+        with open_(file) as reader:
+            schema = reader.schema
+        file.seek(0)
+        fields = [schema.get_field_index(name) for name in columns or ()]  # none: all
+        with open_(file, options=pa.ipc.IpcReadOptions(included_fields=fields)) as reader:
+            yield schema, (map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader))
+
+
+def _open_arrow(path: Path) -> ArrowSource:
+    with _arrow_batches(path) as (schema, _):
+        names = distinct_names(schema.names, path)
+        return ArrowSource(path, dict(zip(names, map(_kind, schema.types), strict=True)), None)
 
 
 def _kind(of: pa.DataType) -> str:
@@ -261,7 +300,8 @@ def open_frame(data: Any) -> FrameSource:
             table = pa.table(data)
         else:
             raise TypeError(
-                f"`data` is a {type(data).__name__}; pass paths, a pandas or polars DataFrame, or a pyarrow.Table."
+                f"`data` is a {type(data).__name__}; pass paths, a pandas or polars DataFrame, a pyarrow.Table, or "
+                "what exports an Arrow stream."
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"a column has values of several kinds ({error}); convert them to one.") from error
@@ -272,6 +312,8 @@ def _plain_column(array: pa.Array, name: str) -> pa.Array:
     """A column of booleans, numbers or texts; dictionaries (categories of pandas) are decoded."""
     if pa.types.is_dictionary(array.type):
         return _plain_column(array.dictionary, name).take(array.indices)
+    if pa.types.is_decimal(array.type):  # exact, as the numbers of a CSV file are
+        return array.cast(pa.string())
     if pa.types.is_float16(array.type):
         return array.cast(pa.float32())
     if pa.types.is_string_view(array.type):  # of polars

@@ -138,10 +138,13 @@ class TableSurvey:
         repeated = aliases(columns, [survey for survey in self.surveys if survey.name not in left_out], self.digest)
         if repeated and self.strict:
             raise UnfitError(repeated[0].name, f" repeats {', '.join(repeated[0].repeats)}")
-        gone = {alias.name for alias in repeated}
-        kept = tuple(column for column in columns if column.name not in gone)
         alone = {survey.name for survey in self.surveys if len(survey.values) == 1}
-        constant = [column.name for column in kept if isinstance(column, Bit) and column.name in alone]
+        constant = [column.name for column in columns if isinstance(column, Bit) and column.name in alone]
+        if constant and self.strict:
+            raise UnfitError(constant[0], " is the same in every row")
+        useless = len(constant) == len(columns)
+        gone = {*(() if useless else constant), *(alias.name for alias in repeated)}
+        kept = tuple(column for column in columns if column.name not in gone)
         notes = [f"left out, since it{error.fact}: {listed([name])}." for name, error in left_out.items()]
         if repeated:
             notes.append(
@@ -150,7 +153,8 @@ class TableSurvey:
         notes += numbers_note(kept, self.surveys[0].domain)
         notes += [note for column in kept if column.name not in alone and (note := column_note(column))]
         if constant:
-            notes.append(f"the same in every row, kept as constant bits: {listed(constant)}.")
+            what = "nothing can be learned from what is" if useless else "left out, since they are"
+            notes.append(f"{what} the same in every row: {listed(constant)}.")
         return Encoding(kept, targets, tuple(notes))
 
     def _columns(self) -> tuple[list[Column], dict[str, UnfitError]]:
@@ -244,9 +248,7 @@ def open_table(
     Parameters
     ----------
     paths : str or Path, or a sequence of them, or a table in memory
-        A ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` file; several files, or patterns such as
-        ``"parts/*.parquet"``, are one table: see :func:`sparsact.datasets.files`. Or a pandas or polars DataFrame, or
-        a ``pyarrow.Table``.
+        As the ``data`` of :func:`sparsact.fit_table`.
     target : str or sequence of str
         Column to learn, or several. In an NPZ file the name of a matrix stands for all of its columns.
     columns : sequence of str, optional

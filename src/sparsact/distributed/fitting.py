@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sparsact.datasets.columns import Encoding
 from sparsact.distributed.additive import check_additive, with_params_of
 from sparsact.distributed.progress import OnProgress
+from sparsact.extras import missing
 from sparsact.validation.former_names import renamed
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def fit(
     MemoryError
         If a worker has no room for the buckets of hash tables, with the name of the partition.
     ImportError
-        Without Dask: install ``sparsact[dask]``.
+        Without the extra ``dask``.
 
     Notes
     -----
@@ -110,7 +111,7 @@ def fit(
     except ImportError as error:
         if error.name not in ("dask", "distributed"):
             raise
-        raise ImportError("sparsact.distributed needs Dask; install sparsact[dask].") from error
+        raise ImportError(missing("sparsact.distributed", "dask")) from error
     check_additive(estimator)
     parts = partitions(data, Roles.of(target, sample_weight, encoding))
     learner = Passes(parts, Engine(client), progress).fitted(estimator, classes)

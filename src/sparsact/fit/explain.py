@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Encoding
-from sparsact.datasets.columns import Classes
+from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.scores import Confusion, FoldScores
 from sparsact.fit.sums import Prediction, as_numbers, class_numbers, values
 from sparsact.hypercube import Subset
@@ -24,10 +24,21 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Term:
-    """A coefficient of the fitted polynomial, with its 95 % interval where one is known.
+    r"""The effect of a set of columns on the target, with its 95 % interval where one is known.
 
-    A coefficient that the rows do not identify has none: other products, among them the ``aliases``, which equal its
-    product up to sign on every row, can take its place.
+    The ``effect`` is in the table's own coding: what switching all bits of the set S from 0 to 1 changes in the fitted
+    polynomial f beyond what the smaller sets change, averaged over all settings of the other bits, equally often,
+
+    .. math:: \mathbb{E}_{x} \sum_{U \subseteq S} (-1)^{|S \setminus U|} f(x_{U \to 1,\, S \setminus U \to 0})
+        = (-2)^{\text{bits in } S}\, \hat f(S).
+
+    A column of numbers of the set goes up by one unit instead; other columns of numbers stay at 0. The ``coefficient``
+    :math:`\hat f(S)`, from ``low`` to ``high``, belongs to the product of the columns in which a bit is a sign, +1
+    where it is 0 and -1 where it is 1.
+
+    A coefficient that the rows do not identify has no interval: other products, among them the ``aliases``, which equal
+    its product up to sign on every row, can take its place. An effect is ``significant`` if its interval for all
+    effects of the polynomial together (confidence 1 - 0.05 / number of effects, Bonferroni's rule) excludes 0.
     """
 
     subset: tuple[str, ...]
@@ -36,6 +47,31 @@ class Term:
     high: float | None = None
     identified: bool = True
     aliases: tuple[str, ...] = ()
+    significant: bool = False
+    n_bits: int = field(kw_only=True)
+
+    @property
+    def effect(self) -> float:
+        """What the columns change together, beyond what smaller sets of them change."""
+        return self.coefficient * self._factor
+
+    @property
+    def effect_low(self) -> float | None:
+        """Lower end of the effect's 95 % interval."""
+        return self._scaled(self.high if self.n_bits % 2 else self.low)
+
+    @property
+    def effect_high(self) -> float | None:
+        """Upper end of the effect's 95 % interval."""
+        return self._scaled(self.low if self.n_bits % 2 else self.high)
+
+    def _scaled(self, end: float | None) -> float | None:
+        return None if end is None else end * self._factor
+
+    @property
+    def _factor(self) -> int:
+        factor: int = (-2) ** self.n_bits
+        return factor
 
     @property
     def label(self) -> str:
@@ -46,14 +82,19 @@ class Term:
     def bounds(self) -> str:
         """The interval, or why there is none; of the aliases three."""
         if self.identified:
-            return "" if self.low is None else f"   [{self.low:.4g}, {self.high:.4g}]"
+            if self.low is None:
+                return ""
+            mark = "" if self.significant else "   not significant"
+            return f"   [{self.effect_low:+.4g}, {self.effect_high:+.4g}]{mark}"
         more = f" and {len(self.aliases) - 3} more" if len(self.aliases) > 3 else ""
         same = f": same as {', '.join(self.aliases[:3])}{more}" if self.aliases else ""
         return f"   not identified by these rows{same}"
 
-    def to_list(self) -> list[Any]:
-        """Columns, coefficient and interval, as JSON holds them."""
-        return [list(self.subset), self.coefficient, self.low, self.high]
+    def to_dict(self) -> dict[str, Any]:
+        """Columns, coefficient and effect with their intervals, as JSON holds them."""
+        of_coefficient = {"coefficient": self.coefficient, "low": self.low, "high": self.high}
+        of_effect = {"effect": self.effect, "effect_low": self.effect_low, "effect_high": self.effect_high}
+        return {"columns": list(self.subset)} | of_coefficient | of_effect | {"significant": self.significant}
 
 
 @dataclass(frozen=True)
@@ -86,7 +127,7 @@ class TargetResult:
         return {
             "name": self.name,
             **self.r2.to_dict(),
-            "terms": [term.to_list() for term in self.terms[:n_terms]],
+            "terms": [term.to_dict() for term in self.terms[:n_terms]],
             "not_identified": {t.label: list(t.aliases) for t in self.terms[:n_terms] if not t.identified},
             "weight_by_degree": list(self.weights),
             "influences": dict(self.influences),
@@ -94,7 +135,8 @@ class TargetResult:
 
     def lines(self, n_terms: int) -> list[str]:
         """The largest terms, for a person."""
-        found = [f"{term.coefficient:>10.4g}  {term.label}{term.bounds}" for term in self.terms[:n_terms]]
+        found = ["    effect  columns   [95 % interval]"] if self.terms else []
+        found += [f"{term.effect:>+10.4g}  {term.label}{term.bounds}" for term in self.terms[:n_terms]]
         if any(not term.identified for term in self.terms[:n_terms]):
             found.append(
                 "Other products can take the place of those that are not identified, with the same predictions here."
@@ -103,16 +145,20 @@ class TargetResult:
 
 
 def terms(
-    model: Any, target: int, names: Sequence[str], n_terms: int = TERMS_KEPT, n_explained: int = 0
+    model: Any, target: int, encoding: Encoding, n_terms: int = TERMS_KEPT, n_explained: int = 0
 ) -> tuple[Term, ...]:
     """The largest coefficients of a target, by absolute value, with their intervals where the fit allows them.
 
     Of the first ``n_explained`` those that the rows do not identify have the products that equal theirs up to sign.
     """
-    coef, subsets = coefficients(model, target), model.subsets_
+    coef, subsets, names = coefficients(model, target), model.subsets_, encoding.feature_names
+    signs = sign_features(model, encoding)
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_terms]
     chosen = [subsets[i] for i in largest]
-    found = zip(chosen, largest, intervals(model, target, chosen), identification(model, chosen), strict=True)
+    bounds_of_all = intervals(model, target, chosen, 1 - (1 - CONFIDENCE) / len(subsets))
+    found = zip(
+        chosen, largest, intervals(model, target, chosen), bounds_of_all, identification(model, chosen), strict=True
+    )
 
     def label(subset: Subset) -> tuple[str, ...]:
         return tuple(names[i] for i in subset)
@@ -126,9 +172,18 @@ def terms(
             tuple(" × ".join(label(other)) or "a constant" for other in model.aliases(subset))
             if rank < n_explained and not known
             else (),
+            widest[0] is not None and widest[1] is not None and not widest[0] <= 0 <= widest[1],
+            n_bits=sum(signs[i] for i in subset),
         )
-        for rank, (subset, place, bounds, known) in enumerate(found)
+        for rank, (subset, place, bounds, widest, known) in enumerate(found)
     )
+
+
+def sign_features(model: Any, encoding: Encoding) -> list[bool]:
+    """Of each feature whether it is a bit that the polynomial takes as a sign, not as a number."""
+    if model.domain_ == "real" and not encoding.real:
+        return [False] * len(encoding.feature_names)  # bits that the caller wants as numbers, 0 and 1
+    return [not isinstance(column, Real) for column in encoding.columns for _ in column.features]
 
 
 def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
@@ -141,13 +196,15 @@ def identification(model: Any, subsets: list[Subset]) -> NDArray[np.bool_]:
 
 def coefficients(model: Any, target: int) -> NDArray[np.float64]:
     """Coefficients of one target, in the order of ``subsets_``."""
-    return np.asarray(np.atleast_2d(model.coef_)[target])
+    return np.asarray(np.atleast_2d(model.coefficients_)[target])
 
 
-def intervals(model: Any, target: int, subsets: list[Subset]) -> list[tuple[float | None, float | None]]:
+def intervals(
+    model: Any, target: int, subsets: list[Subset], confidence: float = CONFIDENCE
+) -> list[tuple[float | None, float | None]]:
     """Confidence intervals of some coefficients; of None where nothing is left to judge by."""
     try:
-        bounds = np.asarray(model.confidence_intervals(subsets, CONFIDENCE))
+        bounds = np.asarray(model.confidence_intervals(subsets, confidence))
     except ValueError:  # as many parameters as rows
         return [(None, None)] * len(subsets)
     of_target = bounds if bounds.ndim == 2 else bounds[target]
@@ -211,16 +268,16 @@ def scored_targets(
 
 
 def explained(
-    targets: Sequence[TargetResult], model: Any, names: Sequence[str], points: NDArray[Any]
+    targets: Sequence[TargetResult], model: Any, encoding: Encoding, points: NDArray[Any]
 ) -> tuple[TargetResult, ...]:
     """The targets of a polynomial with its terms; of columns of bits also with the influence of each."""
     by_column = influences(model, points) if model.domain_ != "real" else None
-    whole_cube = covers_cube(model)
+    whole_cube, names = covers_cube(model), encoding.feature_names
     found = []
     for i, target in enumerate(targets):
         weights = tuple(shares(model, i, len(names))[0].tolist()) if whole_cube else ()
         of_columns = () if by_column is None else tuple(zip(names, by_column[i].tolist(), strict=True))
-        of_target = terms(model, i, names, n_explained=TERMS_EXPLAINED)
+        of_target = terms(model, i, encoding, n_explained=TERMS_EXPLAINED)
         found.append(replace(target, weights=weights, terms=of_target, influences=of_columns))
     return tuple(found)
 

@@ -51,9 +51,10 @@ def fit_table(
     Parameters
     ----------
     data : path, sequence of paths, DataFrame or pyarrow.Table
-        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet`` or ``.npz`` files; several, or patterns such as
-        ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a table in memory: a pandas or
-        polars DataFrame (the index of pandas is no column), an Arrow table, or what exports an Arrow stream.
+        ``.csv``, ``.tsv`` (also ``.gz``), ``.parquet``, ``.feather``, ``.arrow`` or ``.npz`` files; several, or
+        patterns such as ``"parts/*.parquet"``, are one table (see :func:`sparsact.datasets.files`). Or a table in
+        memory: a pandas or polars DataFrame (the index of pandas is no column), an Arrow table, or what exports an
+        Arrow stream, such as a relation of DuckDB or a ``pyarrow.RecordBatchReader``, which is read into memory.
     target : str or sequence of str
         Column to learn, or several columns of numbers. In an NPZ file the name of a matrix stands for all its columns.
     model : {"auto", "low-degree", "lsh"}
@@ -131,8 +132,8 @@ def fit_table(
     >>> result.choices.name, round(result.scores.r2["y"].mean, 3)
     ('degree 2', 1.0)
     >>> term = result.targets[0].terms[0]
-    >>> term.label, round(term.coefficient, 3)
-    ('a × d', -0.5)
+    >>> term.label, round(term.effect, 3)  # both on: 0, where each by itself adds 1
+    ('a × d', -2.0)
     """
     options = FitOptions(
         target=_names(target),

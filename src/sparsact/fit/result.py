@@ -6,8 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sparsact import files
+from sparsact.extras import EXTRAS, missing
 from sparsact.fit.scores import CandidateModel, Confusion, CVCandidate, Gain, Scores, gains
+from sparsact.notebook import html_table
 from sparsact.reports.amounts import duration, size
 
 if TYPE_CHECKING:
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
     from sparsact.fit.layout import LayoutInfo
 
 TERMS_SHOWN = 8
+FEW_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class FitResult:
     Attributes
     ----------
     model : LowDegreeRegressor, LowDegreeClassifier, LSHRegressor or LSHClassifier
-        Fitted to every row. It takes encoded rows: ``encoded_table(data, result.encoding).points()`` yields them.
+        Fitted to every row of the encoded table; :meth:`predict` encodes other rows for it.
     table : str
         Name of the table.
     n_rows : int
@@ -164,8 +170,10 @@ class FitResult:
             )
         tables = any("LSH" in model.name for model in self.choices.models)
         also = ", nor by hash tables (LSH)," if tables else ""
-        degrees = f"degree ≤ {self.choices.highest_tried}{also}"
-        return f"Nothing of {degrees} can be learned from these columns: {self._scores()}."
+        few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
+        return (
+            f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns: {self._scores()}.{few}"
+        )
 
     def _scores(self) -> str:
         if self.confusion is not None:
@@ -181,6 +189,31 @@ class FitResult:
 
     def _of(self, target: TargetResult) -> str:
         return f" for {target.name}" if len(self.targets) > 1 else ""
+
+    def predict(self, data: Any) -> NDArray[Any]:
+        """Predictions for the rows of another table, whose columns are found by name and encoded as those of the fit.
+
+        Parameters
+        ----------
+        data : what :func:`sparsact.fit_table` takes
+            Columns that were not learned from are not looked at.
+
+        Returns
+        -------
+        y : ndarray of shape (m,) or (m, T)
+            Numbers, a column for each of T > 1 targets; of classes their names.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or a value was not seen where only known values have a meaning.
+        """
+        from sparsact.datasets import encoded_table
+        from sparsact.fit.sums import answers
+
+        empty = np.empty((0, len(self.encoding.feature_names)), dtype=np.uint8)
+        found = [answers(self.model, self.encoding, X) for X in encoded_table(data, self.encoding).points()]
+        return np.concatenate([answers(self.model, self.encoding, empty), *found])
 
     def to_dict(self) -> dict[str, Any]:
         """All findings but the held-out rows, of numbers and texts: what ``sparsact fit --json`` prints."""
@@ -233,6 +266,16 @@ class FitResult:
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)
 
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [
+            ("rows, columns", f"{self.n_rows:,}, {len(self.encoding.feature_names):,}"),
+            ("chosen", self.choices.name),
+        ]
+        for target in self.targets:
+            rows.append((f"held-out R²{self._of(target)}", target.r2))
+            rows += [(f"effect of {t.label}", f"{t.effect:+.4g}{t.bounds}") for t in target.terms[:TERMS_SHOWN]]
+        return html_table(self.verdict, (self.table, ""), rows)
+
     def report(self, path: str | Path, command: str | None = None) -> None:
         """Write the findings as one HTML page that loads nothing from elsewhere.
 
@@ -251,11 +294,9 @@ class FitResult:
         try:
             from sparsact.reports.page import fit_page
         except ImportError as error:
-            if error.name not in ("jinja2", "markupsafe", "matplotlib"):
+            if error.name is None or EXTRAS.get(error.name) != "report":
                 raise
-            raise ImportError(
-                f"a report needs {error.name}, not installed here: pip install 'sparsact[report]'."
-            ) from error
+            raise ImportError(missing("a report", error.name)) from error
         files.write(path, fit_page(self, command))
         self.written["report"] = str(path)
 

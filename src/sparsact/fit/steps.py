@@ -117,7 +117,7 @@ class FitSteps:
         r2, linear = self._r2(selected.of_degree(selected.degree)), self._r2(selected.of_degree(1))
         targets = scored_targets(table.encoding, held_out, r2, linear)
         if options.explain:
-            targets = explained(targets, model, table.feature_names, X)
+            targets = explained(targets, model, table.encoding, X)
         solver, reason = str(model.solver_), str(model.solver_reason_)
         info = LowDegreeInfo(int(model.degree_), float(model.alpha), len(model.subsets_), solver, reason, options.given)
         return model, held_out, targets, info

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sparsact.datasets.columns import Classes, Real
+from sparsact.datasets.columns import Classes, Encoding, Real
 from sparsact.learners import LowDegreeClassifier, LowDegreeRegressor
 from sparsact.learners.low_degree.accumulator import Accumulator
 from sparsact.saving.schema import Arrays, State, add_prefix, strip_prefix
@@ -217,10 +217,19 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _n_functions(model: Any) -> int:
-    if hasattr(model, "coef_"):
-        return len(np.atleast_2d(model.coef_))
+    if hasattr(model, "intercept_"):
+        return len(np.atleast_1d(model.intercept_))
     n_targets = int(model.table_.layout.n_targets)
     return 1 if hasattr(model, "classes_") and n_targets == 2 else n_targets
+
+
+def answers(model: Any, encoding: Encoding, X: NDArray[Any]) -> NDArray[Any]:
+    """Predictions for encoded rows: numbers, (m,) or (m, targets), or names of classes."""
+    found = values(model, X)
+    target = encoding.targets[0]
+    if isinstance(target, Classes):
+        return np.array(target.values)[class_numbers(found)]
+    return found[:, 0] if len(encoding.targets) == 1 else found
 
 
 def class_numbers(function_values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ from sparsact.fourier.coefficients import DenseCoefficients, SparseCoefficients
 from sparsact.fourier.subset_order import formula
 from sparsact.fourier.transform import walsh_hadamard
 from sparsact.hypercube import Masks, Subset, masks_of, subsets_of
+from sparsact.notebook import html_table
 from sparsact.validation.arrays import (
     checked_masks,
     checked_reals,
@@ -315,7 +316,20 @@ class Spectrum:
         return self.n == other.n and not (self - other).coefficients.any()
 
     def __repr__(self) -> str:
-        return f"<Spectrum on {self.n} coordinates, degree {self.degree()}: {formula(self.top(5), 4)}>"
+        return f"<Spectrum on {self.n} coordinates, {self._degree()}: {formula(self.top(5), 4)}>"
+
+    def _degree(self) -> str:
+        """The degree, for people: of coefficients that are not rounding errors of the largest."""
+        degree, rough = (
+            self.degree(),
+            self.degree(2.0**-40 * max((abs(value) for _, value in self.top(1)), default=0.0)),
+        )
+        return f"degree {degree}" if degree == rough else f"degree {rough} up to rounding"
+
+    def _repr_html_(self) -> str:
+        caption = f"Spectrum on {self.n} coordinates, {self._degree()}: the largest coefficients"
+        rows = (("".join(f"x{i} " for i in subset) or "1", f"{value:.4g}") for subset, value in self.top(10))
+        return html_table(caption, ("monomial", "coefficient"), rows)
 
 
 def _dense(storage: DenseCoefficients | SparseCoefficients) -> DenseCoefficients:

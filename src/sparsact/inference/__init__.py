@@ -7,9 +7,9 @@ layer by layer, and what that could save; :func:`sparsify` saves it. Needs the e
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        'sparsact.inference works on models of PyTorch, which is not installed: pip install "sparsact[torch]".'
-    ) from error
+    from sparsact.extras import missing
+
+    raise ImportError(missing("sparsact.inference", "torch")) from error
 
 from sparsact.inference.block import Activation, Block
 from sparsact.inference.certified_screen import Screen

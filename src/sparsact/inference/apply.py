@@ -118,7 +118,8 @@ def exact_replacement(
     constants, thresholds = activation_constants(model, block.activation), block.activation.zero_below
     if constants is None or not hides_pre_activations(model, block):  # all pre-activations are computed
         return replacement
-    readers = Readers(model, block.readers)
+    switching = filter(None, (block.up, block.gate))  # another module in their place, such as LoRA's, may add to them
+    readers = Readers(model, (*block.readers, *switching))
     if block.gate is not None and thresholds is not None:
         gate = block.linears(model)["gate"]
         memo = GateMemo(thresholds.to(gate.weight.dtype))

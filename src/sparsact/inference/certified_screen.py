@@ -22,9 +22,9 @@ directions :math:`m_1, \ldots, m_k` (rows of :math:`M`), so that
 Cauchy-Schwarz,
 
 .. math:: \langle w', z \rangle
-          = a I + a \langle q, z - p \rangle + \langle G, M z \rangle + \langle r', z - M^T h \rangle
-            + \sum_t h_t \langle r', m_t \rangle
-          \le a I + Q E + \langle G, M z \rangle + R N ,
+          &= a I + a \langle q, z - p \rangle + \langle G, M z \rangle + \langle r', z - M^T h \rangle
+            + \sum_t h_t \langle r', m_t \rangle \\
+          &\le a I + Q E + \langle G, M z \rangle + R N ,
 
     \langle w, x \rangle + b_j - t_j \le U = b \, (a I + \langle G, h \rangle + Q E + R N) + (b_j - t_j) .
 
@@ -37,8 +37,8 @@ of one sign are computed to :math:`2^{-36}`, relatively: norms are multiplied by
 :math:`z - M^T h` from the exact one by at most :math:`2^{-34} \|z\|`, and the computed :math:`r'` by at most
 :math:`2^{-44} (\|r\| + \|G\|_1)`. So
 
-.. math:: R = (1 + 2^{-30}) \left(\|r'\| + 2^{-16} (\|G\|_1 + \|r\|)\right), \qquad
-          N = (1 + 2^{-30}) \left(\|z - M^T h\| + \delta \|h\|_1 + 2^{-18} \|z\|\right)
+.. math:: R &= (1 + 2^{-30}) \left(\|r'\| + 2^{-16} (\|G\|_1 + \|r\|)\right), \\
+          N &= (1 + 2^{-30}) \left(\|z - M^T h\| + \delta \|h\|_1 + 2^{-18} \|z\|\right)
 
 of computed norms hold, and :math:`2^{-16} \|G\|_1 \cdot 2^{-18} \|z\|` covers
 :math:`\langle G, M z - h \rangle`. :math:`\delta` is the largest computed ratio plus :math:`2^{-26}`. The sum

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.inference.roofline import METHODS, Roofline, amdahl, roofline
+from sparsact.notebook import html_table
 
 WINDOWS = (4, 16, 64)  # consecutive rows
 LEVELS = (0.0, *(10 ** (k / 10) for k in range(-40, 11)))  # of a row's root mean square
@@ -290,3 +291,10 @@ class Measurement:
 
     def __str__(self) -> str:
         return table(self)
+
+    def _repr_html_(self) -> str:
+        bounds = ", ".join(f"{method} {times(self.bound(method))}" for method in METHODS)
+        caption = (
+            f"Activation sparsity of {len(self.blocks)} blocks; the whole model can be faster at most by: {bounds}"
+        )
+        return html_table(caption, HEADINGS, map(_cells, self.blocks))

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F  # noqa: N812 # as torch writes it
-from torch.nn.modules.module import _has_any_global_hook
+from torch.nn.modules import module as global_hooks
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 
@@ -43,7 +43,7 @@ class SelectorFactory(Protocol):
 
 
 class Readers:
-    """Modules of a model, by name, that stand between the layers of a block and see its pre-activations."""
+    """Modules of a model, by name, that compute or see the pre-activations of a block."""
 
     def __init__(self, model: nn.Module, names: Iterable[str]) -> None:
         self._places = []
@@ -66,7 +66,7 @@ def has_hooks(module: nn.Module) -> bool:
 
 def has_global_hooks() -> bool:
     """Whether there are hooks for all modules of the process."""
-    return bool(_has_any_global_hook())  # type: ignore[no-untyped-call]
+    return bool(global_hooks._global_forward_hooks or global_hooks._global_forward_pre_hooks)
 
 
 @dataclass
@@ -132,7 +132,7 @@ class UpState(LinearState):
     constants : ActivationConstants
         What the activation reads besides pre-activations: other values would switch other units on.
     readers : Readers
-        Modules that receive pre-activations.
+        Modules that receive pre-activations, and the layers that compute them.
     memo : GateMemo or None
         Of a gated block.
     """

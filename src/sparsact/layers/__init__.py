@@ -9,10 +9,10 @@ are drawn from ``generator``, or from torch's own where it is None, as in any mo
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        "sparsact.layers are modules of PyTorch, which is not installed: "
-        'pip install "sparsact[torch]". Routers (sparsact.routing) work on NumPy arrays without it.'
-    ) from error
+    from sparsact.extras import missing
+
+    advice = "Routers (sparsact.routing) work on NumPy arrays without it."
+    raise ImportError(f"{missing('sparsact.layers', 'torch')} {advice}") from error
 
 from sparsact.layers.block_sparse import BlockSparseFeedForward
 from sparsact.layers.common import Flops

@@ -83,6 +83,7 @@ class Routing(nn.Module):
             raise TypeError(f"`router` must be a router of sparsact.routing; got {router!r}.")
         self.router, self.in_features = router, in_features
         dtype = torch.get_default_dtype() if dtype is None else dtype
+        device = torch.empty(0).device if device is None else device  # "meta" under `with torch.device("meta")`
         for name, value in self._drawn(generator).items():
             tensor = value.to(device=device, dtype=dtype if value.is_floating_point() else None)
             if name in router.trainable:

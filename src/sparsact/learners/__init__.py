@@ -10,6 +10,7 @@ from sparsact.learners.lsh import (
     estimate_support,
     plan_table,
 )
+from sparsact.learners.monomials import Monomials
 from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "LowDegreeClassifier",
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
+    "Monomials",
     "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
     "SupportEstimate",

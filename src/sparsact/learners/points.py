@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from sparsact import kernels
 from sparsact.validation.arrays import aligned
+from sparsact.validation.estimators import checked_rows
 
 Encoding = Literal["signs", "bits"]
 _SYMBOLS: dict[str, tuple[int, int]] = {"signs": (1, -1), "bits": (0, 1)}
 _SPELLED: dict[str, str] = {"signs": "signs +1/-1", "bits": "bits 0/1"}
+_VALUES_AT_ONCE = 1 << 22  # of a sparse matrix, of which blocks of rows become dense
 _KERNEL_DTYPES = {np.dtype(kind) for kind in ("f8", "f4", "i8", "i4", "i1", "u1", "?")}
 
 
@@ -54,17 +57,45 @@ class Points:
         return cls(kernels.transpose_bits(codes, n), len(codes))
 
 
-def kernel_dtype(X: Any) -> NDArray[Any]:
-    """X in a type that the packing kernel reads."""
-    return aligned(np.asarray(X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)))
+def kernel_dtype(X: Any) -> Any:
+    """X in a type that the packing kernel reads; a sparse matrix stays sparse."""
+    X = X if X.dtype in _KERNEL_DTYPES else X.astype(np.float64)
+    return X if hasattr(X, "tocsr") else aligned(np.asarray(X))
 
 
-def _holds_minus_one(X: NDArray[Any]) -> bool:
+def numeric_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+    """X, or X and y, as :func:`checked_rows` checks them, X in a type that the packing kernel reads."""
+    checked = checked_rows(learner, X, y, dtype="numeric", accept_sparse="csr", **checks)
+    return (kernel_dtype(checked[0]), checked[1]) if isinstance(checked, tuple) else kernel_dtype(checked)
+
+
+def dense_blocks(X: Any) -> Iterator[NDArray[Any]]:
+    """The rows as they are or, of a sparse matrix, blocks of rows (a multiple of 64, but for the last) as arrays."""
+    if not hasattr(X, "tocsr"):
+        yield X
+        return
+    n_rows = max(1, _VALUES_AT_ONCE // (64 * max(1, X.shape[1]))) * 64
+    yield from (X[start : start + n_rows].toarray() for start in range(0, X.shape[0], n_rows))
+
+
+def _packed(X: Any, encoding: Encoding) -> tuple[NDArray[np.uint64], int]:
+    """:func:`sparsact.kernels.pack_columns` of an array, or of a sparse matrix block by block."""
+    columns, row = [], 0
+    for block in dense_blocks(X):
+        packed, bad = kernels.pack_columns(block, *_SYMBOLS[encoding])
+        if bad >= 0:
+            return packed, row * X.shape[1] + bad
+        columns.append(packed)
+        row += len(block)
+    return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1), -1
+
+
+def _holds_minus_one(X: Any) -> bool:
     """Whether some number is -1; NumPy 2.1 may crash where it compares unsigned numbers with it."""
-    return X.dtype.kind not in "bu" and bool((X == -1).any())
+    return X.dtype.kind not in "bu" and bool(((X.data if hasattr(X, "tocsr") else X) == -1).any())
 
 
-def detect_encoding(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
+def detect_encoding(X: Any) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """How the rows of X are written, and the points packed while finding out.
 
     As bits, as signs, as other real numbers, or all 1, which may be bits or signs (then nothing is packed yet).
@@ -73,15 +104,19 @@ def detect_encoding(X: NDArray[Any]) -> tuple[Encoding | Literal["real", "ones"]
     if _holds_minus_one(X[:1]):
         order = ("signs",)  # spares a pass over rows that cannot be bits
     for encoding in order:
-        columns, bad = kernels.pack_columns(X, *_SYMBOLS[encoding])
+        columns, bad = _packed(X, encoding)
         if bad < 0:
-            ones = encoding == "bits" and X.dtype != bool and int(np.bitwise_count(columns).sum()) == X.size
-            return ("ones", None) if ones else (encoding, Points(columns, len(X)))
+            ones = (
+                encoding == "bits"
+                and X.dtype != bool
+                and int(np.bitwise_count(columns).sum()) == X.shape[0] * X.shape[1]
+            )
+            return ("ones", None) if ones else (encoding, Points(columns, X.shape[0]))
     return "real", None
 
 
 def recognize(
-    X: NDArray[Any], domain: str, names: NDArray[Any] | None = None
+    X: Any, domain: str, names: NDArray[Any] | None = None
 ) -> tuple[Encoding | Literal["real", "ones"], Points | None]:
     """:func:`detect_encoding`, where the user has named a domain, or ``"auto"``.
 
@@ -96,8 +131,8 @@ def recognize(
     return encoding, points
 
 
-def pack(X: NDArray[Any], encoding: Encoding, names: NDArray[Any] | None = None) -> Points:
-    """Packed points of an (m, n) array written as ``encoding``.
+def pack(X: Any, encoding: Encoding, names: NDArray[Any] | None = None) -> Points:
+    """Packed points of an (m, n) array or sparse matrix written as ``encoding``.
 
     Raises
     ------
@@ -106,7 +141,7 @@ def pack(X: NDArray[Any], encoding: Encoding, names: NDArray[Any] | None = None)
     """
     if X.dtype == bool and encoding == "signs":
         raise ValueError("`X` is boolean; the model was fitted on signs +1/-1: pass 1 - 2 * X.")
-    columns, bad = kernels.pack_columns(X, *_SYMBOLS[encoding])
+    columns, bad = _packed(X, encoding)
     if bad >= 0:
         row, column = divmod(bad, X.shape[1])
         label = f"column {column}" if names is None else f"column {names[column]!r}"
@@ -114,7 +149,7 @@ def pack(X: NDArray[Any], encoding: Encoding, names: NDArray[Any] | None = None)
             f"`X` holds {X[row, column]!s} at {label}, row {row}, where {_SPELLED[encoding]} are expected; "
             f"{_remedy(encoding, X[row, column])}"
         )
-    return Points(columns, len(X))
+    return Points(columns, X.shape[0])
 
 
 def _remedy(encoding: Encoding, value: Any) -> str:
@@ -122,6 +157,8 @@ def _remedy(encoding: Encoding, value: Any) -> str:
         return "pass bits, (1 - X) / 2, as when the model was fitted."
     if encoding == "signs" and value == 0:
         return "pass signs, 1 - 2 * X, as when the model was fitted."
+    if value != value:
+        return "fill it in, by sklearn.impute.SimpleImputer, or give missing values a column of their own."
     return 'correct the value, or fit on real columns with domain="real".'
 
 

@@ -19,12 +19,15 @@ def number(value: object) -> str:
 def duration(seconds: float) -> str:
     """Seconds, for people.
 
-    >>> duration(0.0312), duration(2.5), duration(150)
-    ('31 ms', '2.50 s', '2 min 30 s')
+    >>> duration(0.0312), duration(2.5), duration(150), duration(5000)
+    ('31 ms', '2.50 s', '2 min 30 s', '1 h 23 min')
     """
     if seconds < 1:
         return f"{1000 * seconds:.0f} ms"
-    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    if seconds < 100:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def size(n_bytes: int) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
+import math
 import re
 import warnings
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
+from xml.etree import ElementTree as ET
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,17 +31,16 @@ def n_rows(frame: Frame) -> int:
     return len(next(iter(frame.values())))
 
 
-def to_csv(frame: Frame) -> str:
-    r"""Text of a frame as CSV, with a header.
+def plain(value: Any) -> Any:
+    """A number of a frame as JSON holds it, to 8 digits; None, True, False and texts as they are.
 
-    >>> to_csv({"degree": [1, 2], "weight": [0.5, 0.25]})
-    'degree,weight\r\n1,0.5\r\n2,0.25\r\n'
+    >>> plain(1 / 3), plain(np.int64(7)), plain(float("inf")), plain(None)
+    (0.33333333, 7, 'inf', None)
     """
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(frame)
-    writer.writerows(rows(frame))
-    return text.getvalue()
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.8g}") if math.isfinite(value) else str(value)
 
 
 # Okabe and Ito's palette, https://jfly.uni-koeln.de/color: blue and vermilion differ in lightness too.
@@ -69,7 +70,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "text.parse_math": False,  # a column may be named "a$b$"
     "axes.formatter.use_mathtext": False,
-    "svg.fonttype": "path",  # looks alike everywhere, whatever fonts the reader has
+    "svg.fonttype": "none",  # text that is found, read aloud and small; FONTS are of like widths
     "svg.hashsalt": "sparsact",
 }
 
@@ -166,15 +167,53 @@ def to_svg(drawing: Figure) -> str:
         # Figure.savefig would draw it once more, for its layout, which drawing computes anyway.
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         FigureCanvasSVG(drawing).print_svg(text, metadata=metadata)  # type: ignore[no-untyped-call]
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue()[text.getvalue().index("<svg") :]).strip()
+    return lighter(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue()[text.getvalue().index("<svg") :]))
+
+
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+INHERITED = "stroke-linejoin:round;stroke-linecap:butt;font-family:'DejaVu Sans',Verdana,sans-serif"
+_LONG = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
+_NEEDLESS = re.compile(r" ?font-family: [^;]*;|(?<=[:;]) |rotate\(-0 [^)]*\)")
+_REFERENCE = re.compile(r"((?:href=\"|url\()#)([\w-]+)")
+
+
+def lighter(svg: str) -> str:
+    """A drawing of matplotlib with hundredths of a point, short ids, and no groups and styles that say nothing."""
+    ET.register_namespace("", SVG)
+    ET.register_namespace("xlink", XLINK)
+    ids = {name: f"i{k}" for k, name in enumerate(dict.fromkeys(name for _, name in _REFERENCE.findall(svg)))}
+    root = ET.fromstring(_REFERENCE.sub(lambda found: found[1] + ids[found[2]], svg))  # noqa: S314 - our own drawing
+    for element in root.iter():
+        found = dict(element.items()) | {"id": ids.get(element.get("id", ""), "")}
+        element.attrib.clear()
+        element.attrib.update({key: short for key, value in found.items() if (short := _short(value))})
+        element.text = element.text if element.tag in (f"{{{SVG}}}text", f"{{{SVG}}}tspan") else None
+        element.tail = None
+    _unwrap(root)
+    root.set("style", INHERITED)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _short(value: str) -> str:
+    rounded = _LONG.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
+    return " ".join(_NEEDLESS.sub("", rounded).split())
+
+
+def _unwrap(element: ET.Element) -> None:
+    """Replace groups without attributes by what they hold, and drop the style sheet, which would hold for the page."""
+    kept: list[ET.Element] = []
+    for child in element:
+        _unwrap(child)
+        if child.tag == f"{{{SVG}}}g" and not child.attrib:
+            kept += child
+        elif child.tag != f"{{{SVG}}}style":
+            kept.append(child)
+    element[:] = kept
 
 
 def with_own_names(svg: str, prefix: str) -> str:
     """An SVG whose ids cannot meet those of another on the same page."""
     return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
-
-
-ROWS_SHOWN = 25
 
 
 @dataclass(frozen=True)
@@ -190,32 +229,13 @@ class Display:
     @property
     def inline_svg(self) -> str:
         """The figure for this page: named for screen readers, its ids its own."""
-        named = f'<svg role="img" aria-labelledby="{self.name}-title" '
+        named = f'<svg role="img" aria-labelledby="{self.name}-title" aria-describedby="{self.name}-caption" '
         return with_own_names(self.svg, self.name).replace("<svg ", named, 1)
 
     @property
-    def svg_uri(self) -> str:
-        """The figure as a link that saves it."""
-        return _data_uri("image/svg+xml", '<?xml version="1.0" encoding="utf-8"?>\n' + self.svg)
-
-    @property
-    def csv_uri(self) -> str:
-        """The numbers as a link that saves them."""
-        return _data_uri("text/csv;charset=utf-8", to_csv(self.frame))
-
-    @property
-    def shown(self) -> Iterator[tuple[Any, ...]]:
-        """The first rows of the numbers."""
-        return (row for row, _ in zip(rows(self.frame), range(ROWS_SHOWN), strict=False))
-
-    @property
-    def n_hidden(self) -> int:
-        """Rows that are in the CSV but not in the table."""
-        return max(0, n_rows(self.frame) - ROWS_SHOWN)
-
-
-def _data_uri(kind: str, text: str) -> str:
-    return f"data:{kind};base64,{b64encode(text.encode()).decode()}"
+    def numbers(self) -> list[list[Any]]:
+        """Names of the columns, then the rows: what the page makes the table and the CSV of."""
+        return [list(self.frame), *([plain(value) for value in row] for row in rows(self.frame))]
 
 
 Source = TypeVar("Source")

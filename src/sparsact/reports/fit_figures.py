@@ -23,6 +23,7 @@ from sparsact.reports.figure import (
     VERMILION,
     Frame,
     chart,
+    legend_above,
     list_axis,
     panel,
     panels,
@@ -77,7 +78,7 @@ def error_chart(frame: Frame) -> Axes:
     axes.set_ylim(top=1.5 * max(1.0, *unexplained) if axes.get_yscale() == "log" else 1.15 * max(1.0, *unexplained))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(min(degree) - 0.4, max(degree) + 0.4)
-    axes.legend(loc="best", fontsize=8.5)
+    legend_above(axes, ncols=1)
     return axes
 
 
@@ -108,7 +109,7 @@ def scores_chart(frame: Frame) -> Axes:
         mean, deviation = frame["mean R2"][place], frame["standard deviation"][place]
         axes.scatter([values[place] for values in folds], [place] * len(folds), s=26, color=colour, alpha=0.35, lw=0)
         axes.errorbar(mean, place, xerr=deviation, fmt="D", ms=6, color=colour, capsize=4, lw=1.6)
-        axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=colour)
+        axes.annotate(f"{mean:.3f}", (mean, place), (0, 8), textcoords="offset points", ha="center", color=INK)
     axes.axvline(0, color=GREY, lw=1, ls="--", zorder=0, ymax=0.84 / n)
     axes.margins(x=0.08)
     list_axis(axes, list(frame["model"]))
@@ -306,37 +307,42 @@ TERMS_SHOWN = 20
 
 
 def interactions_frame(target: TargetResult) -> Frame:
-    """Coefficients from the largest down, by absolute value."""
+    """Effects, those of the largest coefficients first."""
     terms = sorted(target.terms, key=lambda term: -abs(term.coefficient))
     return {
         "columns": [term.label for term in terms],
         "degree": [len(term.subset) for term in terms],
+        "effect": [term.effect for term in terms],
+        "low (95 %)": [term.effect_low for term in terms],
+        "high (95 %)": [term.effect_high for term in terms],
+        "significant": [term.significant for term in terms],
         "coefficient": [term.coefficient for term in terms],
-        "low (95 %)": [term.low for term in terms],
-        "high (95 %)": [term.high for term in terms],
         "same on these rows": [", ".join(term.aliases) for term in terms],
     }
 
 
 @chart(
     "interactions",
-    "Strongest interactions",
+    "Strongest effects",
     interactions_frame,
-    "The largest coefficients by absolute value, in units of the target.",
+    "Effects in units of the target, those that explain most of its variance first.",
 )
 def interactions_chart(frame: Frame) -> Axes:
-    """A dot and its interval for each; blue raises the target where the product of signs is +1, vermilion lowers it."""
+    """A dot and its interval for each; blue raises the target, vermilion lowers it, grey is not significant."""
     shown = list(rows(frame))[:TERMS_SHOWN]
     labels = [label for label, *_ in shown]
-    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="coefficient (bar: 95 % interval)")
-    for place, (_, _, coefficient, low, high, _) in enumerate(shown):
-        colour, marker = (BLUE, "o") if coefficient > 0 else (VERMILION, "s")
+    axes = panel(width_for(labels), 0.9 + 0.27 * max(len(shown), 2), x="effect (bar: 95 % interval)")
+    for place, (_, _, effect, low, high, significant, *_) in enumerate(shown):
+        colour, marker = (BLUE, "o") if effect > 0 else (VERMILION, "s")
+        colour = colour if significant else GREY
         if low is not None and high is not None:
             axes.plot([low, high], [place, place], color=colour, lw=2.2, alpha=0.55, solid_capstyle="butt")
-        axes.plot(coefficient, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
+        axes.plot(effect, place, marker=marker, ms=5.5, color=colour, mfc="white" if low is None else colour)
     axes.axvline(0, color=GREY, lw=1)
     list_axis(axes, labels)
-    axes.plot([], [], "o", color=BLUE, label="positive")
-    axes.plot([], [], "s", color=VERMILION, label="negative")
-    axes.figure.legend(loc="outside upper right", ncols=2, fontsize=8.5)
+    axes.plot([], [], "o", color=BLUE, label="raises the target")
+    axes.plot([], [], "s", color=VERMILION, label="lowers the target")
+    if not all(significant for *_, significant, _, _ in shown):
+        axes.plot([], [], "d", color=GREY, label="not significant")
+    axes.figure.legend(loc="outside upper right", ncols=3, fontsize=8.5)
     return axes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
@@ -33,13 +34,17 @@ if TYPE_CHECKING:
     from sparsact.fit.scores import FoldScores
     from sparsact.inference import Measurement
 
-SIGNS = (
-    "A coefficient belongs to a product of signs: a column's sign is +1 where its bit is 0 and −1 where its bit is 1. "
-    "Switching one column on, all else averaged, therefore changes the target by −2 times its coefficient."
+EFFECTS = (
+    "The effect of a set of columns is what switching all of them on (from 0 to 1) changes in the target, beyond what "
+    "smaller sets of them change, averaged over all settings of the other columns."
 )
 NUMBERS = (
-    "A coefficient belongs to a product of columns: numbers as they are, and of a bit its sign, +1 where it is 0 and "
-    "−1 where it is 1. Columns of different units have coefficients of different units."
+    "A column of numbers goes up by one unit instead, and other columns of numbers stay at 0; where a note below says "
+    "that numbers are scaled, the unit is their standard deviation and 0 is their mean."
+)
+SIGNIFICANT = (
+    "Bars: 95 % confidence interval of each effect by itself. Grey: not significant, as the interval at the confidence "
+    "1 − 5 % / number of effects in the polynomial, which holds for all of them together (Bonferroni), includes 0."
 )
 BATCHES = (1, 4, 16, 64)
 METHODS = {
@@ -65,7 +70,7 @@ def fit_page(result: FitResult, command: str | None = None) -> str:
         overview=_overview(result),
         sections=[_section(result, target, f"t{i}-") for i, target in enumerate(result.targets)],
         tables=lsh_figures(result.layout),
-        signs=SIGNS if result.domain == "cube" else NUMBERS,
+        effects=EFFECTS if result.domain == "cube" else f"{EFFECTS} {NUMBERS}",
         command=command,
     )
 
@@ -98,7 +103,12 @@ def template(name: str, *packages: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "duration": duration, "size": size}
+    environment.filters |= {
+        "headings": partial(re.findall, '<h2 id="([^"]+)">(.*?)</h2>'),
+        "number": number,
+        "duration": duration,
+        "size": size,
+    }
     environment.globals["trusted"] = Markup  # the drawings are ours; matplotlib escapes the names in them
     return environment.get_template(name)
 
@@ -148,7 +158,7 @@ def _interval_note(target: TargetResult) -> str:
         return "Intervals are not known for this fit."
     if any(not term.identified for term in target.terms):
         return (
-            "Bars: 95 % confidence intervals of each coefficient by itself. A hollow mark is a coefficient that these "
-            "rows do not identify: other products can take its place, so it has no interval."
+            f"{SIGNIFICANT} A hollow mark is an effect that these rows do not identify: other products can take its "
+            "place, so it has no interval."
         )
-    return "Bars: 95 % confidence intervals of each coefficient by itself, not corrected for how many there are."
+    return SIGNIFICANT

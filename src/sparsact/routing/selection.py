@@ -61,7 +61,7 @@ class Selection:
             "counts": counts_of(indices, n_units),
             "dropped": xp.zeros((indices.shape[0],), dtype=xp.bool, device=device),
         }
-        return cls(indices, weights, logits, **(plain | others))
+        return cls(indices, weights, logits, **{**plain, **others})
 
     @property
     def n_units(self) -> int:

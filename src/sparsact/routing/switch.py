@@ -83,7 +83,7 @@ class Switch(Router):
         return 1
 
     def initial_state(self, in_features: int, *, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of [1]_."""
+        """``gate`` (experts, in_features), normal with variance 0.1 / in_features, as in Section 2.4 of Fedus et al."""
         return {"gate": rng.normal(scale=np.sqrt(0.1 / in_features), size=(self.n_experts, in_features))}
 
     def capacity(self, n_inputs: int, *, training: bool) -> int | None:

@@ -15,12 +15,18 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 def checked_rows(learner: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
     """X, or X and y, as :func:`sklearn.utils.validation.validate_data` returns them.
 
+    X may also be what exports an Arrow stream only, such as a relation of DuckDB or a reader of record batches.
+
     Raises
     ------
     ValueError
         Also for masked entries, dates and texts, which scikit-learn would take for numbers; says where the first NaN
         or infinity stands.
     """
+    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
+        import pyarrow as pa  # of which scikit-learn reads the names of the columns
+
+        X = pa.table(X)
     _check_kinds(X, "`X`", bit_strings=checks.get("reset", True))
     _check_kinds(y, "`y`", texts=not checks.get("y_numeric", False))
     with _errors_name_place(X=X, y=y):

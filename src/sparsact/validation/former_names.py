@@ -1,4 +1,4 @@
-"""Names of parameters and attributes before they changed: they work for one release, with a FutureWarning."""
+"""Names of parameters and attributes before they changed: they work for one minor version, with a FutureWarning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import wraps
 from inspect import isclass, signature
 from typing import Any, TypeVar, cast
 
-GONE_IN = "version 0.2"
+GONE_IN = "version 0.3"
+PROBED = {"coef_"}  # scikit-learn and SHAP read a length per feature from it wherever hasattr finds it: it must be gone
 FORMER_OPTIONS = {"--seed": "--random-state", "--threads": "--n-threads"}  # of the command
 Renamed = TypeVar("Renamed", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type[Any])
@@ -44,7 +45,7 @@ def renamed(**names: str) -> Callable[[Renamed], Renamed]:
     ...     n_weights(3, width=5)
     15
     >>> print(caught[0].message)
-    `width` of n_weights is now called `n_units`; the former name goes in version 0.2.
+    `width` of n_weights is now called `n_units`; the former name goes in version 0.3.
     """
 
     def decorate(function: Renamed) -> Renamed:
@@ -145,6 +146,8 @@ def _taking(function: Any, names: Mapping[str, str]) -> Any:
 
 def _former(old: str, new: str) -> Any:
     def get(self: Any) -> Any:
+        if old in PROBED:
+            raise AttributeError(f"`{old}` of {type(self).__name__} is now called `{new}`.")
         warn_of(old, new, type(self).__name__)
         return getattr(self, new)
 

@@ -10,10 +10,10 @@ import torch
 from blocks_planted import D, S, block, gelu, inputs, relu, settings
 
 from sparsact.inference.predictors import Predictor, calibrate
+from sparsact.inference.predictors.calibration import FROM_ACTIVATIONS, FROM_INPUTS
 from sparsact.inference.quality import Quality
 
-PREDICTING = ["sketch", "low_rank", "lsh"]
-CHOOSING = ["threshold", "top_k"]
+PREDICTING, CHOOSING = list(FROM_INPUTS), list(FROM_ACTIVATIONS)
 
 
 def calibrated(method, weights, x, **target):

@@ -27,7 +27,7 @@ def test_the_model_is_that_of_section_2_1(absolute, activation, bottom, targets)
     mask = rank < 11
     np.testing.assert_array_equal(model.active_units(X), mask)
     phi = np.maximum(z, 0) if activation == "relu" else z
-    expected = np.array([(model.coef_ * mask[i]) @ phi[i] for i in range(53)]) + model.intercept_
+    expected = np.array([(model.coefficients_ * mask[i]) @ phi[i] for i in range(53)]) + model.intercept_
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-11, atol=1e-11)
 
 

@@ -37,7 +37,7 @@ def test_it_is_the_ridge_of_the_masked_features(fit_intercept, alpha):
     peer = Ridge(penalty, fit_intercept=fit_intercept).fit(phi, Y, WEIGHTS)
     np.testing.assert_allclose(fitted.predict(X), peer.predict(phi), rtol=1e-7, atol=1e-9)
     if alpha:
-        np.testing.assert_allclose(fitted.coef_, peer.coef_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(fitted.coefficients_, peer.coef_, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(fitted.intercept_, peer.intercept_, rtol=1e-6, atol=1e-9)
 
 
@@ -79,7 +79,7 @@ def test_a_singular_system_has_its_solution_of_least_norm():
     phi = features(fitted, X[:20])
     np.testing.assert_allclose(fitted.predict(X[:20]), Y[:20], atol=1e-6)
     expected = np.linalg.lstsq(phi - phi.mean(axis=0), Y[:20] - Y[:20].mean(axis=0), rcond=None)[0].T
-    np.testing.assert_allclose(fitted.coef_, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(fitted.coefficients_, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 
 def test_weights_count_rows_and_their_scale_does_not_matter():
@@ -98,10 +98,10 @@ def test_linear_units_that_are_all_on_are_a_linear_predictor():
 def test_the_solution_waits_until_it_is_asked_for():
     found = model().partial_fit(X, Y)
     assert "_solution" not in vars(found)
-    first = found.coef_
-    assert found.coef_ is first
+    first = found.coefficients_
+    assert found.coefficients_ is first
     found.partial_fit(X[:50], -Y[:50])
-    assert not np.allclose(found.coef_, first)
+    assert not np.allclose(found.coefficients_, first)
 
 
 def test_rows_are_blocked(monkeypatch):

@@ -50,7 +50,7 @@ def test_a_router_of_the_inputs(activation, solver):
     np.testing.assert_array_equal(model.active_units(X), on)
     phi = X @ model.layer_.bottom.B.T
     phi = (np.maximum(phi, 0) if activation == "relu" else phi) * on / (1 + np.arange(12) % 2)
-    np.testing.assert_allclose(model.predict(X), phi @ model.coef_ + model.intercept_, rtol=1e-10)
+    np.testing.assert_allclose(model.predict(X), phi @ model.coefficients_ + model.intercept_, rtol=1e-10)
     assert model.n_active_ == 12
     assert (model.flops(routing=False), model.flops()) == (12 * 8, 12 * 8 + 72)
 

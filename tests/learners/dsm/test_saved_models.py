@@ -58,7 +58,7 @@ def test_training_goes_on_after_loading(tmp_path):
     begun = model(solver="rmsprop", epochs=2).fit(X, Y)
     begun.save(tmp_path / "m.safetensors")
     loaded = sa.load(tmp_path / "m.safetensors").partial_fit(X, Y)
-    np.testing.assert_allclose(loaded.coef_, whole.coef_, rtol=1e-12)
+    np.testing.assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-12)
     np.testing.assert_allclose(loaded.loss_curve_, whole.loss_curve_, rtol=1e-12)
 
 

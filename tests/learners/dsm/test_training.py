@@ -66,7 +66,7 @@ def test_epochs_are_those_of_plain_torch(fit_intercept, rho, epsilon):
 def test_an_estimator_trains_on_the_features_of_its_layer():
     found = model(epochs=2, batch_size=20, fit_intercept=False).fit(X, Y)
     torch_features = torch_top_k(torch.from_numpy(found.layer_.bottom.B), torch.from_numpy(X), 8).numpy()
-    np.testing.assert_allclose(found.predict(X), torch_features @ found.coef_.T, rtol=1e-12)
+    np.testing.assert_allclose(found.predict(X), torch_features @ found.coefficients_.T, rtol=1e-12)
 
 
 def test_pieces_of_training_are_the_whole(monkeypatch):
@@ -75,12 +75,12 @@ def test_pieces_of_training_are_the_whole(monkeypatch):
     pieces = model()
     for _ in range(4):
         pieces.partial_fit(X, Y)
-    np.testing.assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)
+    np.testing.assert_allclose(pieces.coefficients_, whole.coefficients_, rtol=1e-9)
     np.testing.assert_allclose(pieces.loss_curve_, whole.loss_curve_, rtol=1e-9)
     from sparsact.learners.dsm import training
 
     monkeypatch.setattr(training, "KEPT", 0)  # features are made again for each batch
-    np.testing.assert_allclose(model(epochs=4).fit(X, Y).coef_, whole.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model(epochs=4).fit(X, Y).coefficients_, whole.coefficients_, rtol=1e-9)
 
 
 def test_training_lowers_the_loss_towards_the_closed_form():
@@ -101,7 +101,7 @@ def test_weights_weigh_the_mean_of_a_batch():
     counts = rng.integers(0, 3, size=70)
     weighted = model(batch_size=1000, epochs=5).fit(X, Y, counts)
     repeated = model(batch_size=1000, epochs=5).fit(np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0))
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-8)
+    np.testing.assert_allclose(weighted.coefficients_, repeated.coefficients_, rtol=1e-8)
     np.testing.assert_allclose(weighted.loss_curve_, repeated.loss_curve_, rtol=1e-10)
 
 

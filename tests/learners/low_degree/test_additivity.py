@@ -14,9 +14,10 @@ from sklearn.base import clone
 
 from sparsact import LowDegreeClassifier, LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.learners.low_degree import compact_sums
+from sparsact.learners.low_degree.solvers.solver import solvers
 
 properties = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SOLVERS = ["auto", "cells", "moments", "kernel", "correlation", "lasso"]
+SOLVERS = ["auto", *sorted(name for name, one in solvers().items() if one.by_name)]
 
 
 def sample(rng, m, n, T=2, magnitudes=9):
@@ -32,7 +33,7 @@ def same(a, b):
     assert a.subsets_ == b.subsets_
     assert a.n_samples_seen_ == b.n_samples_seen_
     assert a.encoding_ == b.encoding_
-    assert_array_equal(a.coef_, b.coef_)
+    assert_array_equal(a.coefficients_, b.coefficients_)
     assert_array_equal(a.intercept_, b.intercept_)
     assert_array_equal(a.r2_, b.r2_)
 
@@ -75,7 +76,7 @@ def test_any_tree_of_merges(m, n, solver, data):
         place = data.draw(st.integers(0, len(leaves) - 1))
         assert leaves[place].merge(other) is leaves[place]
         if before.accumulator_.domain is not None and before.accumulator_.n_rows:
-            assert_array_equal(other.coef_, before.coef_)  # what is merged is left as it was
+            assert_array_equal(other.coefficients_, before.coefficients_)  # what is merged is left as it was
     same(leaves[0], clone(make).fit(X, y, weights))
 
 
@@ -145,7 +146,7 @@ def test_columns_that_are_constant_once_rows_are_forgotten(n):
         X, y = rng.normal(3, 1, (9, n)), rng.normal(size=9)
         X[:4] = X[0]
         model = LowDegreeRegressor(1, alpha=0.0, domain="real").fit(X, y).remove(X[4:], y[4:])
-        assert not model.coef_.any()
+        assert not model.coefficients_.any()
 
 
 def test_forgetting_most_of_many_rows():
@@ -154,7 +155,7 @@ def test_forgetting_most_of_many_rows():
     X, y = rng.integers(0, 2, (66_000, 30)), rng.normal(size=66_000)
     model = LowDegreeRegressor(1).fit(X, y)
     model.remove(X[20:], y[20:])
-    np.testing.assert_allclose(model.coef_, LowDegreeRegressor(1).fit(X[:20], y[:20]).coef_, atol=1e-9)
+    np.testing.assert_allclose(model.coefficients_, LowDegreeRegressor(1).fit(X[:20], y[:20]).coefficients_, atol=1e-9)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -165,7 +166,7 @@ def test_integer_weights_are_repetitions(solver):
     make = LowDegreeRegressor(2, 0.1, solver)
     weighted = clone(make).fit(X, y, times)
     repeated = clone(make).fit(np.repeat(X, times, axis=0), np.repeat(y, times, axis=0))
-    assert_array_equal(weighted.coef_, repeated.coef_)
+    assert_array_equal(weighted.coefficients_, repeated.coefficients_)
     assert_array_equal(weighted.intercept_, repeated.intercept_)
     assert weighted.n_samples_seen_ == (times > 0).sum()
     assert repeated.n_samples_seen_ == times.sum()
@@ -203,7 +204,7 @@ def test_real_columns_add_within_rounding():
     streamed = LowDegreeRegressor(2).partial_fit(X[:20], y[:20], weights[:20])
     streamed.merge(LowDegreeRegressor(2).fit(X[20:50], y[20:50], weights[20:50]))
     streamed.partial_fit(X[40:], y[40:], weights[40:]).remove(X[40:50], y[40:50], weights[40:50])
-    np.testing.assert_allclose(streamed.coef_, whole.coef_, rtol=1e-6)
+    np.testing.assert_allclose(streamed.coefficients_, whole.coefficients_, rtol=1e-6)
     assert streamed.n_samples_seen_ == 61
 
 
@@ -211,7 +212,7 @@ def test_real_columns_may_begin_with_ones():
     rng = np.random.default_rng(11)
     X, y = np.concatenate([np.ones((3, 2)), rng.normal(size=(30, 2))]), rng.normal(size=33)
     streamed = LowDegreeRegressor(1).partial_fit(X[:3], y[:3]).partial_fit(X[3:], y[3:])
-    np.testing.assert_allclose(streamed.coef_, LowDegreeRegressor(1).fit(X, y).coef_, rtol=1e-9)
+    np.testing.assert_allclose(streamed.coefficients_, LowDegreeRegressor(1).fit(X, y).coefficients_, rtol=1e-9)
 
 
 def test_classifiers_add():
@@ -223,10 +224,10 @@ def test_classifiers_add():
         streamed.partial_fit(X[start : start + 10], labels[start : start + 10], classes=["c", "a", "b"])
     merged = LowDegreeClassifier(2).merge(streamed)
     for model in (streamed, merged):
-        assert_array_equal(model.coef_, whole.coef_)
+        assert_array_equal(model.coefficients_, whole.coefficients_)
         assert_array_equal(model.predict(X), whole.predict(X))
     half = LowDegreeClassifier(2).fit(X[:40], labels[:40])
-    assert_array_equal(streamed.remove(X[40:], labels[40:]).coef_, half.coef_)
+    assert_array_equal(streamed.remove(X[40:], labels[40:]).coefficients_, half.coefficients_)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
@@ -236,7 +237,7 @@ def test_threads_do_not_show(n_jobs):
     for solver in SOLVERS:
         one = LowDegreeRegressor(2, 0.1, solver).fit(X, y)
         many = LowDegreeRegressor(2, 0.1, solver, n_jobs=n_jobs).fit(X, y)
-        assert_array_equal(many.coef_, one.coef_)
+        assert_array_equal(many.coefficients_, one.coefficients_)
         assert_array_equal(many.predict(X), one.predict(X))
 
 
@@ -277,5 +278,7 @@ def test_sums_of_other_monomials_are_not_read(n, later):
     model = LowDegreeRegressor(2, solver="auto").fit(X, X[:, 0])
     model.set_params(**later).partial_fit(X[:9], X[:9, 0])
     with pytest.raises(ValueError, match="fit all rows again"):
-        _ = model.coef_
-    np.testing.assert_allclose(model.set_params(degree=1, min_degree=1, subsets=None).coef_[0], 1 if n == 3 else -0.5)
+        _ = model.coefficients_
+    np.testing.assert_allclose(
+        model.set_params(degree=1, min_degree=1, subsets=None).coefficients_[0], 1 if n == 3 else -0.5
+    )

@@ -31,7 +31,7 @@ def test_many_uniform_rows(noise, as_bits):
     assert model.degree_ == 3
     reason = "least held-out error over degrees 0 to 8; at most 8 is affordable for 1,300 rows of 8 columns."
     assert model.degree_reason_ == reason
-    assert_array_equal(model.coef_, LowDegreeRegressor(3).fit(X, y).coef_)
+    assert_array_equal(model.coefficients_, LowDegreeRegressor(3).fit(X, y).coefficients_)
 
 
 def test_the_choice_is_the_best_on_new_rows():
@@ -47,7 +47,7 @@ def test_noise_alone_gives_the_mean():
     X, _ = rows(2500, 8)
     model = auto().fit(X, np.random.default_rng(5).normal(size=2500))
     assert model.degree_ == 0
-    assert len(model.coef_) == 0
+    assert len(model.coefficients_) == 0
 
 
 def test_what_is_out_of_reach_is_told():
@@ -116,10 +116,10 @@ def test_later_rows_keep_the_degree_and_the_bits():
     reason = model.degree_reason_
     model.set_params(degree=model.degree_).partial_fit(X[2000:], y[2000:])
     assert (model.degree_, model.degree_reason_) == (3, "the degree was given.")
-    assert_array_equal(model.coef_, whole.coef_)
+    assert_array_equal(model.coefficients_, whole.coefficients_)
     again = auto().merge(auto().fit(X[:2000], y[:2000]))
     assert (again.degree_, again.degree_reason_) == (3, reason)
-    assert_array_equal(model.remove(X[2000:], y[2000:]).coef_, again.coef_)
+    assert_array_equal(model.remove(X[2000:], y[2000:]).coefficients_, again.coefficients_)
     assert again.fit(X[:, 6:], y).degree_ == 0  # fitted anew, chosen anew: nothing is left to learn
 
 
@@ -164,7 +164,7 @@ def test_saved_and_loaded(tmp_path, statistic):
     assert_array_equal(loaded.predict(X), model.predict(X))
     if statistic:
         twice = LowDegreeRegressor(3, model.alpha_).fit(np.concatenate([X, X]), np.concatenate([y, y]))
-        assert_array_equal(loaded.merge(model).coef_, twice.coef_)
+        assert_array_equal(loaded.merge(model).coefficients_, twice.coefficients_)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])

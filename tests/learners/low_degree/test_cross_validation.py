@@ -50,7 +50,7 @@ def test_grid_search(monkeypatch, route):
     assert_allclose(ours.best_score_, theirs.cv_results_["mean_test_r2"][theirs.best_index_])
     assert_allclose(ours.cv_results_["std_mse"], theirs.cv_results_["std_test_mse"])
     assert ours.subsets_ == subsets_of_size(6, 2)
-    assert_allclose(ours.coef_, theirs.best_estimator_[-1].coef_, atol=1e-9)
+    assert_allclose(ours.coefficients_, theirs.best_estimator_[-1].coef_, atol=1e-9)
     assert_allclose(ours.predict(X), theirs.predict(X))
 
 
@@ -71,7 +71,9 @@ def test_weights_and_targets(route, fit_intercept):
         about = share @ centred(features[test], y[test], weights[test])[1] ** 2
         assert_allclose(model.cv_results_["fold_mse"][0, fold], mse.mean(), rtol=1e-8)
         assert_allclose(model.cv_results_["fold_r2"][0, fold], (1 - mse / about).mean(), rtol=1e-7)
-    assert_allclose(model.coef_, LowDegreeRegressor(2, 0.7, fit_intercept=fit_intercept).fit(X, y, weights).coef_)
+    assert_allclose(
+        model.coefficients_, LowDegreeRegressor(2, 0.7, fit_intercept=fit_intercept).fit(X, y, weights).coefficients_
+    )
 
 
 def test_more_monomials_than_rows():
@@ -123,7 +125,7 @@ def test_a_stream_is_validated_as_it_comes(lengths, cv, seed, written):
         else:
             assert_array_equal(streamed.cv_results_[name], column)
     if written != "real":
-        assert_array_equal(streamed.coef_, whole.coef_)
+        assert_array_equal(streamed.coefficients_, whole.coefficients_)
 
 
 @given(st.integers(0, 99), st.integers(0, 200), st.integers(2, 9), st.integers(0, 2**70))

@@ -22,7 +22,7 @@ class TestEncodings:
         other = LowDegreeRegressor(3).fit(X, self.y)
         assert other.encoding_ == encoding
         assert other.domain_ == "cube"
-        assert_array_equal(other.coef_, self.model.coef_)
+        assert_array_equal(other.coefficients_, self.model.coefficients_)
         assert_array_equal(other.predict(X), self.model.predict(self.bits))
 
     @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "u1", "u2", "u4", "u8", "?", "O"])
@@ -53,17 +53,17 @@ class TestEncodings:
 
     def test_bit_1_is_sign_minus_1(self):
         model = LowDegreeRegressor(1).fit([[0], [1]], [5.0, 1.0])
-        assert_allclose([model.intercept_, *model.coef_], [3.0, 2.0])
+        assert_allclose([model.intercept_, *model.coefficients_], [3.0, 2.0])
 
     def test_real_columns_use_the_same_monomials(self):
         """domain="real" on signs is the same regression; on bits it is that of products of bits."""
         signs = 1 - 2 * self.bits
         real = LowDegreeRegressor(3, domain="real").fit(signs, self.y)
         assert (real.domain_, real.encoding_, real.solver_) == ("real", None, "dense")
-        assert_allclose(real.coef_, self.model.coef_, atol=1e-9)
+        assert_allclose(real.coefficients_, self.model.coefficients_, atol=1e-9)
         products = LowDegreeRegressor(2, domain="real").fit(self.bits, self.y[:, None])
         expected = least_norm(monomials(self.bits, products.subsets_), self.y[:, None])
-        assert_allclose(products.coef_, expected[0].T, atol=1e-9)
+        assert_allclose(products.coefficients_, expected[0].T, atol=1e-9)
         assert_allclose(
             products.predict(self.bits), monomials(self.bits, products.subsets_) @ expected[0] + expected[1]
         )
@@ -76,7 +76,7 @@ class TestEncodings:
         model = LowDegreeRegressor(3, alpha, fit_intercept=fit_intercept).fit(X, y, weights)
         features = monomials(X, model.subsets_)
         coef, intercept = least_norm(features, y, weights, alpha=alpha, fit_intercept=fit_intercept)
-        assert_allclose(model.coef_, coef.T, atol=1e-8)
+        assert_allclose(model.coefficients_, coef.T, atol=1e-8)
         assert_allclose(model.predict(X), features @ coef + intercept, atol=1e-8)
 
 
@@ -87,7 +87,7 @@ class TestClassifier:
         labels = np.where(X[:, 0] ^ X[:, 3] ^ (rng.random(111) < 0.1), "yes", "no")
         model = LowDegreeClassifier(2).fit(X, labels)
         regression = LowDegreeRegressor(2).fit(X, np.where(labels == "yes", 1.0, -1.0))
-        assert_array_equal(model.coef_, regression.coef_)
+        assert_array_equal(model.coefficients_, regression.coefficients_)
         assert_array_equal(model.decision_function(X), regression.predict(X))
         assert_array_equal(model.predict(X), np.where(regression.predict(X) > 0, "yes", "no"))
         share = model.predict_proba(X)
@@ -101,7 +101,7 @@ class TestClassifier:
         weights = rng.random(211)
         model = LowDegreeClassifier(2, 0.3).fit(X, labels, weights)
         regression = LowDegreeRegressor(2, 0.3).fit(X, np.eye(4)[labels - 3], weights)
-        assert_array_equal(model.coef_, regression.coef_)
+        assert_array_equal(model.coefficients_, regression.coefficients_)
         assert_array_equal(model.predict(X), 3 + regression.predict(X).argmax(axis=1))
         assert len(model.spectrum_) == 4
         share = model.predict_proba(X)

@@ -185,17 +185,17 @@ def test_rows_that_were_summed_into_moments():
     model = LowDegreeRegressor(2, solver="moments").fit(X, y)
     model.set_params(solver="kernel").remove(X[9:], y[9:])
     with pytest.raises(ValueError, match=r'gone.*solver="kernel"'):
-        _ = model.coef_
+        _ = model.coefficients_
 
 
 class TestMerge:
     def test_another_encoding(self):
         for a, b in [(BITS, SIGNS), (SIGNS, BITS), (BITS, BITS + 0.5)]:
             mine, other = LowDegreeRegressor().fit(a, Y), LowDegreeRegressor().fit(b, Y)
-            coef = mine.coef_.copy()
+            coef = mine.coefficients_.copy()
             with pytest.raises(ValueError, match="cannot merge"):
                 mine.merge(other)
-            np.testing.assert_array_equal(mine.coef_, coef)
+            np.testing.assert_array_equal(mine.coefficients_, coef)
 
     def test_another_width_or_number_of_targets(self):
         mine = LowDegreeRegressor().fit(BITS, Y)
@@ -232,7 +232,7 @@ class TestTargets:
             model = LowDegreeRegressor(solver="kernel").fit(BITS, first)
             with pytest.raises(ValueError, match="target"):
                 model.partial_fit(BITS, then)
-            assert model.coef_.shape == (15,) if first.ndim == 1 else (first.shape[1], 15)
+            assert model.coefficients_.shape == (15,) if first.ndim == 1 else (first.shape[1], 15)
 
     def test_not_finite(self):
         for bad in (np.nan, np.inf):

@@ -55,7 +55,7 @@ def test_standard_errors(monkeypatch, kind, solver, alpha, fit_intercept):
         assert_allclose(model.standard_errors(everything), errors, rtol=near, atol=1e-9)
         if solver != "conjugate gradients":
             reach = t.ppf(0.95, freedom) * errors
-            centre = np.concatenate([np.atleast_1d(model.intercept_)[:, None], model.coef_], axis=1)
+            centre = np.concatenate([np.atleast_1d(model.intercept_)[:, None], model.coefficients_], axis=1)
             intervals = model.confidence_intervals(everything, confidence=0.9)
             assert_allclose(intervals, np.stack([centre - reach, centre + reach], axis=-1), rtol=1e-6, atol=1e-8)
 
@@ -88,7 +88,7 @@ def test_the_lasso_counts_what_it_kept():
     rng = np.random.default_rng(4)
     X, y = rng.integers(0, 2, (60, 5)), rng.normal(size=60)
     model = LowDegreeRegressor(2, 0.1, "lasso").fit(X, y)
-    kept = np.count_nonzero(model.coef_)
+    kept = np.count_nonzero(model.coefficients_)
     assert 0 < kept < 15
     assert_allclose(model.residual_variance_, ((y - model.predict(X)) ** 2).sum() / (60 - kept - 1), rtol=1e-9)
 
@@ -165,7 +165,7 @@ class TestHeredity:
     def test_the_coefficients_are_those_of_the_subsets(self):
         model = LowDegreeRegressor(2, heredity="weak").fit(self.X, self.y)
         again = LowDegreeRegressor(subsets=model.subsets_).fit(self.X, self.y)
-        assert_allclose(model.coef_, again.coef_, rtol=1e-12)
+        assert_allclose(model.coefficients_, again.coefficients_, rtol=1e-12)
         assert_allclose(model.predict(self.X), again.predict(self.X), rtol=1e-12)
         assert_allclose(model.standard_errors(), again.standard_errors(), rtol=1e-12)
 

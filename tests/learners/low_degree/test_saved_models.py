@@ -51,7 +51,7 @@ def same(mine, theirs, X):
     assert type(mine) is type(theirs)
     for name in ("subsets_", "solver_", "solver_reason_", "domain_", "encoding_", "n_samples_seen_", "n_features_in_"):
         assert getattr(mine, name) == getattr(theirs, name), name
-    for name in ("coef_", "intercept_", "r2_", "residual_variance_"):
+    for name in ("coefficients_", "intercept_", "r2_", "residual_variance_"):
         if hasattr(theirs, name):
             assert_array_equal(getattr(mine, name), getattr(theirs, name), name)
     assert_array_equal(mine.predict(X), theirs.predict(X))
@@ -99,7 +99,9 @@ def test_a_loaded_statistic_goes_on(tmp_path, name):
     if not name.startswith("cv"):
         loaded = sparsact.load(tmp_path / "m")
         rest = copy.deepcopy(MODELS[name]).fit(X[50:], Y[50:], weights[50:])
-        np.testing.assert_allclose(loaded.merge(rest).coef_, model.coef_, rtol=1e-9 if "real" in name else 0)
+        np.testing.assert_allclose(
+            loaded.merge(rest).coefficients_, model.coefficients_, rtol=1e-9 if "real" in name else 0
+        )
 
 
 def test_many_rows_as_moments_go_on(tmp_path):
@@ -108,7 +110,9 @@ def test_many_rows_as_moments_go_on(tmp_path):
     model.save(tmp_path / "m", statistic=True)
     loaded = sparsact.load(tmp_path / "m")
     assert type(loaded.accumulator_.statistics[0]).__name__ == "Moments"
-    assert_array_equal(loaded.partial_fit(X[69_000:], y[69_000:]).coef_, LowDegreeRegressor(1).fit(X, y).coef_)
+    assert_array_equal(
+        loaded.partial_fit(X[69_000:], y[69_000:]).coefficients_, LowDegreeRegressor(1).fit(X, y).coefficients_
+    )
 
 
 def test_a_model_without_its_statistic_does_not_begin_anew(tmp_path):
@@ -123,7 +127,7 @@ def test_a_model_without_its_statistic_does_not_begin_anew(tmp_path):
         with pytest.raises(ValueError, match="statistic"):
             change(sparsact.load(tmp_path / "m"))
     fresh = sparsact.load(tmp_path / "m").fit(BITS[:30], Y[:30])
-    assert_array_equal(fresh.coef_, LowDegreeRegressor(2).fit(BITS[:30], Y[:30]).coef_)
+    assert_array_equal(fresh.coefficients_, LowDegreeRegressor(2).fit(BITS[:30], Y[:30]).coefficients_)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +152,7 @@ def test_labels(tmp_path, labels):
     assert loaded.classes_.dtype.kind == model.classes_.dtype.kind or model.classes_.dtype.kind == "O"
     assert_array_equal(loaded.predict(BITS), model.predict(BITS))
     assert_array_equal(loaded.predict_proba(BITS), model.predict_proba(BITS))
-    assert_array_equal(loaded.partial_fit(BITS, labels).coef_, model.partial_fit(BITS, labels).coef_)
+    assert_array_equal(loaded.partial_fit(BITS, labels).coefficients_, model.partial_fit(BITS, labels).coefficients_)
 
 
 def test_feature_names(tmp_path):
@@ -178,7 +182,7 @@ def test_conjugate_gradients(tmp_path, monkeypatch):
     model = LowDegreeRegressor(3, solver="cells").fit(BITS, Y)
     model.save(tmp_path / "m")
     loaded = sparsact.load(tmp_path / "m")
-    assert_array_equal(loaded.coef_, model.coef_)
+    assert_array_equal(loaded.coefficients_, model.coefficients_)
     assert_array_equal(loaded.predict(BITS), model.predict(BITS))
     with pytest.raises(ValueError, match="fit"):
         loaded.standard_errors()
@@ -203,9 +207,9 @@ def use(path):
     try:
         model = sparsact.load(path)
         X = np.zeros((70, model.n_features_in_), dtype=np.int8)
-        model.predict(X), model.coef_
+        model.predict(X), model.coefficients_
         model.partial_fit(X, np.zeros((70, 2)))
-        model.predict(X), model.coef_
+        model.predict(X), model.coefficients_
     except sparsact.saving.modelfile.ModelFileError as error:
         return 0 if path in str(error) else 7
 

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from sparsact.extras import missing
 from sparsact_papers.common.real_data import absent
 from sparsact_papers.results import Parameter, Scale
 
@@ -87,7 +88,7 @@ def unmet() -> str | None:
     from sparsact_papers.data.files import TINYSHAKESPEARE
 
     if find_spec("torch") is None:
-        return 'it trains with PyTorch, which is not installed: pip install "sparsact[torch]".'
+        return missing("its training", "torch")
     return absent(TINYSHAKESPEARE)
 
 

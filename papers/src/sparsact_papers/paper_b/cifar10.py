@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparsact.extras import missing
 from sparsact.reports.figure import COLOURS, INK, Chart, Frame, figure, rows, styled
 from sparsact_papers.charts import MARKERS, curve_plot, curves, panel_plot, panelled
 from sparsact_papers.claims import Claim, Verdict, every, needed, within
@@ -142,7 +143,7 @@ def _images(n_train: int, n_test: int) -> Images:
 def unmet() -> str | None:
     """Torch or the images, where they are absent."""
     if find_spec("torch") is None:
-        return 'it trains with PyTorch, which is not installed: pip install "sparsact[torch]".'
+        return missing("its training", "torch")
     return cifar10_missing()
 
 

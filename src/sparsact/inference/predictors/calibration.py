@@ -26,8 +26,8 @@ from sparsact.inference.quality import Quality
 from sparsact.validation.former_names import renamed
 from sparsact.validation.parameters import checked_option, checked_share
 
-FROM_INPUTS: dict[str, Callable[..., Graded]] = {"sketch": Sketch.fit, "low_rank": LowRank.fit, "lsh": LSH.fit}
-FROM_ACTIVATIONS: dict[str, type[Threshold | TopKActivations]] = {"threshold": Threshold, "top_k": TopKActivations}
+FROM_INPUTS: dict[str, Callable[..., Graded]] = {kind.name: kind.fit for kind in (Sketch, LowRank, LSH)}
+FROM_ACTIVATIONS = {kind.name: kind for kind in (Threshold, TopKActivations)}
 
 
 @renamed(seed="random_state")

@@ -9,10 +9,9 @@ recorded.
 try:
     import triton as _triton  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        "products on a GPU are kernels of Triton, which is not installed: pip install triton (on Linux, where the CUDA "
-        "builds of torch bring it along)."
-    ) from error
+    from sparsact.extras import missing
+
+    raise ImportError(f"{missing('sparsact.inference.triton', 'triton')} CUDA builds of torch bring it.") from error
 
 from sparsact.inference.triton.products import active_dot, sparse_product
 

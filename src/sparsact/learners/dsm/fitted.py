@@ -143,7 +143,7 @@ class FittedDSM:
         self.statistic_ = RidgeStatistic.from_state(state["rows"], arrays, self.layer_.bottom.t, self._n_targets)
 
     @property
-    def coef_(self) -> Array:
+    def coefficients_(self) -> Array:
         """The top layer A: (t,), or (T, t) when y had two axes."""
         A, _ = self._top_layer
         return A[0] if self._single_target else A

@@ -30,7 +30,7 @@ class LowDegreeClassifier(ClassifierMixin, LowDegree):  # type: ignore[misc] # u
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    coef_, intercept_, spectrum_ : as in :class:`LowDegreeRegressor`
+    coefficients_, intercept_, spectrum_ : as in :class:`LowDegreeRegressor`
         For one function (two classes) or one a class.
     subsets_, solver_, solver_reason_, n_samples_seen_ : as in :class:`LowDegreeRegressor`
 

@@ -60,7 +60,7 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
     cv_results_ : dict of ndarrays
         ``degree``, ``alpha``, ``mean_mse``, ``std_mse``, ``mean_r2``, ``std_r2`` (n_candidates,) and ``fold_mse``,
         ``fold_r2`` (n_candidates, n_folds); several targets are averaged. Squared errors beyond float64 are inf.
-    coef_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
+    coefficients_, intercept_, subsets_, spectrum_, solver_, solver_reason_, r2_, residual_variance_, n_samples_seen_
         Of the choice, fitted to all rows.
 
     Examples
@@ -268,10 +268,10 @@ class LowDegreeRegressorCV(LowDegreeRegressor):
 _EMPTY = "`degrees` and `alphas` need at least one value each, none negative."
 
 
-def _test_folds(cv: Any, X: ArrayLike, y: ArrayLike) -> NDArray[np.intp]:
-    n_rows = len(np.asarray(X))
+def _test_folds(cv: Any, X: Any, y: ArrayLike) -> NDArray[np.intp]:
+    n_rows = len(np.asarray(y))
     folds = np.full(n_rows, -1, dtype=np.intp)
-    for fold, (_, test) in enumerate(check_cv(cv).split(np.asarray(X), np.asarray(y))):
+    for fold, (_, test) in enumerate(check_cv(cv).split(X, np.asarray(y))):
         if (folds[test] >= 0).any():
             raise ValueError(
                 "`cv` tests some rows twice; folds must not overlap, because each is taken from the total."

@@ -21,12 +21,12 @@ from sparsact.learners.low_degree.fitted import FittedLowDegree
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, Penalty, Solution
 from sparsact.learners.low_degree.solvers.solver import choose_solver, solvers
-from sparsact.learners.points import kernel_dtype
+from sparsact.learners.points import numeric_rows
 from sparsact.statistics.exact_sum import LIMB_BITS
 from sparsact.statistics.statistic import Batch
 from sparsact.transaction import lock_of, transaction
 from sparsact.validation.arrays import check_row_weights
-from sparsact.validation.estimators import checked_rows, checked_sample_weight
+from sparsact.validation.estimators import checked_sample_weight
 from sparsact.validation.former_names import renamed_attributes
 
 MAX_TOTAL = 1e200  # weight of all rows
@@ -34,7 +34,7 @@ _LEVEL = 0.05  # of the tests by which heredity admits interactions
 _NO_STATISTIC = "a model without its statistic cannot take in more rows; save it with statistic=True."
 
 
-@renamed_attributes(forget="remove")
+@renamed_attributes(forget="remove", coef_="coefficients_")
 class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """Base of the low-degree estimators; see :class:`LowDegreeRegressor` for the parameters."""
 
@@ -80,6 +80,11 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # ---- rows in ----
 
@@ -164,8 +169,10 @@ class LowDegree(FittedLowDegree, BaseEstimator):  # type: ignore[misc] # scikit-
             raise ValueError(_NO_STATISTIC)
         self._validate_params()
         finite = self.domain != "cube"  # there, packing names the column and the row of a NaN
-        rows, targets = checked_rows(self, X, y, reset=reset, dtype="numeric", ensure_all_finite=finite, **checks)
-        return kernel_dtype(rows), targets
+        checked: tuple[NDArray[Any], NDArray[Any]] = numeric_rows(
+            self, X, y, reset=reset, ensure_all_finite=finite, **checks
+        )
+        return checked
 
     def _spec(self, degree: int | None = None) -> FitSpec:
         return FitSpec(

@@ -17,13 +17,13 @@ from sparsact.hypercube import Subset
 from sparsact.kernels.dispatch import threads
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.distinct_points import agreeing
+from sparsact.learners.low_degree.interpretation import coefficients, standard_errors, total_effects
 from sparsact.learners.low_degree.polynomial import Family, FittedPolynomial, Solution
 from sparsact.learners.low_degree.saving import read_solution, solution_state
-from sparsact.learners.points import Encoding, kernel_dtype, pack
+from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import Arrays, Checks, State
 from sparsact.transaction import lock_of
-from sparsact.validation.estimators import checked_rows
 from sparsact.validation.parameters import checked_probability
 
 
@@ -65,7 +65,7 @@ class FittedLowDegree(ABC):
         return values[0] if self._single else values
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coefficients_(self) -> NDArray[np.float64]:
         """Coefficients of ``subsets_``, (D,), or (T, D) for several functions."""
         return np.asarray(self._squeezed(self._polynomial.coef.T))
 
@@ -75,8 +75,37 @@ class FittedLowDegree(ABC):
         return self._squeezed(self._polynomial.intercept)
 
     @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        r"""Total effect of each column on the predictions, as a share of their variance, (n_features,).
+
+        Half the mean squared change of the prediction when column i is drawn anew, by itself, from its own values:
+        :math:`\mathbb{E}(f(x) - f(x_i', x_{-i}))^2 / (2 \operatorname{Var} f)`, under the distribution of the fitted
+        rows and their weights; the mean over several functions. It is what permutation importance estimates. Over all
+        points of the cube, equally often, it is the influence of the column over the variance, so that the importances
+        sum to 1 or more, and to 1 where there are no interactions.
+
+        Raises
+        ------
+        AttributeError
+            If the model was loaded without its statistic, or if the rows are gone and the kept sums lack a product.
+
+        Notes
+        -----
+        Found when it is first asked for, by about ``degree`` predictions of the distinct rows or, where the rows are
+        gone, by quadratic forms in their sums.
+        """
+        solution = self._fitted
+        if solution.importances is None:
+            try:
+                statistic = self._statistic("the distribution of its rows")
+                solution.importances = total_effects(solution.polynomial, statistic, n_threads=threads(self.n_jobs))
+            except ValueError as error:  # tools that look for the attribute know this error only
+                raise AttributeError(f"no feature_importances_: {error}") from error
+        return solution.importances.copy()
+
+    @property
     def subsets_(self) -> list[Subset]:
-        """The monomials, in the order of ``coef_``: by size, then lexicographic."""
+        """The monomials, in the order of ``coefficients_``: by size, then lexicographic."""
         return self._polynomial.family.subsets
 
     @property
@@ -189,7 +218,7 @@ class FittedLowDegree(ABC):
         squared residual over the rows minus the effective parameters. Weights are taken as precisions (a row of weight
         2 has half the variance); with ridge the errors are those of the shrunken estimate, bias not counted.
         """
-        return np.asarray(self._squeezed(_standard_errors(self._fitted, self._places(subsets))))
+        return np.asarray(self._squeezed(standard_errors(self._fitted, self._places(subsets))))
 
     def confidence_intervals(
         self, subsets: Iterable[Iterable[int]] | None = None, confidence: float = 0.95
@@ -205,8 +234,8 @@ class FittedLowDegree(ABC):
         """
         checked_probability(confidence, "`confidence`")
         solution, places = self._fitted, self._places(subsets)
-        error = _standard_errors(solution, places)
-        coef = _coefficients(solution.polynomial)[places].T
+        error = standard_errors(solution, places)
+        coef = coefficients(solution.polynomial)[places].T
         reach = t.ppf((1 + confidence) / 2, max(solution.residual_degrees_of_freedom, 1.0)) * error
         return np.asarray(self._squeezed(np.stack([coef - reach, coef + reach], axis=-1)))
 
@@ -220,9 +249,10 @@ class FittedLowDegree(ABC):
         solution = self._fitted  # read once: another thread may add rows meanwhile
         encoding, polynomial = solution.encoding, solution.polynomial
         finite = encoding is None  # on the cube, packing names the column and the row of a NaN
-        rows = kernel_dtype(checked_rows(self, X, reset=False, dtype="numeric", ensure_all_finite=finite))
+        rows = numeric_rows(self, X, reset=False, ensure_all_finite=finite)
         if encoding is None:
-            return polynomial.values_at_reals(rows.astype(np.float64), n_threads=threads(self.n_jobs))
+            of_blocks = (block.astype(np.float64) for block in dense_blocks(rows))
+            return np.concatenate([polynomial.values_at_reals(B, n_threads=threads(self.n_jobs)) for B in of_blocks])
         points = pack(rows, encoding, getattr(self, "feature_names_in_", None))
         return polynomial.values(points, n_threads=threads(self.n_jobs))
 
@@ -314,31 +344,3 @@ class FittedLowDegree(ABC):
             self.accumulator_ = Accumulator.of_state(state["stream"], arrays, self.n_features_in_, n_targets)
             if self.accumulator_.n_folds != self._n_folds():
                 raise ValueError(f"sums of {self.accumulator_.n_folds} folds where cv deals {self._n_folds()}")
-
-
-def _standard_errors(solution: Solution, places: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Standard errors (T, N) of the coefficients at places of ``[(), *subsets]``."""
-    if solution.penalty.kind == "lasso":
-        raise ValueError(
-            "lasso coefficients have no standard errors; refit their subsets with subsets=, on other rows."
-        )
-    polynomial, unit = solution.polynomial, solution.unit
-    if solution.penalty.kind == "correlation":  # means of y chi_S, whose square is y**2
-        second_moment = solution.target_squares / solution.total_weight + (polynomial.intercept / unit) ** 2
-        coef = _coefficients(polynomial)[places].T / unit
-        variance = np.maximum(second_moment[:, None] - coef**2, 0.0) / solution.n_rows
-        return np.asarray(unit * np.sqrt(variance))
-    freedom = solution.residual_degrees_of_freedom
-    if freedom <= 0:
-        raise ValueError(
-            f"{solution.n_rows:,} rows do not exceed {len(polynomial.family) + 1:,} parameters, so nothing is "
-            "left to estimate the noise; pass a lower degree, fewer subsets, or more rows."
-        )
-    variance = solution.squared_error / freedom
-    unscaled = np.maximum(solution.unscaled_variances(places), 0.0)
-    return np.asarray(unit * np.sqrt(variance[:, None] * unscaled))
-
-
-def _coefficients(polynomial: FittedPolynomial) -> NDArray[np.float64]:
-    """Coefficients of the empty subset and the family, (D + 1, T)."""
-    return np.concatenate([polynomial.intercept[None], polynomial.coef])

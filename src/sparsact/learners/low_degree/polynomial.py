@@ -165,6 +165,11 @@ class FittedPolynomial:
         assert self.dual is not None  # noqa: S101 - the constructor stored coef otherwise
         return self.dual.coefficients(self.family)
 
+    @property
+    def by_dual(self) -> bool:
+        """Whether values come from the dual, since there are too many coefficients to compute."""
+        return self.dual is not None and len(self.family) > _MAX_WALK
+
     def undo_scaling(self, unit: float, origin: NDArray[np.float64]) -> FittedPolynomial:
         """The polynomial of the targets themselves, where this is of targets over a unit, minus an origin (T,)."""
         dual = None if self.dual is None else replace(self.dual, weights=self.dual.weights * unit)
@@ -179,7 +184,7 @@ class FittedPolynomial:
         n, n_targets = self.family.n, len(self.intercept)
         if n <= _MAX_TABLE_N and 2**n <= 4096 * len(self.family) and n_targets * 2**n <= _MAX_TABLE:
             return np.asarray(self.table[points.codes()[:, 0].astype(np.intp)])  # a transform for about 1,000 walks
-        if self.dual is not None and len(self.family) > _MAX_WALK:
+        if self.dual is not None and self.by_dual:
             return self.dual.values(points) + self.intercept
         walk = kernels.evaluate_packed(points.columns, points.n_rows, *self._walk, n_threads=n_threads)
         return np.asarray(walk + self.intercept)
@@ -266,6 +271,8 @@ class Solution:
         From a file.
     choice : CVSelection or None
         What cross-validation chose.
+    importances : ndarray of shape (n,), or None
+        Total effects of the columns, once they were asked for.
     unit : float
         A power of two near the size of the targets, over which squares are float64 whatever that size.
     """
@@ -284,6 +291,7 @@ class Solution:
     parameters: float | None = None
     known_identified: NDArray[np.bool_] | None = None
     choice: Any = None
+    importances: NDArray[np.float64] | None = None
     unit: float = 1.0
 
     def undo_scaling(self, unit: float, origin: NDArray[np.float64], penalty: Penalty) -> Solution:

@@ -57,7 +57,8 @@ class CentredMoments(CentredSums):
     def add(self, batch: Batch) -> None:
         """Add rows of real columns; blocks of rows bound the memory."""
         for block in batch.blocks(max(1, _VALUES_AT_ONCE // max(1, len(self.family)))):
-            self.join(self._block(block.X, block.y, block.row_weights()))
+            X = block.X.toarray() if hasattr(block.X, "tocsr") else block.X
+            self.join(self._block(X, block.y, block.row_weights()))
 
     def remove(self, batch: Batch) -> None:
         """Take rows away that were added before, within rounding."""

@@ -80,10 +80,13 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
 
     Attributes
     ----------
-    coef_ : ndarray of shape (D,) or (T, D)
+    coefficients_ : ndarray of shape (D,) or (T, D)
         Coefficients of ``subsets_``.
     intercept_ : float or ndarray of shape (T,)
         Coefficient of the empty subset.
+    feature_importances_ : ndarray of shape (n_features,)
+        Total effect of each column on the predictions, as a share of their variance; see there. Found when it is first
+        asked for, from the statistic.
     subsets_ : list of tuples
         By size, then lexicographic: the order of scikit-learn's ``PolynomialFeatures(interaction_only=True)``.
     spectrum_ : Spectrum or list of Spectrum
@@ -102,9 +105,9 @@ class LowDegreeRegressor(MultiOutputMixin, RegressorMixin, LowDegree):  # type: 
     Notes
     -----
     The statistic is additive and exact: rows may come in any order and in any split (``partial_fit``, ``merge``,
-    ``remove``), and ``coef_`` is the same to the bit. Real columns are summed in floating point, so there the order
-    matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need more than
-    D rows, or a penalty.
+    ``remove``), and ``coefficients_`` is the same to the bit. Real columns are summed in floating point, so there the
+    order matters within rounding. Low degree removes computation, not sample complexity: D coefficients still need
+    more than D rows, or a penalty.
 
     References
     ----------

@@ -1,0 +1,117 @@
+"""Monomials: the features of the low-degree learners, for a pipeline of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from sparsact.hypercube import Subset
+from sparsact.learners.low_degree.polynomial import Family
+from sparsact.learners.low_degree.real_columns import monomials
+from sparsact.learners.points import Encoding, dense_blocks, numeric_rows, pack, recognize, unpack
+
+
+class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+    r"""Products of the columns in each subset: on the cube the characters :math:`\chi_S(x) = \prod_{i \in S} x_i`.
+
+    The features of :class:`LowDegreeRegressor`, in the order of its ``subsets_``. Bits become signs first, bit 1 is -1;
+    that is what sets it apart from ``PolynomialFeatures(interaction_only=True, include_bias=False)``.
+
+    Parameters
+    ----------
+    degree, domain, min_degree, subsets
+        As in :class:`LowDegreeRegressor`; ``degree`` is a number.
+
+    Attributes
+    ----------
+    subsets_ : list of tuples
+        The monomials: by size, then lexicographic.
+    domain_ : {"cube", "real"}
+        What the fitted rows are.
+    encoding_ : {"signs", "bits", None}
+        How points of the cube are written; None for real columns.
+
+    Notes
+    -----
+    The result is dense, m x D float64. :class:`LowDegreeRegressor` fits the same features without that matrix.
+
+    Examples
+    --------
+    >>> from sparsact import Monomials
+    >>> Monomials(2).fit_transform([[0, 0], [0, 1], [1, 1]])
+    array([[ 1.,  1.,  1.],
+           [ 1., -1., -1.],
+           [-1., -1.,  1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "domain": [StrOptions({"auto", "cube", "real"})],
+        "min_degree": [Interval(Integral, 0, None, closed="left")],
+        "subsets": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        domain: str = "auto",
+        min_degree: int = 1,
+        subsets: Iterable[Iterable[int]] | None = None,
+    ) -> None:
+        self.degree = degree
+        self.domain = domain
+        self.min_degree = min_degree
+        self.subsets = subsets
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """See how the rows X (m, n) are written."""
+        self._validate_params()
+        rows = numeric_rows(self, X, reset=True, ensure_all_finite=self.domain != "cube")
+        kind, _ = recognize(rows, self.domain, getattr(self, "feature_names_in_", None))
+        self.encoding_: Encoding | None = None if kind == "real" else "signs" if kind == "ones" else kind
+        n = self.n_features_in_
+        family = Family.full(n, self.degree, self.min_degree) if self.subsets is None else None
+        self._family = family or Family.explicit(n, list(self.subsets or ()))
+        return self
+
+    @property
+    def subsets_(self) -> list[Subset]:
+        """The monomials: by size, then lexicographic."""
+        check_is_fitted(self)
+        return self._family.subsets
+
+    @property
+    def domain_(self) -> str:
+        """``"cube"`` or ``"real"``: what the fitted rows are."""
+        check_is_fitted(self)
+        return "real" if self.encoding_ is None else "cube"
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The monomials of rows X (m, n), an array (m, D)."""
+        check_is_fitted(self)
+        rows = numeric_rows(self, X, reset=False, ensure_all_finite=self.encoding_ is None)
+        names = getattr(self, "feature_names_in_", None)
+        blocks = dense_blocks(rows) if self.encoding_ is None else [unpack(pack(rows, self.encoding_, names))]
+        return np.concatenate([monomials(block.astype(np.float64), self._family) for block in blocks])
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the columns in each monomial, separated by spaces, as of ``PolynomialFeatures``, (D,)."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array([" ".join(names[i] for i in subset) for subset in self.subsets_], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_family")

@@ -1,0 +1,25 @@
+"""Tables for notebooks: what ``_repr_html_`` of a result returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """An HTML table in which every text is escaped; the first cell of a row is its heading.
+
+    >>> print(html_table("a < b", ("name", "value"), [("x", 3)]))
+    <table><caption style="text-align:left">a &lt; b</caption>
+    <thead><tr><th scope="col">name</th><th scope="col">value</th></tr></thead>
+    <tbody><tr><th scope="row">x</th><td>3</td></tr></tbody></table>
+    """
+    heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(str(first))}</th>{"".join(f"<td>{escape(str(cell))}</td>" for cell in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return (
+        f'<table><caption style="text-align:left">{escape(caption)}</caption>\n'
+        f"<thead><tr>{heads}</tr></thead>\n<tbody>{lines}</tbody></table>"
+    )

@@ -1,0 +1,55 @@
+"""Layers without numbers, on the meta device: large models are built there, and filled or loaded later."""
+
+import pytest
+import torch
+
+from sparsact.layers import BlockSparseFeedForward, LSHLayer, SparselyActivatedLayer, SwitchLayer
+from sparsact.routing import HyperplaneLSH, RandomHash, Switch, TopK, Tree
+
+n = 7
+LAYERS = {
+    "top-k": lambda **made: SparselyActivatedLayer(n, 12, 5, router=TopK(3), **made),
+    "gate": lambda **made: SparselyActivatedLayer(n, 12, 5, router=Switch(4), **made),
+    "hashes": lambda **made: SparselyActivatedLayer(n, 16, 5, router=HyperplaneLSH(3), **made),
+    "random hash": lambda **made: SparselyActivatedLayer(n, 16, 5, router=RandomHash(3, 4), **made),
+    "tree": lambda **made: SparselyActivatedLayer(n, 16, 5, router=Tree(3), **made),
+    "buckets": lambda **made: LSHLayer(n, 5, router=HyperplaneLSH(3, n_tables=2), degree=1, **made),
+    "experts": lambda **made: SwitchLayer(n, 6, 5, router=Switch(3), **made),
+    "blocks": lambda **made: BlockSparseFeedForward(n, 64, 4, **made),
+}
+
+
+def by_argument(make):
+    return make(device="meta")
+
+
+def by_context(make):
+    with torch.device("meta"):
+        return make()
+
+
+def by_accelerate(make):
+    from accelerate import init_empty_weights
+
+    with init_empty_weights(include_buffers=True):
+        return make()
+
+
+@pytest.mark.parametrize("build", [by_argument, by_context, by_accelerate])
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_a_layer_without_numbers_is_filled_or_loaded(name, build):
+    make = LAYERS[name]
+    x = torch.randn(11, n, generator=torch.Generator().manual_seed(1))
+    layer = make(generator=torch.Generator().manual_seed(5)).eval()
+    for parameter in layer.parameters():  # zeros of buckets would hide a value that is not loaded
+        torch.nn.init.normal_(parameter, generator=torch.Generator().manual_seed(2))
+
+    loaded = build(make).eval()
+    assert all(tensor.is_meta for tensor in loaded.state_dict().values())
+    loaded.load_state_dict(layer.state_dict(), assign=True)
+    assert torch.equal(loaded(x), layer(x))
+    assert {key for key, _ in loaded.named_parameters()} == {key for key, _ in layer.named_parameters()}
+
+    filled = build(make).to_empty(device="cpu").eval()
+    filled.reset_parameters(torch.Generator().manual_seed(5))
+    assert torch.equal(filled(x), make(generator=torch.Generator().manual_seed(5)).eval()(x))
