@@ -56,6 +56,10 @@ def _fitted() -> dict[str, Any]:
         "sparsely activated": sa.SparselyActivatedRegressor(n_units=4, n_restarts=1, max_iter=9, random_state=0).fit(
             bits, y[:, 0]
         ),
+        "sparse network of classes": sa.SparselyActivatedClassifier(
+            n_units=4, n_restarts=1, max_iter=9, random_state=0
+        ).fit(bits, labels),
+        "sparse spectrum": sa.SparseFourierRegressor(2, random_state=0).fit(bits, y[:, 0]),
     }
 
 

@@ -86,6 +86,11 @@ class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # t
             learner = SparselyActivatedRegressor(**self.get_params() | {"random_state": seed})
             self.estimators_.append(learner.fit(X, target, sample_weight))
 
+    @property
+    def n_iter_(self) -> int:
+        """The most iterations that led to a network."""
+        return max(learner.n_iter_ for learner in self.estimators_)
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Values of the functions: (m,), positive for ``classes_[1]``, or (m, n_classes)."""
         check_is_fitted(self)

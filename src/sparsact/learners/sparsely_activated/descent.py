@@ -32,8 +32,8 @@ GRAM_RIDGE = 1e-9
 LEAST_FACTOR = 0.05  # of a unit that is kept
 MOST_WORK = 1e10  # multiplications of the blocks' factors
 MARGINS = (1.0, 0.5)  # shares of a unit's mean output, by which it is to be off where it is off
-MARGIN_PENALTIES = (1e-2, 1e-4, 0.0)  # one after another
-MARGIN_COST = 1.01  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
+MARGIN_PENALTIES = (0.1, 0.01, 0.001, 0.0)  # one after another, until the risk is as low as it was
+MARGIN_COST = 1.005  # rise of the risk that margins may cost: what units that leak gain is a fit to noise
 MEMORY = 20  # corrections of L-BFGS
 HARMLESS, NEGLIGIBLE = 1.001, 1e-14  # rise of the risk, and share of the targets' mean square, that thresholds may cost
 
@@ -196,10 +196,9 @@ class PenalisedRisk:
             for penalty in MARGIN_PENALTIES:
                 apart, more = self.minimised(apart, penalty, max_iter, None, margin * means)
                 iterations += more
-                if penalty < MARGIN_PENALTIES[0]:
-                    found = separated(apart, sample, self.max_active)
-                    if self(found, 0.0)[0] <= most:
-                        return found, iterations
+                found = separated(apart, sample, self.max_active)
+                if self(found, 0.0)[0] <= most:
+                    return found, iterations
         return units, iterations
 
     def without(self, units: GateUnits, n_removed: int) -> GateUnits:
