@@ -130,7 +130,7 @@ def starts(n_units: int, X: Array, y: Array, rng: Generator) -> Callable[[Array]
     """The best on the rows of ten descents from random units and signs, without a penalty."""
     A, n_columns = np.column_stack([X, np.ones(len(X))]), X.shape[1] + 1
 
-    def objective(flat: Array, signs: Array) -> tuple[float, Array]:
+    def objective(flat: Any, signs: Any) -> Any:
         outputs = np.maximum(A @ flat.reshape(-1, n_columns).T, 0)
         errors = outputs @ signs - y
         return float(errors @ errors) / len(y), (((outputs > 0) * np.outer(errors, signs)).T @ A * (2 / len(y))).ravel()
@@ -139,7 +139,7 @@ def starts(n_units: int, X: Array, y: Array, rng: Generator) -> Callable[[Array]
     for _ in range(N_STARTS):
         signs, theta = rng.choice([-1.0, 1.0], n_units), rng.normal(size=(n_units, n_columns)) / np.sqrt(n_columns)
         limits = {"maxiter": 500, "ftol": 1e-16, "gtol": 1e-12}
-        found = minimize(objective, theta.ravel(), args=(signs,), jac=True, method="L-BFGS-B", options=limits)
+        found: Any = minimize(objective, theta.ravel(), (signs,), "L-BFGS-B", jac=True, options=limits)  # type: ignore[call-overload]
         best = min(best, (found.fun, found.x.reshape(-1, n_columns), signs), key=lambda each: each[0])
     return lambda new: np.maximum(new @ best[1][:, :-1].T + best[1][:, -1], 0) @ best[2]
 
@@ -149,7 +149,8 @@ def true_sets(network: SparselyActivatedNetwork, X: Array, y: Array) -> Callable
 
     def features(rows: Array) -> Array:
         ones = np.column_stack([rows, np.ones(len(rows))])
-        return (network.active(rows)[:, :, None] * ones[:, None, :]).reshape(len(rows), -1)
+        blocks: Array = network.active(rows)[:, :, None].astype(np.float64) * ones[:, None, :]
+        return blocks.reshape(len(rows), -1)
 
     solution = np.linalg.lstsq(features(X), y, rcond=1e-10)[0]
     return lambda new: features(new) @ solution

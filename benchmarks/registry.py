@@ -57,6 +57,7 @@ BENCHMARKS = {
         ("network_values", ()),
         ("bucket_kernels", ()),
         ("packed", ()),
+        ("sparse_fourier", ()),
         ("units", ()),
         ("monte_carlo", ()),
         ("certificates", ()),

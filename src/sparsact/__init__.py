@@ -37,11 +37,13 @@ if TYPE_CHECKING:
         LSHClassifier,
         LSHRegressor,
         Monomials,
+        SparseFourierRegressor,
         SparselyActivatedClassifier,
         SparselyActivatedRegressor,
         TablePlan,
         plan_table,
     )
+    from sparsact.learners.pac import PACHypothesis, pac_learn
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.saving.modelfile import load
@@ -73,6 +75,8 @@ _NAMES = {
     "LowDegreeRegressor": "sparsact.learners",
     "LowDegreeRegressorCV": "sparsact.learners",
     "Monomials": "sparsact.learners",
+    "PACHypothesis": "sparsact.learners.pac",
+    "SparseFourierRegressor": "sparsact.learners",
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedClassifier": "sparsact.learners",
     "SparselyActivatedRegressor": "sparsact.learners",
@@ -82,6 +86,7 @@ _NAMES = {
     "fit_table": "sparsact.fit.fit_table",
     "load": "sparsact.saving.modelfile",
     "measure": "sparsact.inference",
+    "pac_learn": "sparsact.learners.pac",
     "plan_of": "sparsact.inference",
     "plan_table": "sparsact.learners",
     "sparsify": "sparsact.inference",
@@ -98,6 +103,8 @@ __all__ = [
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "Monomials",
+    "PACHypothesis",
+    "SparseFourierRegressor",
     "SparselyActivatedClassifier",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
@@ -120,6 +127,7 @@ __all__ = [
     "learners",
     "load",
     "measure",
+    "pac_learn",
     "plan_of",
     "plan_table",
     "rademacher",

@@ -18,6 +18,7 @@ MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one 
     "LowDegreeClassifier": "sparsact.learners:LowDegreeClassifier",
     "LowDegreeRegressor": "sparsact.learners:LowDegreeRegressor",
     "LowDegreeRegressorCV": "sparsact.learners:LowDegreeRegressorCV",
+    "SparseFourierRegressor": "sparsact.learners:SparseFourierRegressor",
     "SparselyActivatedClassifier": "sparsact.learners:SparselyActivatedClassifier",
     "SparselyActivatedNetwork": "sparsact.network:SparselyActivatedNetwork",
     "SparselyActivatedRegressor": "sparsact.learners:SparselyActivatedRegressor",

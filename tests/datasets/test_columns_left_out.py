@@ -196,6 +196,9 @@ def test_columns_like_the_target_are_warned_of(tmp_path):
     path = write(tmp_path / "t.csv", a=BITS[:, 0], signal_blue=X, signal_a=BITS[:, 1], signal_red=Y)
     (warning,) = warnings(path, "signal_red")
     assert "named like the target: signal_blue;" in warning
+    path = write(tmp_path / "t.csv", a=BITS[:, 0], fitness_sd=X, fit=RNG.normal(size=M), fitness=Y)
+    (warning,) = warnings(path, "fitness")
+    assert "named like the target: fitness_sd;" in warning
     path = write(tmp_path / "t.csv", a=BITS[:, 0], b=BITS[:, 1], x=X, y=np.array(["u", "v", "w"])[BITS[:, :2].sum(1)])
     assert warnings(path) == []
 

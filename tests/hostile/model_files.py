@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,10 @@ def _fitted() -> dict[str, Any]:
         "sparsely activated": sa.SparselyActivatedRegressor(n_units=4, n_restarts=1, max_iter=9, random_state=0).fit(
             bits, y[:, 0]
         ),
+        "sparse network of classes": sa.SparselyActivatedClassifier(
+            n_units=4, n_restarts=1, max_iter=9, random_state=0
+        ).fit(bits, labels),
+        "sparse spectrum": sa.SparseFourierRegressor(2, random_state=0).fit(bits, y[:, 0]),
     }
 
 
@@ -72,7 +77,7 @@ def originals(folder: Path) -> Contents:
     contents = Contents()
     for name, model in _fitted().items():
         path = folder / "original.sparsact"
-        options = {} if "network" in name or "sparsely" in name else {"statistic": True}
+        options = {"statistic": True} if "statistic" in signature(model.save).parameters else {}
         model.save(path, **options)
         contents[name] = Content(*modelfile.read(path))
     return contents

@@ -9,6 +9,7 @@ from sparsact import (
     LSHClassifier,
     LSHRegressor,
     Monomials,
+    SparseFourierRegressor,
     SparselyActivatedClassifier,
     SparselyActivatedRegressor,
 )
@@ -25,6 +26,7 @@ from sparsact import (
         LSHRegressor(n_tables=3, family="euclidean", degree=0, fallback="mean"),
         LSHClassifier(n_tables=2, n_hashes=2, bucket_width=1.0),
         DSMRegressor(40, 9, bottom="pca", activation="relu", bias=True, alpha=0.1),
+        SparseFourierRegressor(degree=2),
         SparselyActivatedRegressor(n_units=6, max_active=3, max_weight=99.0, max_bias=99.0, n_restarts=1, max_iter=40),
         SparselyActivatedClassifier(n_units=6, n_restarts=1, max_iter=20),
     ]

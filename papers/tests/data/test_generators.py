@@ -8,7 +8,7 @@ import pytest
 import sparsact as sa
 from sparsact_papers import data
 
-NET, WIDE = sa.constructions.indexing(2), sa.SparselyActivatedNetwork([1.0], np.ones((1, 20)), [3.0])
+NET, WIDE = sa.constructions.indexing(2), sa.SparselyActivatedNetwork([1.0], np.ones((1, 40)), [3.0])
 ROWS, SIGNS = sa.hypercube.points(4), sa.hypercube.points(4)[:, 0]
 CUBE = data.Cube(2)
 POLYNOMIAL = data.Polynomial(2, 1, [0.0, 1.0, 2.0])

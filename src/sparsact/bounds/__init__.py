@@ -16,6 +16,7 @@ from sparsact.bounds.hardness import (
     parity_queries,
     rounding_units,
 )
+from sparsact.bounds.held_out import held_out_bound, held_out_rows
 from sparsact.bounds.learning import (
     degree_from_noise,
     general_samples,
@@ -24,6 +25,7 @@ from sparsact.bounds.learning import (
     log2_sparse_samples,
     log2_uniform_samples,
     low_degree_samples,
+    low_degree_samples_explicit,
     samples_from_rademacher,
     sparse_samples,
     tail_from_noise,
@@ -58,6 +60,8 @@ from sparsact.bounds.measured import upper_confidence_bound
 from sparsact.bounds.rademacher import (
     dense_complexity_bound,
     general_samples_explicit,
+    rademacher_sparse_free_of_dimension,
+    rademacher_sparse_without_logarithm,
     sparse_complexity_bound,
     sparse_complexity_bound_explicit,
     sparse_complexity_conjecture,
@@ -106,6 +110,8 @@ __all__ = [
     "general_samples",
     "general_samples_explicit",
     "halfspace_sensitivity_bound",
+    "held_out_bound",
+    "held_out_rows",
     "junta_size",
     "junta_time",
     "largest_value",
@@ -122,6 +128,7 @@ __all__ = [
     "log2_table_size",
     "log2_uniform_samples",
     "low_degree_samples",
+    "low_degree_samples_explicit",
     "manifold_samples",
     "manifold_table_size",
     "manifold_table_size_proof",
@@ -129,6 +136,8 @@ __all__ = [
     "noise_sensitivity_bound",
     "noise_sensitivity_bound_paper",
     "parity_queries",
+    "rademacher_sparse_free_of_dimension",
+    "rademacher_sparse_without_logarithm",
     "rounding_units",
     "samples_from_rademacher",
     "sensitivity_certificate",

@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
 from sparsact.bounds.measured import Interval, Measured, measure
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sensitivity_certificate, sufficient_degree
 from sparsact.bounds.unexplained import unexplained_variance
-from sparsact.fourier import Estimate, Spectrum, walsh_hadamard
+from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.validation.parameters import check_named, checked_generator, checked_option
 
-LARGEST_EXACT = 16
+LARGEST_CERTIFICATE = 16  # inputs of a network whose activity is summed over all points
+LARGEST_TABLE = 24
+_PREACTIVATIONS = 2**29  # s * 2**n that a table may take: some seconds
+_LISTED = 2**18  # coefficients of units that may be listed
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class SufficientDegree:
         Degree by Claim 2.1 from that noise sensitivity; infinite where it says nothing. From data: by the unexplained
         variance.
     activity : float or None
-        Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`).
+        Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
+        spectrum is exact and n > 16.
     worst_case : float or None
         Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives.
     theorem_8 : float or None
@@ -82,7 +87,8 @@ def degree_for(
     Parameters
     ----------
     thing : SparselyActivatedNetwork, pair (X, y), or anything that :meth:`Spectrum.of` takes
-        A network: its noise sensitivity is measured (n <= 16: its spectrum is exact). Rows X (m, n) of signs, drawn
+        A network: its spectrum where that is exact in seconds (n <= 24, or units that read few inputs each); else its
+        noise sensitivity is measured. Rows X (m, n) of signs, drawn
         uniformly, with targets y (m,): the variance that no polynomial of degree d explains is estimated. A spectrum,
         a table of values, a fitted learner: exact.
     epsilon : float
@@ -103,7 +109,7 @@ def degree_for(
     c : float
         The unspecified constant of Theorem 8.
     rng : numpy.random.Generator, optional
-        Needed where something is sampled: a network on more than 16 inputs, and rows.
+        Needed where something is sampled: a network without an exact spectrum, and rows.
 
     Returns
     -------
@@ -135,9 +141,9 @@ def degree_for(
             return SufficientDegree(0, "a network without units is 0 everywhere.", epsilon, 0.0)
         active = thing.s if k is None else k
         check_named(s=thing.s, k=active)
-        if thing.n <= LARGEST_EXACT:
-            return _of_small_network(thing, epsilon, active, c)
         worst = _worst_cases(thing, epsilon, active, c)
+        if _has_spectrum(thing):
+            return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
         found = measure(thing, epsilon, active, (confidence, n_samples, interval), _needed(rng, "a large network"))
         return _least_of(found, worst)
     if isinstance(thing, tuple) and len(thing) == 2:
@@ -167,11 +173,17 @@ def _of_spectrum(spectrum: Spectrum, epsilon: float, **others: Any) -> Sufficien
     )
 
 
-def _of_small_network(network: SparselyActivatedNetwork, epsilon: float, k: int, c: float) -> SufficientDegree:
-    X = points(network.n)
-    spectrum = Spectrum.from_coefficients(walsh_hadamard(network(X)))
-    activity = degree_from_sensitivity(float(sensitivity_certificate(network, X).mean()), epsilon)
-    return _of_spectrum(spectrum, epsilon, activity=activity, **_worst_cases(network, epsilon, k, c))
+def _has_spectrum(network: SparselyActivatedNetwork) -> bool:
+    """Whether the exact spectrum takes seconds: as a table, or as a list of units that read few inputs each."""
+    read = np.bincount(sp.coo_array(network.W).row, minlength=network.s)
+    listed = float(np.exp2(np.minimum(read, 64.0)).sum())
+    return listed <= _LISTED or (network.n <= LARGEST_TABLE and network.s * 2.0**network.n <= _PREACTIVATIONS)
+
+
+def _activity(network: SparselyActivatedNetwork, epsilon: float) -> float | None:
+    if network.n > LARGEST_CERTIFICATE:
+        return None
+    return degree_from_sensitivity(float(sensitivity_certificate(network, points(network.n)).mean()), epsilon)
 
 
 def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: float) -> dict[str, float]:

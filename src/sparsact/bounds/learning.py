@@ -6,6 +6,8 @@ and, with ``log2_`` before the name, as their base-2 logarithm.
 References
 ----------
 .. [A] "Learning Neural Networks with Sparse Activations", 2024, Sections 2.1, 3 and 5.
+.. [T] J. Tropp, "User-friendly tail bounds for sums of random matrices", 2012, Theorem 1.1.
+.. [D] A. Cohen, M. Davenport, D. Leviatan, "On the stability and accuracy of least squares approximations", 2013.
 .. [S] S. Shalev-Shwartz and S. Ben-David, "Understanding Machine Learning", 2014, Lemmas 26.2 and 26.9,
    Theorem 26.5.
 """
@@ -16,8 +18,10 @@ from collections.abc import Callable
 from math import expm1, inf, log, log1p, log2, sqrt
 
 from sparsact.bounds.arithmetic import log2_of, log2_quotient
+from sparsact.bounds.held_out import held_out_rows
 from sparsact.bounds.registry import bound, log_bound
 from sparsact.bounds.sensitivity import sufficient_degree
+from sparsact.hypercube import n_subsets
 
 _MOST_ROWS = 2**60
 
@@ -85,6 +89,36 @@ def low_degree_samples(n: int, degree: int, C: float, epsilon: float, delta: flo
 
 
 log2_low_degree_samples = low_degree_samples.log2
+
+
+@bound("Lemma 7 with constants", None, "sharper", "rows of the low-degree algorithm")
+def low_degree_samples_explicit(n: int, degree: int, C: float, epsilon: float, delta: float) -> float:
+    r"""Rows of Lemma 7 with every constant: :math:`m_1 = D a` to fit and :math:`m_2` to prove the error.
+
+    .. math:: a = \min_\theta \max\Big( \frac{\ln(3D/\delta)}{\theta + (1 - \theta) \ln(1 - \theta)},\,
+              \frac{3}{\delta (1 - \theta)^2} \Big), \qquad D = \sum_{j \le d} \binom nj
+
+    *Sharper, proved* (documentation, "Sharper bounds"): for independent rows of uniform signs and any targets in
+    [-C, C], also noisy ones, of which some polynomial of degree at most d is within epsilon/4 in mean square. Least
+    squares on :math:`m_1` rows, clipped to [-C, C], then has :math:`\mathbb{E}(h - y)^2 \le \epsilon/2`, and
+    :func:`held_out_bound` on :math:`m_2` others is at most epsilon, both with probability 1 - delta. The dimension
+    enters by D, the magnitude by :math:`m_2` (:func:`held_out_rows`) alone.
+
+    >>> low_degree_samples_explicit(10, 2, C=1.0, epsilon=0.05, delta=0.05)
+    16224.0
+    """
+    return sum(low_degree_parts(n, degree, C, epsilon, delta))
+
+
+def low_degree_parts(n: int, degree: int, C: float, epsilon: float, delta: float) -> tuple[float, float]:
+    """Rows to fit and rows to hold out of :func:`low_degree_samples_explicit`."""
+    D = float(n_subsets(n, min(n, degree)))
+    thetas = [i / 100 for i in range(1, 100)]
+    factor = min(
+        max(log(3 * D / delta) / (theta + (1 - theta) * log1p(-theta)), 3 / delta / (1 - theta) ** 2)
+        for theta in thetas
+    )
+    return float(-(-D * factor // 1)), held_out_rows(epsilon / 2, epsilon, 4 * C * C, delta, delta / 3)
 
 
 @bound("Theorem 8, degree", "A", "up to constants", "degree enough for epsilon")

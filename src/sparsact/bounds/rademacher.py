@@ -6,19 +6,22 @@ References
 ----------
 .. [A] "Learning Neural Networks with Sparse Activations", 2024, Section 5.
 .. [C] T. Cover, "Geometrical and statistical properties of systems of linear inequalities", 1965, Theorem 1.
+.. [Z] Z. Sidak, "Rectangular confidence regions for the means of multivariate normal distributions", 1967.
 """
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import ceil, log, sqrt
 
 import numpy as np
-from scipy.special import logsumexp
+from numpy.typing import NDArray
+from scipy.special import erfc, logsumexp
 
 from sparsact.bounds.learning import samples_from_rademacher
 from sparsact.bounds.registry import bound
 
 _MOST_TERMS = 10**6
+_WIDTHS = np.geomspace(0.05, 40, 400)  # tau of the cover; each of them gives a bound
 
 
 @bound("dense class", "A", "proved", "Rademacher complexity, dense class, at most")
@@ -63,10 +66,43 @@ def sparse_complexity_conjecture(s: int, k: int, W: float, B: float, R: float, m
     r"""Conjecture 20: :math:`c\,(WR + B) \sqrt{sk/m}`, without the dimension.
 
     *Conjectured* with c = 1, with which it is false for sparsity on the sample: from six orthogonal points on
-    (:func:`sparsact.rademacher.orthogonal_network`), by up to :math:`\sqrt 2`. With another constant
-    and logarithms it is proved for k = 1 (documentation, "Sharper bounds"), and open without.
+    (:func:`sparsact.rademacher.orthogonal_network`), by up to :math:`\sqrt 2`. With logarithms of m it is proved
+    (:func:`rademacher_sparse_free_of_dimension`); with a constant alone it is open.
     """
     return c * (W * R + B) * sqrt(s * k / m)
+
+
+@bound("Conjecture 20 up to logarithms", None, "sharper", "Rademacher complexity, at most")
+def rademacher_sparse_free_of_dimension(s: int, k: int, W: float, B: float, R: float, m: int) -> float:
+    r"""Conjecture 20 up to logarithms of m, for every k: at most :math:`(WR + B) \sqrt{sk/m}\, \Lambda_m`.
+
+    .. math:: \Lambda_m = \min_T \Big( \sum_{t=1}^T 3^{1-t} \sqrt{2 \ln(2 N_t N_{t-1})} + 3^{-T} \sqrt m \Big)
+              \le 1 + 18.1 \sqrt{\ln 2m}\, (1 + \tfrac12 \log_3 m)
+
+    *Sharper, proved* (documentation, "Sharper bounds"), with :math:`N_0 = 1` and :math:`\ln N_t =
+    \min_\tau (8 \tau^2\, 9^t - m \ln \operatorname{erf}(\tau / \sqrt 2))`: so many functions come within
+    :math:`3^{-t} (WR + B)` of one unit from below. Only the sum of the numbers of active units over the m points
+    counts, which is at most km.
+
+    With a million rows it is below :func:`sparse_complexity_bound_explicit` from about n = 2000 on:
+
+    >>> sparse = {"s": 9, "k": 1, "W": 1.0, "B": 1.0, "R": 1.0, "m": 10**6}
+    >>> free = rademacher_sparse_free_of_dimension(**sparse)
+    >>> [bool(free < sparse_complexity_bound_explicit(n, **sparse)) for n in (1000, 3000)]
+    [False, True]
+    """
+    return (W * R + B) * sqrt(s * k / m) * _chained(m, 3)
+
+
+@bound("Theorem 19 without its logarithm", None, "sharper", "Rademacher complexity, at most")
+def rademacher_sparse_without_logarithm(n: int, s: int, k: int, W: float, B: float, R: float, m: int) -> float:
+    r"""Theorem 19 and equation (15) without a logarithm: at most :math:`4\,(WR + B) \sqrt{sk(n + 1)/m}`.
+
+    *Sharper, proved* (documentation, "Sharper bounds"): the chain of :func:`rademacher_sparse_free_of_dimension` with
+    steps by 4, and with the number of cells in n + 1 dimensions, :math:`N_t \le (1 + 4^{t+1})^{n+1}`, where that is
+    less. From about a thousand rows per coordinate on it is below :func:`sparse_complexity_bound_explicit`.
+    """
+    return (W * R + B) * sqrt(s * k / m) * _chained(m, 4, n)
 
 
 @bound("Theorem 17 with constants", None, "sharper", "rows, any distribution")
@@ -77,12 +113,18 @@ def general_samples_explicit(
 
     *Sharper, proved*: for any distribution on points of norm at most R, with probability 1 - delta over so many rows,
     every network of the class that fits them exactly has the error :math:`\frac12 \mathbb{E} (\hat h - h)^2` at most
-    epsilon. C is the largest magnitude in the class. The complexity is the lesser of
-    :func:`sparse_complexity_bound_explicit` and :func:`dense_complexity_bound`. Infinite beyond 2**60 rows.
+    epsilon. C is the largest magnitude in the class. The complexity is the least of
+    :func:`sparse_complexity_bound_explicit`, :func:`rademacher_sparse_without_logarithm`,
+    :func:`rademacher_sparse_free_of_dimension` and :func:`dense_complexity_bound`. Infinite beyond 2**60 rows.
     """
 
     def complexity(m: int) -> float:
-        return min(sparse_complexity_bound_explicit(n, s, k, W, B, R, m), dense_complexity_bound(s, W, B, R, m))
+        return min(
+            sparse_complexity_bound_explicit(n, s, k, W, B, R, m),
+            rademacher_sparse_without_logarithm(n, s, k, W, B, R, m),
+            rademacher_sparse_free_of_dimension(s, k, W, B, R, m),
+            dense_complexity_bound(s, W, B, R, m),
+        )
 
     return samples_from_rademacher(complexity, C, epsilon, delta)
 
@@ -96,3 +138,21 @@ def _log_halfspace_sets(n: int, m: int) -> float:
     i = np.arange(1, n + 1, dtype=np.float64)
     logarithms = np.concatenate([[0.0], np.cumsum(np.log((m - i) / i))])
     return min(m * log(2), float(logsumexp(logarithms)) + log(2))
+
+
+def _chained(m: int, base: int, n: int | None = None) -> float:
+    r"""Mean of :math:`\max_z |\sum_i \zeta_i \sigma(z_i)| / \sqrt{|I_z|}` over units z of scale WR + B = 1, at most.
+
+    At step t units are rounded down to one of :math:`N_t` functions within :math:`\text{base}^{-t}`.
+    """
+    steps = np.arange(1.0, ceil(log(m) / (2 * log(base))) + 4)
+    entropy = np.concatenate([[0.0], _log_cover(m, float(base) ** -steps, n)])
+    sums = np.cumsum(base ** (1 - steps) * np.sqrt(2 * (log(2) + entropy[1:] + entropy[:-1])))
+    return float((np.append(0.0, sums) + float(base) ** -np.append(0.0, steps) * sqrt(m)).min())
+
+
+def _log_cover(m: int, widths: NDArray[np.float64], n: int | None) -> NDArray[np.float64]:
+    """Logarithms of how many functions on m points are within half of each width of all units of scale 1."""
+    log_inside = np.log1p(-erfc(_WIDTHS / sqrt(2)))
+    entropy: NDArray[np.float64] = (8 * np.outer(widths**-2, _WIDTHS**2) - m * log_inside).min(axis=1)
+    return entropy if n is None else np.minimum(entropy, (n + 1) * np.log1p(4 / widths))

@@ -171,11 +171,11 @@ def _standard(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def named_alike(encoding: Encoding) -> list[str]:
-    """Columns of numbers whose names begin with the same word as a target's, where words are joined: ``size_left``."""
-    words = {word for name in encoding.target_names if (word := _first_word(name))}
-    return [c.name for c in encoding.columns if isinstance(c, Real) and _first_word(c.name) in words]
+    """Columns of numbers whose names begin with the first word of a target's, and go on: ``size_left``."""
+    words = {word for name in encoding.target_names if re.search("[a-z]{3}", word := _words(name)[0])}
+    named = ((column.name, _words(column.name)) for column in encoding.columns if isinstance(column, Real))
+    return [name for name, (first, *others) in named if first in words and any(others)]
 
 
-def _first_word(name: str) -> str | None:
-    first, *others = re.split(r"[\W_]+", name.strip().casefold())
-    return first if others and others != [""] and re.search("[a-z]{3}", first) else None
+def _words(name: str) -> list[str]:
+    return re.split(r"[\W_]+", name.strip().casefold())

@@ -320,10 +320,7 @@ class Spectrum:
 
     def _degree(self) -> str:
         """The degree, for people: of coefficients that are not rounding errors of the largest."""
-        degree, rough = (
-            self.degree(),
-            self.degree(2.0**-40 * max((abs(value) for _, value in self.top(1)), default=0.0)),
-        )
+        degree, rough = self.degree(), self.degree(2.0**-40 * sum(abs(value) for _, value in self.top(1)))
         return f"degree {degree}" if degree == rough else f"degree {rough} up to rounding"
 
     def _repr_html_(self) -> str:

@@ -81,12 +81,12 @@ def ranked_gram(masks: Masks, moments: Array, n: int, size: int, *, n_threads: i
 
 @dispatch.kernel
 def _ranked_gram(masks: Masks, moments: Array, n: int, size: int, gram: Array, n_threads: int) -> None:
-    counts = _counts(n, size)
+    counts = subset_counts(n, size)
     for row, mask in zip(gram, masks, strict=True):
         row[:] = moments[_ranks(masks ^ mask, counts)]
 
 
-def _counts(n: int, size: int) -> NDArray[np.int64]:
+def subset_counts(n: int, size: int) -> NDArray[np.int64]:
     """Number of subsets of ``range(e)`` with at most r members, (n + 1, size + 1), by Pascal's rule."""
     counts = np.ones((n + 1, size + 1), dtype=np.int64)
     for e in range(n):

@@ -11,6 +11,7 @@ from sparsact.learners.lsh import (
     plan_table,
 )
 from sparsact.learners.monomials import Monomials
+from sparsact.learners.sparse_fourier import SparseFourierRegressor
 from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LowDegreeRegressor",
     "LowDegreeRegressorCV",
     "Monomials",
+    "SparseFourierRegressor",
     "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
     "SupportEstimate",

@@ -90,7 +90,8 @@ def test_quality_is_that_of_the_held_out_rows(method):
     assert (split.held_out, split.fitted + split.calibrated) == (200, 603)
     assert (split.fitted == 0) == (method in CHOOSING)
     held_out = x[torch.randperm(803, generator=torch.Generator().manual_seed(0))][-200:]
-    assert predictor.quality == Quality.of(predictor.rule, weights, held_out)
+    expected = Quality.of(predictor.rule, weights, held_out)  # may hold nan, unequal to itself from Python 3.13 on
+    assert repr(predictor.quality) == repr(expected)
     assert torch.equal(x, kept)
 
 

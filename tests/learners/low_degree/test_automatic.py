@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import sparsact
 from sparsact import LowDegreeRegressor, LowDegreeRegressorCV
 from sparsact.hypercube import points
+from sparsact.learners.low_degree import choose
 
 
 def rows(m, n, noise=0.0, seed=0):
@@ -56,6 +58,42 @@ def test_what_is_out_of_reach_is_told():
     model = auto().fit(X, y)
     assert model.degree_ == 2
     assert "at most 2 is affordable" in model.degree_reason_
+    assert "degrees 3 to 40 not tried: degree 3 has 10,700 monomials." in model.degree_reason_
+
+
+@pytest.mark.parametrize(("target", "expected"), [("degree 3", 3), ("degree 2", 2), ("biased", 2), ("noise", 0)])
+def test_a_degree_that_folds_have_no_time_for(target, expected, monkeypatch):
+    """One fit is affordable; pairs of uniform rows speak for it where it has weight, noise included."""
+    monkeypatch.setattr(choose, "MAX_MONOMIALS_OF_FEW_ROWS", 60)
+    X, y = rows(700, 9, 0.3)
+    rng = np.random.default_rng(8)
+    if target == "degree 2":
+        y -= 0.7 * X[:, 2] * X[:, 3] * X[:, 4]
+    elif target == "biased":
+        X = 1 - 2 * (rng.random(X.shape) < 0.1)
+        y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=700)
+    elif target == "noise":
+        y = rng.normal(size=700)
+    model = auto().fit(X, y)
+    assert model.degree_ == expected
+    reason = model.degree_reason_
+    assert "at most 2 is affordable for 700 rows of 9 columns" in reason
+    assert ("was taken without folds" in reason) == (expected == 3)
+    assert ("not uniform" in reason) == (target == "biased")
+    if expected == 3:
+        assert_array_equal(model.coefficients_, LowDegreeRegressor(3).fit(X, y).coefficients_)
+        assert auto().fit(sparse.csr_array((1 - X) // 2), y).degree_reason_ == reason
+    assert "pairs" not in auto(alpha=1.0).fit(X, y).degree_reason_
+
+
+@pytest.mark.slow
+def test_degree_3_of_40_columns():
+    """10,700 monomials, 16,000 rows: half as many monomials as rows would be too few rows, and five folds too long."""
+    X, y = rows(16_000, 40, 0.1)
+    model = auto().fit(X, y)
+    assert model.degree_ == 3
+    new, truth = rows(2000, 40, 0.0, seed=1)
+    assert model.score(new, truth) > 0.98  # noise of 0.01, twice over as D / (m - D) = 2, of a variance of 1.74
 
 
 @pytest.mark.parametrize("case", ["few", "biased", "weights", "ridge", "through the origin", "constant target"])

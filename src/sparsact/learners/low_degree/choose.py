@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsact.hypercube import n_subsets
+from sparsact.bounds.unexplained import unexplained_variance
+from sparsact.hypercube import bits_to_signs, n_subsets
 from sparsact.learners.low_degree.accumulator import Accumulator, FitSpec
 from sparsact.learners.low_degree.normal_equations import NormalEquations
 from sparsact.learners.low_degree.polynomial import Family, Penalty
@@ -30,6 +31,7 @@ MAX_MONOMIALS_OF_FEW_ROWS = 20_000
 MAX_MONOMIALS_OF_NUMBERS = 1000  # products of numbers are summed row by row
 MAX_MONOMIALS_OF_HIGH_DEGREES = 700  # above 4, where they seldom pay: all products of nine columns
 FEW_ROWS = 2000  # with so few the work depends on the rows, not on the monomials
+MAX_MONOMIALS_OF_ONE_FIT = 12_000  # of a degree beyond, for which uniform rows speak
 EQUAL = 1e-9  # of the variance
 _FOLDS = 5  # of automatic choices
 
@@ -55,17 +57,21 @@ def degrees_in_reach(n: int, n_rows: int, n_targets: int, spec: FitSpec, *, real
         return [max((len(subset) for subset in spec.subsets), default=0)]
 
     def in_reach(degree: int) -> bool:
-        size = spec.with_degree(degree).size(n, n_rows, n_targets, "real" if real else "rows")
-        try:
-            choose_solver(spec.solver, size, spec.max_memory)
-        except MemoryError:
-            return False
-        return True
+        return _has_memory(spec, degree, n, n_rows, n_targets, real=real)
 
     in_time = takewhile(
         lambda degree: affordable(n, degree, n_rows, real=real, min_degree=spec.min_degree), range(1, n + 1)
     )
     return [0, *takewhile(in_reach, in_time)]
+
+
+def _has_memory(spec: FitSpec, degree: int, n: int, n_rows: int, n_targets: int, *, real: bool) -> bool:
+    size = spec.with_degree(degree).size(n, n_rows, n_targets, "real" if real else "rows")
+    try:
+        choose_solver(spec.solver, size, spec.max_memory)
+    except MemoryError:
+        return False
+    return True
 
 
 def enough_rows(degrees: list[int], n: int, n_rows: int, spec: FitSpec, alphas: Sequence[float]) -> list[int]:
@@ -219,7 +225,34 @@ def automatic(
     seen = Accumulator(n, n_targets, n_folds)
     seen.change(spec, replace(batch, folds=assign_folds(0, n_rows, n_folds, 0)))
     chosen = choose(seen.resolved(spec), spec, degrees, alphas, fit_intercept=fit_intercept)
-    return chosen.degree, reason, chosen.alpha
+    if degree is not None or spec.subsets is not None or degrees[-1] == n:
+        return chosen.degree, reason, chosen.alpha
+    larger, note = _beyond(batch, spec, chosen.degree, degrees[-1] + 1, penalised=max(alphas) > 0, real=real)
+    return larger, f"{reason[:-1]}; {note}", chosen.alpha
+
+
+def _beyond(batch: Batch, spec: FitSpec, chosen: int, first: int, *, penalised: bool, real: bool) -> tuple[int, str]:
+    """The chosen degree, or one that folds had no time for and pairs of uniform rows speak for; and what was not tried.
+
+    One fit of such a degree is affordable where those of five folds are not.
+    """
+    (m, n), count = batch.X.shape, n_subsets(batch.X.shape[1], first, max(1, spec.min_degree))
+    most = "degree" if first == n else f"degrees {first} to"
+    note = f"{most} {n} not tried: degree {first} has {count:,} monomials."
+    weighted = batch.weights is not None and bool(np.ptp(batch.weights) > 0)
+    other = real or penalised or weighted or batch.y.shape[1] > 1 or spec.min_degree > 1
+    if other or count >= min(m, MAX_MONOMIALS_OF_ONE_FIT) or not _has_memory(spec, first, n, m, 1, real=real):
+        return chosen, note
+    X = batch.X.toarray() if hasattr(batch.X, "tocsr") else batch.X
+    signs = bits_to_signs(X) if detect_encoding(X)[0] == "bits" else X
+    found = unexplained_variance(signs, batch.y[:, 0], rng=np.random.default_rng(0))
+    if not found.uniform or len(found.values) <= first or not found.values[0] > 0:
+        return chosen, f"{note[:-1]}, and the rows are not uniform, so that pairs of them do not show its weight."
+    now, then = (found.predicted_errors(m) / found.values[0])[[chosen, first]]
+    shares = f"by pairs of uniform rows it is predicted to leave {then:.2g} of the variance, degree {chosen} {now:.2g}"
+    if not then < now:
+        return chosen, f"{note[:-1]}; {shares}."
+    return first, f"degree {first} ({count:,} monomials) was taken without folds: {shares}."
 
 
 def _of_size_one(batch: Batch, *, centred: bool) -> Batch:
