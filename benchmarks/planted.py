@@ -32,7 +32,7 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from benchmarks.figures import Figure, options, report
-from benchmarks.harness import append_row
+from benchmarks.harness import append_row, machine
 from sparsact import LowDegreeRegressorCV, SparselyActivatedRegressor, constructions
 from sparsact.network import SparselyActivatedNetwork
 
@@ -165,7 +165,7 @@ def predictors(task: PlantedTask, seed: int) -> Iterator[tuple[str, float, float
     n_units = int(np.ceil(task.told * task.s)) or 64  # the default
 
     def dense(width: int) -> MLPRegressor:
-        return MLPRegressor((width,), early_stopping=True, random_state=seed).fit(X, y)
+        return MLPRegressor(hidden_layer_sizes=(width,), early_stopping=True, random_state=seed).fit(X, y)
 
     score = attrgetter("best_validation_score_")
     sides: dict[str, Callable[[], Any]] = {
@@ -233,7 +233,7 @@ def measure(names: list[str], n_seeds: int, kept: Path | None) -> Iterator[Figur
             if row is None:
                 row = {**name, "errors": {side: (error, took) for side, error, took in predictors(task, seed)}}
                 if kept:
-                    append_row(kept, row)
+                    append_row(kept, {**row, **machine()})
             for side, (error, took) in row["errors"].items():
                 errors[side].append(error)
                 seconds[side].append(took)
