@@ -315,7 +315,7 @@ class LSHModel(SavedLSH, BaseEstimator):  # type: ignore[misc] # scikit-learn sh
             return self.table_.index.find(found.keys).astype(np.int64)
 
     def predictor(self) -> TablePredictor:
-        """The model compiled for single queries: ``model.predictor()(x)``."""
+        """The model as it is now, for single queries: ``model.predictor()(x)``; later updates do not change it."""
         check_is_fitted(self)
         compiled = self._predictor
         return TablePredictor(compiled.table.frozen(), compiled.solution, self.fallback, self._single)
