@@ -1,10 +1,10 @@
 """Planted sparsely activated networks found again from rows, compared with other learners and with descent.
 
-Rows and networks are drawn anew for each seed, test points are fresh, errors are over the variance. Goals, on families
+Rows and networks are redrawn for each seed, test points are fresh, errors are over the variance. Goals, on families
 without noise: an error below 0.1 % for 9 of 10 seeds wherever ten starts of L-BFGS reach it for 5, and a median no
 larger than theirs; with noise: at most twice the error of least squares on the true active sets; everywhere: within 5 %
 of the best of scikit-learn's dense networks (four widths, best on validation) and boosted trees, and low-degree
-polynomials; at most 60 s on one thread. ``told`` is the number of units given over the true number.
+polynomials; at most 60 s on one thread. ``given`` is the number of units allowed over the true number.
 
     python -m benchmarks.planted [--quick] [--only NAME ...] [--repeats SEEDS] [--rows FILE] [--out FILE]
 
@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,14 @@ PEERS = ("dense, best of 4", "boosted trees", "low degree, best of 7")
 
 @dataclass(frozen=True)
 class PlantedTask:
-    """A family, its size, and what the learner is told; ``n_rows`` 0 means 20 s n rows."""
+    """A family, its size, and what the learner is given; ``n_rows`` 0 means 20 s n rows."""
 
     family: str
     n: int
     s: int
     k: int = 1
     noise: float = 0.0
-    told: float = 1.0
+    given: float = 1.0
     n_rows: int = 0
     enough: float = 1e-3
     name: str = ""
@@ -69,7 +69,7 @@ class PlantedTask:
         if self.name:
             return f"{self.name}, m = {self.m:,}"
         size = f"{self.family}, n = {self.n}, s = {self.s}, k = {self.k}"
-        return f"{size}{f', noise {self.noise:g}' * (self.noise > 0)}, told {self.told:g} s, m = {self.m:,}"
+        return f"{size}{f', noise {self.noise:g}' * (self.noise > 0)}, given {self.given:g} s, m = {self.m:,}"
 
 
 def gates(task: PlantedTask, rng: Generator) -> SparselyActivatedNetwork:
@@ -139,7 +139,7 @@ def starts(n_units: int, X: Array, y: Array, rng: Generator) -> Callable[[Array]
     for _ in range(N_STARTS):
         signs, theta = rng.choice([-1.0, 1.0], n_units), rng.normal(size=(n_units, n_columns)) / np.sqrt(n_columns)
         limits = {"maxiter": 500, "ftol": 1e-16, "gtol": 1e-12}
-        found: Any = minimize(objective, theta.ravel(), (signs,), "L-BFGS-B", jac=True, options=limits)  # type: ignore[call-overload]
+        found = cast("Any", minimize)(objective, theta.ravel(), (signs,), "L-BFGS-B", jac=True, options=limits)
         best = min(best, (found.fun, found.x.reshape(-1, n_columns), signs), key=lambda each: each[0])
     return lambda new: np.maximum(new @ best[1][:, :-1].T + best[1][:, -1], 0) @ best[2]
 
@@ -162,7 +162,7 @@ def predictors(task: PlantedTask, seed: int) -> Iterator[tuple[str, float, float
     network, draw_rows = draw(task, rng)
     X, new = draw_rows(task.m), draw_rows(N_TEST)
     y = network(X) + task.noise * network(new).std() * rng.normal(size=task.m)
-    n_units = int(np.ceil(task.told * task.s)) or 64  # the default
+    n_units = int(np.ceil(task.given * task.s)) or 64  # the default
 
     def dense(width: int) -> MLPRegressor:
         return MLPRegressor(hidden_layer_sizes=(width,), early_stopping=True, random_state=seed).fit(X, y)
@@ -212,10 +212,10 @@ TASKS = {
         PlantedTask("index", 20, 16, noise=0.1, n_rows=2500),
         PlantedTask("parity", 12, 16, 1, 0.0, 0.0, 1000, 0.01, "parity of 4 among 12", judged=False),
         *(
-            PlantedTask(family, n, s, k, noise, told)
+            PlantedTask(family, n, s, k, noise, given)
             for n, s, k in SIZES
             for family in ("gates", "rotated gates", "caps", "cells", "pairs")
-            for noise, told in ((0.0, 1.0), (0.0, 1.5), (0.1, 1.0), (0.3, 1.5))
+            for noise, given in ((0.0, 1.0), (0.0, 1.5), (0.1, 1.0), (0.3, 1.5))
             if "gates" not in family or (s // k).bit_count() == 1
         ),
     )
@@ -247,7 +247,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", help="tasks whose names begin with any of these")
     parser.add_argument("--rows", type=Path, help="file that keeps each seed's errors")
     arguments = parser.parse_args()
-    quick = ("Index_2", "pairs, n = 12, s = 4, k = 1, told 1 s") if arguments.quick else ("",)
+    quick = ("Index_2", "pairs, n = 12, s = 4, k = 1, given 1 s") if arguments.quick else ("",)
     names = [name for name in TASKS if name.startswith(tuple(arguments.only or quick))]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")

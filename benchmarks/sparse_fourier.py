@@ -5,7 +5,7 @@ columns and terms from 1.2 times the detection limit (tau + 1.64) sigma / sqrt(m
 a term or have a false one. With correlated and biased columns and terms from the limit on, at most 7 % of the runs may
 have a false term, and 95 % of the terms above 1.5 times the limit must be found. Seconds are of processor time, on one
 thread; their goals stand below. Where its matrix of monomials takes less than 2 GB, OrthogonalMatchingPursuit of
-scikit-learn runs beside, told the number of terms.
+scikit-learn runs next to it, given the true number of terms.
 
     python -m benchmarks.sparse_fourier [--quick] [--out results/sparse_fourier.jsonl]
 """
@@ -90,7 +90,7 @@ def family(
     work, quick = f"{name}: n={n} degree {degree} m={m:,} s={s}", arguments.quick
     return [
         Figure.of(work, "seconds", took, "s", most=None if bar is None else judged(bar, quick)),
-        *([Figure.of(work, "seconds of OrthogonalMatchingPursuit, told s", theirs, "s")] if theirs else []),
+        *([Figure.of(work, "seconds of OrthogonalMatchingPursuit, given s", theirs, "s")] if theirs else []),
         Figure(
             work, "runs with a fault", faults / len(took), "", most=judged(0.05, quick) if law == "uniform" else None
         ),

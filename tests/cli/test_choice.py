@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from commands import run
 
 from sparsact.datasets import open_table
 from sparsact.datasets.columns import Real
@@ -62,3 +63,12 @@ def test_a_sample_does_not_depend_on_batches_or_on_who_reads_them():
         assert len(whole.rows()[0]) == 100
         assert set(whole.smallest(40)) <= set(range(100))
     assert 0 < drawn.min() <= drawn.max() < 50  # 5.8 standard deviations: a false alarm once in 10^5 runs
+
+
+def test_too_large_a_degree_is_one_line_that_names_the_nearest(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "wide.npz", X=rng.integers(0, 2, (40, 700)), y=rng.normal(size=40))
+    status, _, err = run(capsys, "fit", tmp_path / "wide.npz", "--target", "y", "--degree", "9", "--alpha", "1")
+    assert status == 2
+    assert err.startswith("sparsact: error: degree 9 of 700 columns has ")
+    assert err.endswith("choose degree 2 or less.\n")

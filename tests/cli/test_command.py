@@ -209,15 +209,6 @@ def test_outputs_are_checked_before_the_work(capsys, folder, tmp_path):
     assert "there is no folder" in err
 
 
-def test_too_large_a_degree_is_one_line_that_names_the_nearest(capsys, tmp_path):
-    rng = np.random.default_rng(0)
-    np.savez(tmp_path / "wide.npz", X=rng.integers(0, 2, (40, 700)), y=rng.normal(size=40))
-    status, _, err = run(capsys, "fit", tmp_path / "wide.npz", "--target", "y", "--degree", "9", "--alpha", "1")
-    assert status == 2
-    assert err.startswith("sparsact: error: degree 9 of 700 columns has ")
-    assert err.endswith("choose degree 2 or less.\n")
-
-
 def test_model_files_that_are_missing_foreign_or_altered_are_refused(capsys, folder, tmp_path):
     status, _, err = run(capsys, "inspect", tmp_path / "none.sparsact")
     assert (status, err.count("\n")) == (2, 1)
@@ -354,15 +345,3 @@ def test_streams_that_are_closed_or_lack_a_sign_do_not_lose_the_answer(folder, t
     assert main(["fit", str(folder / "t.csv"), "--target", "missing"]) == 2
     sys.stdout.close()
     sys.stderr.close()
-
-
-def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(capsys, tmp_path):
-    bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
-    y = signal(1 - 2 * np.repeat(bits, 3, axis=0)) + np.random.default_rng(5).normal(0, 0.1, 192)
-    columns = {name: np.repeat(bits[:, i], 3) for i, name in enumerate(NAMES)}
-    pa.csv.write_csv(pa.table(columns | {"y": y}), tmp_path / "cube.csv")
-    model = tmp_path / "m.sparsact"
-    told = fit_json(capsys, tmp_path / "cube.csv", "--target", "y", "--out", model)
-    spectrum, (target,) = sparsact.load(model).spectrum_, told["targets"]
-    assert target["weight_by_degree"] == pytest.approx(spectrum.weight_by_degree()[1 : told["degree"] + 1].tolist())
-    assert list(target["influences"].values()) == pytest.approx(spectrum.influences().tolist())

@@ -1,4 +1,4 @@
-"""Columns that are left out and terms that are not identified: what the command says of them."""
+"""Columns left out, terms that are not identified, shares of columns: what the command says of them."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,6 +6,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from commands import fit_json, run
+
+import sparsact
 
 
 def test_a_remedy_can_be_pasted(capsys, tmp_path):
@@ -50,3 +52,16 @@ def test_terms_that_the_rows_do_not_identify_have_no_interval_but_aliases(capsys
     assert "site[0]   not identified by these rows: same as site[0] × site[1]" in out
     assert sum(gain["r2"] for gain in told["r2_by_degree"]) == pytest.approx(target["r2"])
     assert max(target["influences"].values()) < 1.2 * (4 + 2 / 3)  # the variance: off the cube squares exceed it
+
+
+def test_on_the_whole_cube_influences_and_weights_are_those_of_the_spectrum(capsys, tmp_path):
+    bits = (np.arange(64)[:, None] >> np.arange(6)) & 1
+    signs = 1 - 2 * np.repeat(bits, 3, axis=0)
+    y = 2 * signs[:, 0] * signs[:, 1] + signs[:, 2] + 0.5 + np.random.default_rng(5).normal(0, 0.1, 192)
+    columns = {name: np.repeat(bits[:, i], 3) for i, name in enumerate("abcdef")}
+    pa.csv.write_csv(pa.table(columns | {"y": y}), tmp_path / "cube.csv")
+    model = tmp_path / "m.sparsact"
+    told = fit_json(capsys, tmp_path / "cube.csv", "--target", "y", "--out", model)
+    spectrum, (target,) = sparsact.load(model).spectrum_, told["targets"]
+    assert target["weight_by_degree"] == pytest.approx(spectrum.weight_by_degree()[1 : told["degree"] + 1].tolist())
+    assert list(target["influences"].values()) == pytest.approx(spectrum.influences().tolist())

@@ -297,21 +297,25 @@ class _Task:
     def learner(
         self, m: int, degree: int | str, limits: tuple[float, float], seed: int
     ) -> tuple[Any, float | None, str]:
-        """What to fit, the rows needed where a class tells them, and why."""
+        """What to fit, the rows needed where the class implies them, and why."""
         if self.inputs == "any":
             s, k = self.network["s"], self.network["k"]
             network = SparselyActivatedRegressor(n_units=s, max_active=k, random_state=seed)
             needed = self._rows_for_network(limits) if self.has_class else inf
-            told = f"; {needed:,.0f} rows are proved to be enough where all are fitted exactly" if needed < inf else ""
-            return network, needed, f"A network of at most {k} active units, by empirical risk{told}."
+            known = f"; {needed:,.0f} rows are proved to be enough where all are fitted exactly" if needed < inf else ""
+            return network, needed, f"A network of at most {k} active units, by empirical risk{known}."
         if not self.has_class or degree != "auto":
             return LowDegreeRegressor(degree=degree), None, "Low degree"
         enough = min(self.n, sufficient_degree(self.network["k"], self.network["W"], self.epsilon / 4))
         needed = self.rows_for_degree(enough, limits)
-        told = f"degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
+        known = f"degree {enough} is enough for every network of the class, and {needed:,.0f} rows for it"
         if needed <= m and n_subsets(self.n, enough) <= _LARGEST_SYSTEM:
-            return LowDegreeRegressor(degree=enough), needed, f"It is proved beforehand that {told}."
-        return LowDegreeRegressor(degree="auto"), needed, f"The least held-out error; that {told} is proved beforehand."
+            return LowDegreeRegressor(degree=enough), needed, f"It is proved beforehand that {known}."
+        return (
+            LowDegreeRegressor(degree="auto"),
+            needed,
+            f"The least held-out error; that {known} is proved beforehand.",
+        )
 
     def rows_for_degree(self, degree: int, limits: tuple[float, float]) -> float:
         """Rows that are enough for a degree with this split."""

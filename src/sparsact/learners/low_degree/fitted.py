@@ -78,7 +78,7 @@ class FittedLowDegree(ABC):
     def feature_importances_(self) -> NDArray[np.float64]:
         r"""Total effect of each column on the predictions, as a share of their variance, (n_features,).
 
-        Half the mean squared change of the prediction when column i is drawn anew, by itself, from its own values:
+        Half the mean squared change of the prediction when column i alone is redrawn from its own values:
         :math:`\mathbb{E}(f(x) - f(x_i', x_{-i}))^2 / (2 \operatorname{Var} f)`, under the distribution of the fitted
         rows and their weights; the mean over several functions. It is what permutation importance estimates. Over all
         points of the cube, equally often, it is the influence of the column over the variance, so that the importances

@@ -70,7 +70,7 @@ class TermSearch:
         self.singles = masks_of(np.arange(self.n)[:, None], self.n)
 
     def critical(self, size: int) -> float:
-        """Least size of a significant t in a model of so many monomials: Bonferroni's, at half of the level."""
+        """Least size of a significant t in a model of this size: Bonferroni's, at half of the level."""
         level = self.options.significance / (4 * self.n_monomials)
         return float(-stdtrit(max(1, self.m - size), level))
 

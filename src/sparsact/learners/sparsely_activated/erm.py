@@ -192,7 +192,7 @@ class Minimisation:
         return max(float(np.count_nonzero(units.theta)), 1.0)
 
     def _descend(self, search: HeldOutSearch, *, from_trees: bool) -> None:
-        """A descent from random units; before it, if told so, one from more trees than the class allows."""
+        """A descent from random units; ``from_trees``: after one from more trees than the class allows."""
         if from_trees:
             units = units_of(forest(search.train, 1, MORE * search.n_units), search.train)
             if len(units) > search.n_units:
