@@ -92,7 +92,7 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     progress: ShowProgress = None,
 ) -> None:
-    """Learn a target from columns of bits or numbers, and report how well it predicts and of what it consists.
+    """Learn a target from columns of bits or numbers, and report how well it predicts and what drives the target.
 
     The table is read in batches, so it may be larger than memory. Bit strings such as 0010110 expand into
     their bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are

@@ -45,7 +45,7 @@ def inspect_model(
     random_state: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of what is estimated by sampling.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show of what a model consists.
+    """Show what a model consists of.
 
     Of a learned polynomial: its strongest effects with 95 % intervals, its weight by degree and its influences. An
     effect is what switching the columns on together changes, beyond what fewer of them change, averaged over all

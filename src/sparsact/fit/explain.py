@@ -99,7 +99,7 @@ class Term:
 
 @dataclass(frozen=True)
 class TargetResult:
-    """One target (or one class): how well it is predicted, and of what the polynomial consists.
+    """One target (or one class): how well it is predicted, and what the polynomial holds.
 
     ``weights[j]`` is the sum of squared coefficients of degree ``j + 1``, where the rows are the whole cube; else it is
     empty, as squares of coefficients are then no shares of a variance. ``influences`` are, column by column, the mean

@@ -42,7 +42,7 @@ def fit_table(
     keep_every: float = 60.0,
     progress: OnProgress | None = None,
 ) -> FitResult:
-    """Fit a model to a table, and report how well it predicts and of what it consists.
+    """Fit a model to a table, and report how well it predicts and what drives the target.
 
     The table is read in batches, so it may be larger than memory. Bit strings such as ``0010110`` expand into their
     bits; columns of two values become a bit; texts of a few values become one bit each; other numbers are standardised.
