@@ -47,6 +47,7 @@ def summary(targets=None, confusion=None, names=("a", "b", "c"), **changes):
         "reason": "every column is bits",
         "models": (chosen, CandidateModel("degree 1 (linear)", targets[0].linear_r2)),
         "candidates": candidates,
+        "kind": "low-degree",
         "low_degree": LowDegreeInfo(2, 1.0, 6, "cells", reason),
     }
     fields = {
@@ -115,5 +116,5 @@ def hashed(confusion=None, names=("a", "b", "c")):
     linear = CandidateModel("degree 1 (linear)", part[0].linear_r2, FoldScores((2.0, 2.1, 2.2, 2.0, 2.1)))
     won = CandidateModel("hash tables (LSH)", part[0].r2, FoldScores((1.0, 1.1, 1.2, 1.0, 1.1)), chosen=True)
     reason = "held-out R² 0.826 against 0.412 of degree 1 (linear), on the same 5 folds"
-    choices = {"low_degree": None, "models": (won, linear), "reason": reason}
+    choices = {"kind": "lsh", "low_degree": None, "models": (won, linear), "reason": reason}
     return summary(part, confusion, names, **choices, layout=tables(names), domain="real")

@@ -14,7 +14,7 @@ from sparsact.cli.io import PIPE, check_apart, check_report, check_writable, rea
 from sparsact.cli.options import AsJson, ShowProgress, Tables
 from sparsact.cli.terminal import command_line, say
 
-ModelOption = StrEnum("ModelOption", {"auto": "auto", "low_degree": "low-degree", "lsh": "lsh"})
+ModelOption = StrEnum("ModelOption", {"auto": "auto", "low_degree": "low-degree", "lsh": "lsh", "network": "network"})
 DomainOption = StrEnum("DomainOption", "auto cube real")
 TaskOption = StrEnum("TaskOption", "auto regression classification")
 
@@ -29,7 +29,8 @@ def fit(
         ModelOption,
         typer.Option(
             help="'low-degree': a polynomial of products of columns; 'lsh': local polynomials in the buckets of hash "
-            "tables; 'auto': of bits a polynomial, of numbers whichever does better on held-out rows.",
+            "tables; 'network': a ReLU network of which each row switches on few units; 'auto': whichever does best on "
+            "held-out rows (hash tables for columns of numbers only, networks of 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[

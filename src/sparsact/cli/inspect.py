@@ -64,7 +64,7 @@ def inspect_model(
 
     learned = load_model(model, f"make one with sparsact fit TABLE --target COLUMN --out {model.name}")
     network = network_in(learned)
-    if network is not None:
+    if network is not None and not hasattr(learned, "table_encoding_"):
         check_report(report)
         summary = summarised(network, model.name, context.obj or ["inspect"], time_limit, random_state)
         if report is not None:
@@ -80,6 +80,9 @@ def inspect_model(
     if report is not None:
         raise ValueError("a report of a learned model needs its table: use sparsact fit TABLE --report FILE.")
     encoding = encoding_of(learned, model)
+    if not hasattr(learned, "n_samples_seen_"):
+        _show_units(learned, encoding, top, as_json)
+        return
     of_tables = hasattr(learned, "bucket_counts_")
     content = {
         "kind": type(learned).__name__,
@@ -94,6 +97,23 @@ def inspect_model(
         _print_tables(content, top)
     else:
         _print_model(content)
+
+
+def _show_units(model: Any, encoding: Any, top: int, as_json: bool) -> None:
+    """The units of a network that was learned from a table; of more than two classes those of the largest network."""
+    from sparsact.fit.network_candidate import network_info
+
+    found = network_info(model, encoding.feature_names)
+    if as_json:
+        names = {"columns": list(encoding.feature_names), "notes": list(encoding.notes)}
+        typer.echo(json.dumps({"kind": type(model).__name__, **names, "network": asdict(found)}, allow_nan=False))
+        return
+    console = terminal()
+    console.print(f"{type(model).__name__} of {len(encoding.feature_names)} columns: {found.size}")
+    table = grid(["columns that weigh most"], ("output weight",), title=", ".join(encoding.target_names))
+    for unit in found.units[:top]:
+        table.add_row(shown(", ".join(unit.columns)), f"{unit.output:+.5g}")
+    console.print(table)
 
 
 def description_of_tables(model: Any, encoding: Any) -> dict[str, Any]:

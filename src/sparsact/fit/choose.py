@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
+from sparsact.fit.explain import function_names
 from sparsact.fit.options import FitOptions
-from sparsact.fit.result import Choices
+from sparsact.fit.result import NAMES, Choices
 from sparsact.fit.scores import CandidateModel, CVCandidate, FoldScores
 from sparsact.hypercube import n_subsets
 from sparsact.learners import LowDegreeRegressorCV
@@ -18,9 +20,10 @@ from sparsact.learners.low_degree import choose
 from sparsact.learners.low_degree.choose import affordable
 
 if TYPE_CHECKING:
-    from sparsact.fit.lsh_candidate import HeldOutScores
+    from sparsact.fit.held_out import HeldOutScores
 
 MAX_LISTED = 5_000_000
+ROWS_FOR_NETWORKS = range(1_000, 100_001)  # unless they are asked for
 
 
 def domain_of(table: Table, options: FitOptions) -> str:
@@ -69,7 +72,7 @@ class Selected:
 def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
     """Cross-validation that sums up what every candidate needs, of which there may be fewer once rows are counted."""
     degrees: Any = options.degree
-    if options.model == "lsh":
+    if options.model in NAMES:
         degrees = (1,)
     elif degrees != "auto":
         degrees = degrees_to_try(options, len(table.feature_names), table.n_rows or 0, domain_of(table, options))
@@ -84,7 +87,7 @@ def search_for(table: Table, options: FitOptions) -> LowDegreeRegressorCV:
 
 def select_polynomial(search: LowDegreeRegressorCV, options: FitOptions) -> Selected:
     """Cross-validate every candidate degree from 1 and penalty, by the sums of the folds."""
-    if options.model != "lsh":
+    if options.model not in NAMES:
         n, n_rows = search.n_features_in_, search.n_samples_seen_
         search.degrees = degrees_to_try(options, n, n_rows, search.domain)
     results, r2_of_targets = search.cv_results_, search._choice.r2_of_targets
@@ -103,32 +106,49 @@ def _by_fold(scores: NDArray[np.float64]) -> FoldScores:
     return FoldScores(tuple(scores.tolist()))
 
 
-def models_to_try(table: Table, options: FitOptions) -> tuple[bool, str]:
-    """Whether hash tables are tried, by the options and the columns, and why; no reason where the better model wins."""
+def models_to_try(table: Table, options: FitOptions, n_rows: int) -> tuple[tuple[str, ...], str]:
+    """Kinds of model besides polynomials, by the options and the columns, and why no others."""
+    if options.model == "network" and len(table.encoding.targets) > 1:
+        raise ValueError(
+            f"a network has one target, and {len(table.encoding.targets)} are named; name one of them, "
+            "or choose model low-degree."
+        )
     if options.model != "auto":
-        return options.model == "lsh", f"model {options.model} was asked for"
+        return tuple(kind for kind in NAMES if kind == options.model), f"model {options.model} was asked for"
     if given := options.given:
-        return False, f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
-    if not table.encoding.real:
-        return False, "every column is bits, of which low-degree polynomials are made; model lsh tries hash tables"
-    return True, ""
+        return (), f"{' and '.join(given)} {'were' if len(given) > 1 else 'was'} given"
+    kinds: tuple[str, ...] = ("lsh",) if table.encoding.real else ()
+    if n_rows in ROWS_FOR_NETWORKS and len(function_names(table.encoding)) == 1:
+        kinds += ("network",)
+    bits = "every column is bits, of which low-degree polynomials are made; models lsh and network try others"
+    return kinds, "" if table.encoding.real else bits
 
 
-def select_model(selected: Selected, held_out: HeldOutScores | None, reason: str) -> Choices:
-    """The outcome: without a reason for one model the better held-out R2 wins, and of equals the polynomial."""
+def best_of_fold(selected: Selected, scores: Mapping[str, HeldOutScores], fold: int) -> float:
+    """The best held-out R2 of a fold."""
+    others = [of_kind.mean_r2 for of_kind in scores.values()]
+    return max(r2.folds[fold] for r2 in (selected.of_degree(selected.degree).r2, *others))
+
+
+def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason: str, asked: str) -> Choices:
+    """The outcome: the model asked for, or else the best held-out R2; of equals the polynomial.
+
+    ``scores`` are those of other kinds of model; ``reason`` says why there are no more of them.
+    """
     best, linear = selected.of_degree(selected.degree), selected.of_degree(1)
     name, others = "degree 1 (linear)", []
     if best.degree > 1:
         name, others = f"degree {best.degree}", [CandidateModel(name, linear.r2, linear.rmse)]
-    polynomial = CandidateModel(name, best.r2, best.rmse)
-    if held_out is None:
-        return Choices(reason, (replace(polynomial, chosen=True), *others), selected.candidates)
-    rmse = held_out.rmse()
-    tables = CandidateModel("hash tables (LSH)", held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
-    wins = bool(reason) or tables.r2.mean > polynomial.r2.mean
-    winner, loser = (tables, polynomial) if wins else (polynomial, tables)
-    reason = reason or (
-        f"held-out R² {winner.r2.mean:.3f} against {loser.r2.mean:.3f} of {loser.name}, "
-        f"on the same {len(best.r2.folds)} folds"
-    )
-    return Choices(reason, (replace(winner, chosen=True), loser, *others), selected.candidates, lsh=wins)
+    found = {"low-degree": CandidateModel(name, best.r2, best.rmse)}
+    for kind, held_out in scores.items():
+        rmse = held_out.rmse()
+        found[kind] = CandidateModel(NAMES[kind], held_out.mean_r2, rmse[0] if len(rmse) == 1 else None)
+    kind = asked if asked in found else max(found, key=lambda kind: found[kind].r2.mean)
+    winner = found.pop(kind)
+    if asked == "auto" and found:
+        rival = max(found.values(), key=lambda model: model.r2.mean)
+        reason = (
+            f"held-out R² {winner.r2.mean:.3f} against {rival.r2.mean:.3f} of {rival.name}, "
+            f"on the same {len(best.r2.folds)} folds"
+        )
+    return Choices(reason, (replace(winner, chosen=True), *found.values(), *others), selected.candidates, kind)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.datasets import Table
-from sparsact.fit.lsh_candidate import LEVELS, HeldOutScores, bucket_bytes
+from sparsact.fit.lsh_candidate import LEVELS, TableScores, bucket_bytes
 from sparsact.fit.sums import as_numbers
 
 
@@ -112,7 +112,7 @@ class LayoutInfo:
 
 
 def layout_info(
-    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: HeldOutScores | None = None
+    model: Any, columns: tuple[ColumnWeight, ...], n_laid_out: int | None = None, held_out: TableScores | None = None
 ) -> LayoutInfo:
     """The tables of a model; of one that was just fitted also on how many rows, and how it does on held-out ones."""
     layout = model.table_.layout

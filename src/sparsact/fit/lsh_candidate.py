@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,10 @@ from scipy.special import ndtri
 
 from sparsact.datasets.columns import Classes, Real
 from sparsact.fit.checkpoint import Checkpoint, Pass
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import Stages
-from sparsact.fit.scores import FoldScores
-from sparsact.fit.sums import RowSample, add_batch, as_numbers, values
+from sparsact.fit.sums import RowSample, add_batch
 from sparsact.kernels.bucket_statistics import n_sums
 from sparsact.learners import LSHClassifier, LSHRegressor
 from sparsact.learners.lsh.tuning import ROWS_FOR_WIDTH
@@ -77,7 +76,7 @@ class FilledTables:
 
 def fitted_tables(
     table: Any, options: FitOptions, sample: RowSample, stages: Stages, checkpoint: Checkpoint
-) -> tuple[Any, HeldOutScores]:
+) -> tuple[Any, TableScores]:
     """An LSH model of every row, and how such models predict the rows of the sample that they have not seen.
 
     A fold's model shares width, penalty and kind of directions with that of all rows. Its hash functions, directions
@@ -106,7 +105,7 @@ def fitted_tables(
                 name = "learning" if len(groups) == 1 else f"learning {group[0]}"
                 models[group[0] : group[-1] + 1] = checkpoint.run(Pass(name, table, filled), on_rows).models
     with stages.stage("measuring", len(X)) as on_rows:
-        scores = HeldOutScores.of(models[1:], target, X, y, folds)
+        scores = TableScores.of(models[1:], target, X, y, folds)
         on_rows(len(X))
     return models[0], scores
 
@@ -130,70 +129,33 @@ def _estimator(table: Any, seed: int, **fixed: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class HeldOutScores:
-    """What models say of rows that they have not seen.
+class TableScores(HeldOutScores):
+    """Held-out scores of hash tables.
 
-    ``actual`` and ``predicted`` (rows, functions); ``missed`` is the share of rows in empty buckets of every table,
-    ``coverage`` that of targets inside their prediction intervals at each of :data:`LEVELS` (empty for classes).
+    ``missed`` is the share of rows in empty buckets of every table, ``coverage`` that of targets inside their
+    prediction intervals at each of :data:`LEVELS` (empty for classes).
     """
 
-    actual: NDArray[np.float64]
-    predicted: NDArray[np.float64]
-    folds: NDArray[np.intp]
-    missed: float
-    coverage: tuple[float, ...]
+    missed: float = 0.0
+    coverage: tuple[float, ...] = ()
 
     @classmethod
     def of(
         cls, models: Sequence[Any], target: Real | Classes, X: NDArray[Any], y: NDArray[Any], folds: NDArray[np.intp]
-    ) -> HeldOutScores:
+    ) -> Self:
         """Every row by the model of the folds that it is not in."""
-        pieces, missed, known, inside = [], 0, 0, np.zeros(len(LEVELS))
+        scores = super().of(models, target, X, y, folds)
+        missed, known, inside = 0, 0, np.zeros(len(LEVELS))
         for fold, model in enumerate(models):
             rows = folds == fold
-            pieces.append(values(model, X[rows]))
-            actual = as_numbers(target, y[rows]).reshape(pieces[-1].shape)
             if not hasattr(model, "predict_interval"):
                 missed += int((model.apply(X[rows]) < 0).all(axis=1).sum())
                 continue
-            bounds = model.predict_interval(X[rows], LEVELS[0]).reshape(len(actual), -1, 2)
+            bounds = model.predict_interval(X[rows], LEVELS[0]).reshape(int(rows.sum()), -1, 2)
             deviation = (bounds[..., 1] - bounds[..., 0]) / 2 / ndtri((1 + LEVELS[0]) / 2)
             finite = np.isfinite(deviation)
             missed += int((~finite[:, 0]).sum())
             known += int(finite.sum())
-            size = np.abs((actual - pieces[-1])[finite])
+            size = np.abs((scores.actual[rows] - scores.predicted[rows])[finite])
             inside += [(size <= ndtri((1 + level) / 2) * deviation[finite]).sum() for level in LEVELS]
-        predicted = np.empty((len(X), pieces[0].shape[1]))
-        for fold, piece in enumerate(pieces):
-            predicted[folds == fold] = piece
-        actual = as_numbers(target, y).reshape(predicted.shape)
-        coverage = tuple((inside / known).tolist()) if known else ()
-        return cls(actual, predicted, folds, missed / len(X), coverage)
-
-    @cached_property
-    def _by_fold(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Mean squared errors and variances of each fold's rows, (functions,)."""
-        found = []
-        for fold in np.unique(self.folds):
-            rows = self.folds == fold
-            error = self.actual[rows] - self.predicted[rows]
-            found.append(((error**2).mean(axis=0), self.actual[rows].var(axis=0)))
-        return found
-
-    def r2(self) -> tuple[FoldScores, ...]:
-        """R2 of each function; where its target is constant 0, or 1 if there is no error, as for polynomials."""
-        scores = [
-            np.where(variance > 0, 1 - error / np.where(variance > 0, variance, 1.0), np.where(error == 0, 1.0, 0.0))
-            for error, variance in self._by_fold
-        ]
-        return tuple(FoldScores(tuple(of_function.tolist())) for of_function in np.transpose(scores))
-
-    def rmse(self) -> tuple[FoldScores, ...]:
-        """Root of the mean squared error of each function."""
-        roots = np.sqrt([error for error, _ in self._by_fold])
-        return tuple(FoldScores(tuple(of_function.tolist())) for of_function in roots.T)
-
-    @property
-    def mean_r2(self) -> FoldScores:
-        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
-        return FoldScores(tuple(np.mean([scores.folds for scores in self.r2()], axis=0).tolist()))
+        return replace(scores, missed=missed / len(X), coverage=tuple((inside / known).tolist()) if known else ())

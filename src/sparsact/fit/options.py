@@ -12,7 +12,7 @@ import numpy as np
 from sparsact.validation.parameters import checked_size
 
 OPTIONS = {
-    "model": ("auto", "low-degree", "lsh"),
+    "model": ("auto", "low-degree", "lsh", "network"),
     "domain": ("auto", "cube", "real"),
     "task": ("auto", "regression", "classification"),
 }
@@ -59,10 +59,10 @@ class FitOptions:
                 raise ValueError(f"alpha {self.alpha} is neither 'auto' nor a number that is not negative.")
         for name, value in numbers.items():  # NumPy's as Python's
             object.__setattr__(self, name, value)
-        for name in self.given if self.model == "lsh" else ():
+        for name in self.given if self.model in ("lsh", "network") else ():
             raise ValueError(
-                f"{name} {getattr(self, name):g} is of low-degree models, and model lsh asks for hash tables, which "
-                "choose their own; leave one of the two out."
+                f"{name} {getattr(self, name):g} is of low-degree models, and model {self.model} chooses its own; "
+                "leave one of the two out."
             )
         decided = [name for name in ("columns", "ignore", "strict", "task") if name in self.changed]
         if self.encoding is not None and decided:

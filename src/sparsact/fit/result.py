@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sparsact.datasets import Encoding
     from sparsact.fit.explain import TargetResult
     from sparsact.fit.layout import LayoutInfo
+    from sparsact.fit.network_candidate import NetworkInfo
 
+NAMES = {"lsh": "hash tables (LSH)", "network": "a sparsely activated network"}  # kinds besides "low-degree"
 TERMS_SHOWN = 8
 FEW_ROWS = 200
 
@@ -41,20 +43,28 @@ class Choices:
     """What was chosen, from what, and why.
 
     ``models`` are the kinds of model that were compared, the chosen one first, and ``reason`` says why it was chosen;
-    ``candidates`` are the degrees and penalties of polynomials. ``low_degree`` is None where ``lsh``, hash tables, was
-    chosen.
+    ``candidates`` are the degrees and penalties of polynomials. ``kind`` is ``"low-degree"``, ``"lsh"`` or
+    ``"network"``; ``low_degree`` is None where it is another.
     """
 
     reason: str
     models: tuple[CandidateModel, ...]
     candidates: tuple[CVCandidate, ...]
-    lsh: bool = False
+    kind: str = "low-degree"
     low_degree: LowDegreeInfo | None = None
 
     @property
     def name(self) -> str:
         """The chosen model."""
-        return f"degree {self.low_degree.degree}" if self.low_degree is not None else "hash tables (LSH)"
+        return f"degree {self.low_degree.degree}" if self.low_degree is not None else NAMES[self.kind]
+
+    @property
+    def terms_of(self) -> str:
+        """Whose the terms of the targets are, in a sentence."""
+        if self.low_degree is not None:
+            return ""
+        polynomial = next(model for model in self.models if model.name.startswith("degree"))
+        return f"The effects are those of the polynomial of {polynomial.name}, whose held-out R² is {polynomial.r2}."
 
     @property
     def highest_tried(self) -> int:
@@ -86,7 +96,7 @@ class FitResult:
 
     Attributes
     ----------
-    model : LowDegreeRegressor, LowDegreeClassifier, LSHRegressor or LSHClassifier
+    model : LowDegreeRegressor, LSHRegressor or SparselyActivatedRegressor, or the classifier of the kind
         Fitted to every row of the encoded table; :meth:`predict` encodes other rows for it.
     table : str
         Name of the table.
@@ -112,6 +122,8 @@ class FitResult:
         Actual and predicted classes of held-out rows.
     layout : LayoutInfo or None
         The hash tables, where they were chosen.
+    network : NetworkInfo or None
+        The units, where a network was chosen.
     written : dict
         Files that :meth:`report` and :meth:`save` have written.
     """
@@ -129,6 +141,7 @@ class FitResult:
     call: str
     confusion: Confusion | None = None
     layout: LayoutInfo | None = None
+    network: NetworkInfo | None = None
     written: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -155,11 +168,9 @@ class FitResult:
         """The finding in one or two sentences."""
         best = max(self.choices.candidates, key=lambda candidate: candidate.r2.mean)
         degree = None if self.choices.low_degree is None else self.choices.low_degree.degree
-        does, does_not, rows = (
-            ("Hash tables (LSH) predict", "Hash tables (LSH) do not predict", "rows that they have not seen")
-            if degree is None
-            else (f"Degree {degree} predicts", f"Degree {degree} does not predict", "rows that it has not seen")
-        )
+        name, ending = self.choices.name[:1].upper() + self.choices.name[1:], "" if self.choices.kind == "lsh" else "s"
+        does, does_not = f"{name} predict{ending}", f"{name} do{'es' * bool(ending)} not predict"
+        rows = f"rows that {'it has' if ending else 'they have'} not seen"
         if self.learned:
             return f"{does} {rows}: {self._scores()}."
         if best.degree != degree and best.r2.mean > best.r2.deviation:
@@ -168,8 +179,8 @@ class FitResult:
                 f"{does_not} {rows}: {self._scores()}. "
                 f"Degree {best.degree} does, with held-out R² {best.r2}: choose {remedy}."
             )
-        tables = any("LSH" in model.name for model in self.choices.models)
-        also = ", nor by hash tables (LSH)," if tables else ""
+        also = "".join(f", nor by {model.name}" for model in self.choices.models if model.name in NAMES.values())
+        also += "," * bool(also)
         few = f" {self.n_rows} rows are few: more of them may show more." if self.n_rows < FEW_ROWS else ""
         return (
             f"Nothing of degree ≤ {self.choices.highest_tried}{also} was found in these columns: {self._scores()}.{few}"
@@ -227,7 +238,7 @@ class FitResult:
             "notes": list(self.encoding.notes),
             "learned": self.learned,
             "verdict": self.verdict,
-            "kind": "lsh" if polynomial is None else "low-degree",
+            "kind": choices.kind,
             "why": choices.reason,
             "contenders": [model.to_dict() for model in choices.models],
             "degree": polynomial and polynomial.degree,
@@ -236,6 +247,7 @@ class FitResult:
             "solver": polynomial and polynomial.solver,
             "solver_reason": polynomial and polynomial.solver_reason,
             "lsh": self.layout and self.layout.to_dict(),
+            "network": self.network and asdict(self.network),
             "targets": [target.to_dict(TERMS_SHOWN) for target in self.targets],
             "r2_by_degree": [asdict(gain) for gain in choices.gains] if polynomial else [],
             "candidates": [candidate.to_dict() for candidate in choices.candidates],
@@ -260,8 +272,10 @@ class FitResult:
             lines.append(f"solver {found['solver']}: {found['solver_reason']}")
         if self.layout is not None:
             lines += [self.layout.layout, self.layout.fill]
+        if self.network is not None:
+            lines += [self.network.size, *self.network.lines(TERMS_SHOWN)]
         if self.learned and len(self.targets) == 1:
-            lines += self.targets[0].lines(TERMS_SHOWN)
+            lines += [self.choices.terms_of] * (self.network is not None) + self.targets[0].lines(TERMS_SHOWN)
         lines.append(f"{duration(found['seconds'])}, peak memory {size(found['peak_memory_bytes'])}")
         lines += [f"{what}: {found[what]}" for what in ("report", "model") if found[what] is not None]
         return "\n  ".join(lines)

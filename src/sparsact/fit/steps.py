@@ -5,14 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from sparsact.datasets import Table
 from sparsact.datasets.columns import Classes
 from sparsact.environment import versions
 from sparsact.fit.checkpoint import Checkpoint, Pass
-from sparsact.fit.choose import Selected, domain_of, models_to_try, search_for, select_model, select_polynomial
+from sparsact.fit.choose import (
+    Selected,
+    best_of_fold,
+    domain_of,
+    models_to_try,
+    search_for,
+    select_model,
+    select_polynomial,
+)
 from sparsact.fit.explain import TargetResult, confusion, explained, function_names, scored_targets
+from sparsact.fit.held_out import HeldOutScores
 from sparsact.fit.layout import LayoutInfo, layout_info, standardised_weights
-from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, HeldOutScores, fitted_tables
+from sparsact.fit.lsh_candidate import MAX_NUMBERS, MAX_SAMPLE, TableScores, fitted_tables
+from sparsact.fit.network_candidate import MOST_ROWS, NetworkInfo, first_look, fitted_networks, network_info
 from sparsact.fit.options import FitOptions
 from sparsact.fit.progress import OnRows, Stages
 from sparsact.fit.reading import check_targets, warnings
@@ -34,26 +46,27 @@ class FitSteps:
     def result(self, name: str, call: str) -> FitResult:
         """All of it."""
         table, options = self.table, self.options
-        tries_lsh, reason = models_to_try(table, options)
         with self.stages.stage("choosing", table.n_rows) as on_rows:
-            sums = self._sums(tries_lsh, on_rows)
+            sums = self._sums(on_rows)
             selected = select_polynomial(sums.search, options)
         n_rows, encoding = sums.n_rows, table.encoding
-        lsh: Any = None
-        held_out: HeldOutScores | None = None
         layout: LayoutInfo | None = None
-        if tries_lsh:
-            lsh, held_out = fitted_tables(table, options, sums.sample, self.stages, self.checkpoint)
-        choices = select_model(selected, held_out, reason)
+        network: NetworkInfo | None = None
+        models, scores, reason = self._others(sums, selected)
+        choices = select_model(selected, scores, reason, options.model)
         with self.stages.stage("summing up"):
             if options.encoding is None:
                 notes = warnings(encoding, *sums.sample.rows()[:2])
                 encoding = replace(encoding, notes=(*notes, *encoding.notes))
-            if choices.lsh and held_out is not None:
-                model, rows, targets = lsh, *self._of_tables(sums.sample, held_out, selected)
-                if options.explain:
-                    X, y, _ = sums.sample.rows()
+            if choices.kind in models:
+                model, held_out = models[choices.kind], scores[choices.kind]
+                rows, targets = self._of_rows(sums.sample, held_out, selected)
+                X, y, _ = sums.sample.rows()
+                if options.explain and isinstance(held_out, TableScores):
                     layout = layout_info(model, standardised_weights(model, table, X, y), len(X), held_out)
+                elif options.explain:
+                    network = network_info(model, encoding.feature_names, X)
+                    targets = self._with_terms(targets, sums, selected)
             else:
                 model, rows, targets, info = self._low_degree(sums, selected)
                 choices = replace(choices, low_degree=info)
@@ -72,14 +85,38 @@ class FitSteps:
             call=call,
             confusion=confusion(rows, encoding),
             layout=layout,
+            network=network,
         )
 
-    def _sums(self, tries_lsh: bool, on_rows: OnRows) -> FoldSums:
-        """The sums of every row, by fold, and a sample of the rows, which lays out hash tables if those are tried."""
+    def _others(self, sums: FoldSums, selected: Selected) -> tuple[dict[str, Any], dict[str, HeldOutScores], str]:
+        """Models of other kinds than polynomials, their held-out scores, and why there are no more of them."""
+        table, options, sample = self.table, self.options, sums.sample
+        kinds, reason = models_to_try(table, options, sums.n_rows)
+        models: dict[str, Any] = {}
+        scores: dict[str, HeldOutScores] = {}
+        if "lsh" in kinds:
+            models["lsh"], scores["lsh"] = fitted_tables(table, options, sample, self.stages, self.checkpoint)
+        if "network" in kinds:
+            with self.stages.stage("looking at networks"):
+                best = None if options.model == "network" else best_of_fold(selected, scores, 0)
+                look = first_look(table, options, sample, best)
+            if best is None or look.r2 > best:
+                fitted = fitted_networks(table, options, sample, look, self.stages)
+                models["network"], scores["network"] = fitted
+            else:
+                reason = (
+                    f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the "
+                    f"best other model has {best:.3f}"
+                )
+        return models, scores, reason
+
+    def _sums(self, on_rows: OnRows) -> FoldSums:
+        """The sums of every row, by fold, and a sample of the rows, to which models of other kinds are fitted."""
         table, options = self.table, self.options
         most = MAX_HELD_OUT
-        if tries_lsh:
-            most = max(options.folds, min(MAX_SAMPLE, MAX_NUMBERS // len(table.feature_names)))
+        if models_to_try(table, options, MOST_ROWS)[0]:
+            most = MAX_SAMPLE if table.encoding.real or options.model == "lsh" else MOST_ROWS
+            most = max(options.folds, min(most, MAX_NUMBERS // len(table.feature_names)))
         sample = RowSample(most, options.folds, options.random_state)
         sums = FoldSums(table.encoding.targets[0], search_for(table, options), sample)
         sums = self.checkpoint.run(Pass("choosing", table, sums), on_rows)
@@ -91,16 +128,17 @@ class FitSteps:
             raise ValueError(f"{sums.n_rows} rows are fewer than {options.folds} folds; {remedy}.")
         return sums
 
-    def _of_tables(
+    def _of_rows(
         self, sample: RowSample, held_out: HeldOutScores, selected: Selected
     ) -> tuple[Prediction, tuple[TargetResult, ...]]:
-        """Held-out rows and scores of hash tables."""
+        """Held-out rows and scores of hash tables or networks."""
         linear = self._r2(selected.of_degree(1))
         # classes share the mean R2 of their indicators, as cross-validation of low-degree models has it
         r2 = [held_out.mean_r2] * len(linear) if self._is_classes else list(held_out.r2())
-        kept = sample.smallest(MAX_HELD_OUT)
+        kept = sample.smallest(min(MAX_HELD_OUT, len(held_out.folds)))
         y = sample.rows()[1][kept]
-        rows = Prediction(y.reshape(len(y), -1), held_out.predicted[kept])
+        places = np.searchsorted(sample.smallest(len(held_out.folds)), kept)
+        rows = Prediction(y.reshape(len(y), -1), held_out.predicted[places])
         return rows, scored_targets(self.table.encoding, rows, r2, linear)
 
     def _low_degree(
@@ -121,6 +159,16 @@ class FitSteps:
         solver, reason = str(model.solver_), str(model.solver_reason_)
         info = LowDegreeInfo(int(model.degree_), float(model.alpha), len(model.subsets_), solver, reason, options.given)
         return model, held_out, targets, info
+
+    def _with_terms(
+        self, targets: tuple[TargetResult, ...], sums: FoldSums, selected: Selected
+    ) -> tuple[TargetResult, ...]:
+        """The targets with the terms of the best polynomial, which a network lacks."""
+        polynomial = self._low_degree(sums, selected)[2]
+        return tuple(
+            replace(target, weights=other.weights, terms=other.terms, influences=other.influences)
+            for target, other in zip(targets, polynomial, strict=True)
+        )
 
     def _r2(self, candidate: CVCandidate) -> list[FoldScores]:
         """Scores for each target; classes share the mean over their indicators."""

@@ -217,6 +217,8 @@ def values(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _n_functions(model: Any) -> int:
+    if hasattr(model, "estimators_") or hasattr(model, "network_"):
+        return len(getattr(model, "estimators_", [model]))
     if hasattr(model, "intercept_"):
         return len(np.atleast_1d(model.intercept_))
     n_targets = int(model.table_.layout.n_targets)

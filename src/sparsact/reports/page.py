@@ -132,7 +132,7 @@ def _section(result: FitResult, target: TargetResult, prefix: str) -> Section:
         if target.predicted is not None:
             note = f"{len(target.actual)} rows, each predicted by a model that had not seen it."
             prediction.append(residuals_chart.display(target, prefix=prefix, note=note))
-    if result.layout is not None:
+    if result.layout is not None or not target.terms:
         return Section(target, tuple(prediction), ())
     structure = [interactions_chart.display(target, prefix=prefix, note=_interval_note(target))]
     if target.influences:

@@ -19,7 +19,7 @@ from sparsact.saving.schema import Arrays, State
 from sparsact.transaction import transaction
 from sparsact.validation.estimators import checked_rows, checked_sample_weight, class_places
 
-_LEARNED: schema.Checks = {"n_features_in_": schema.as_count}
+_LEARNED: schema.Checks = {"n_features_in_": schema.as_count, "table_encoding_": schema.as_str}
 
 
 class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # type: ignore[misc] # untyped scikit-learn
@@ -128,7 +128,7 @@ class SparselyActivatedClassifier(ClassifierMixin, SparselyActivatedModel):  # t
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The classifier that :meth:`save` wrote."""
-        model: Self = schema.rebuild(cls, state, _LEARNED)
+        model: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
         model.classes_ = schema.read_classes(state, arrays)
         model.estimators_ = [
             SparselyActivatedRegressor._from_file(function, schema.strip_prefix(f"function{number}", arrays))

@@ -36,6 +36,7 @@ _LEARNED: Checks = {
     "encoding_": schema.as_encoding,
     "n_iter_": schema.as_count,
     "origin_": schema.as_str,
+    "table_encoding_": schema.as_str,  # how the command encoded the columns of a table
 }
 _ARRAYS = {
     "u": ArrayField("s"),
@@ -239,7 +240,7 @@ class SparselyActivatedRegressor(RegressorMixin, SparselyActivatedModel):  # typ
     @classmethod
     def _from_file(cls, state: State, arrays: Arrays) -> Self:
         """The regressor that :meth:`save` wrote."""
-        learner: Self = schema.rebuild(cls, state, _LEARNED)
+        learner: Self = schema.rebuild(cls, state, _LEARNED, optional=("table_encoding_",))
         read = schema.read_arrays(_ARRAYS, arrays, n=learner.n_features_in_)
         learner.network_ = SparselyActivatedNetwork(read["u"], read["W"], read["b"])
         learner.loss_, learner._activity, learner._witness = float(read["loss"][0]), read["activity"], read["witness"]

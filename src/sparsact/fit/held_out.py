@@ -1,0 +1,63 @@
+"""Scores of models on rows that they have not seen, fold by fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets.columns import Classes, Real
+from sparsact.fit.scores import FoldScores
+from sparsact.fit.sums import as_numbers, values
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Targets and predictions, (rows, functions), of rows that each model has not seen, and the folds of the rows."""
+
+    actual: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    folds: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls, models: Sequence[Any], target: Real | Classes, X: NDArray[Any], y: NDArray[Any], folds: NDArray[np.intp]
+    ) -> Self:
+        """Every row by the model of the folds that it is not in."""
+        pieces = [values(model, X[folds == fold]) for fold, model in enumerate(models)]
+        predicted = np.empty((len(X), pieces[0].shape[1]))
+        for fold, piece in enumerate(pieces):
+            predicted[folds == fold] = piece
+        return cls(as_numbers(target, y).reshape(predicted.shape), predicted, folds)
+
+    @cached_property
+    def _by_fold(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Mean squared errors and variances of each fold's rows, (functions,)."""
+        found = []
+        for fold in np.unique(self.folds):
+            rows = self.folds == fold
+            error = self.actual[rows] - self.predicted[rows]
+            found.append(((error**2).mean(axis=0), self.actual[rows].var(axis=0)))
+        return found
+
+    def r2(self) -> tuple[FoldScores, ...]:
+        """R2 of each function; where its target is constant 0, or 1 if there is no error, as for polynomials."""
+        scores = [
+            np.where(variance > 0, 1 - error / np.where(variance > 0, variance, 1.0), np.where(error == 0, 1.0, 0.0))
+            for error, variance in self._by_fold
+        ]
+        return tuple(FoldScores(tuple(of_function.tolist())) for of_function in np.transpose(scores))
+
+    def rmse(self) -> tuple[FoldScores, ...]:
+        """Root of the mean squared error of each function."""
+        roots = np.sqrt([error for error, _ in self._by_fold])
+        return tuple(FoldScores(tuple(of_function.tolist())) for of_function in roots.T)
+
+    @property
+    def mean_r2(self) -> FoldScores:
+        """Mean R2 over the functions, fold by fold, as cross-validation of low-degree models has it."""
+        return FoldScores(tuple(np.mean([scores.folds for scores in self.r2()], axis=0).tolist()))

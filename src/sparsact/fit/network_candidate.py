@@ -1,0 +1,165 @@
+"""Sparsely activated networks of a table: a first look that says whether they are worth it, then one for each fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsact.datasets import Table
+from sparsact.datasets.columns import Classes
+from sparsact.fit.choose import domain_of
+from sparsact.fit.held_out import HeldOutScores
+from sparsact.fit.options import FitOptions
+from sparsact.fit.progress import Stages
+from sparsact.fit.sums import RowSample
+from sparsact.learners import SparselyActivatedClassifier, SparselyActivatedRegressor
+
+MOST_ROWS = 20_000  # that a network is fitted to
+ROWS_OF_LOOK, UNITS_OF_LOOK = 4_000, 32
+ACTIVE = (4, 1)  # the first holds the networks of fewer active units
+SAME = 1.05  # errors this close are the same, and fewer active units win
+RESTARTS = 2  # where descents find better networks than trees do
+COLUMNS_NAMED = 3
+
+
+@dataclass(frozen=True)
+class UnitInfo:
+    """A unit of a network: its output weight, the columns that weigh most, the share of rows on which it is on."""
+
+    output: float
+    columns: tuple[str, ...]
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class NetworkInfo:
+    """A sparsely activated network: its units, by their share of rows, and how many of them a row switches on.
+
+    ``max_active`` is the number k that was chosen, and ``most_active`` the most at any of the ``n_rows`` rows fitted.
+    Of more than two classes the numbers are those of the largest network.
+    """
+
+    n_units: int
+    max_active: int
+    most_active: int
+    n_rows: int
+    origin: str
+    units: tuple[UnitInfo, ...]
+
+    @property
+    def size(self) -> str:
+        """Its size, in words."""
+        return (
+            f"{self.n_units:,} ReLU units, at most {self.most_active} on at any of the {self.n_rows:,} rows fitted "
+            f"(found by {self.origin})"
+        )
+
+    def lines(self, n_units: int) -> list[str]:
+        """The units that are on most often, for a person."""
+        shares = ["" if unit.share is None else f"{unit.share:.1%}" for unit in self.units[:n_units]]
+        found = zip(shares, self.units, strict=False)
+        rows = [f"{share:>7}  {unit.output:>+10.4g}  {', '.join(unit.columns)}" for share, unit in found]
+        return ["     on      output  columns that weigh most", *rows]
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The best of some quick networks: R2 on the rows of the first fold, active units, restarts that it took."""
+
+    r2: float
+    max_active: int
+    n_restarts: int
+
+
+def first_look(table: Table, options: FitOptions, sample: RowSample, best: float | None) -> FirstLook:
+    """Quick networks fitted to some rows outside of the first fold, judged on that fold.
+
+    ``best`` is R2 of the best other model there. Where trees of gates exceed it, descents are not tried, and where
+    nothing does, fewer active units are not. None if networks are fitted in any case.
+    """
+    X, y, folds = _rows(sample)
+    _check_classes(table, y, folds)
+    seen = np.flatnonzero(folds != 0)[:ROWS_OF_LOOK]
+    fold = folds == 0
+    found: list[FirstLook] = []
+    for k in ACTIVE:
+        for n_restarts in (1,) if best is None else (0, 1):
+            quick = _estimator(table, options, k, n_units=UNITS_OF_LOOK, n_restarts=n_restarts)
+            model = quick.fit(X[seen], _labels(table, y[seen]))
+            r2 = HeldOutScores.of([model], table.encoding.targets[0], X[fold], y[fold], folds[fold]).mean_r2.mean
+            descended = any("descent" in learner.origin_ for learner in getattr(model, "estimators_", [model]))
+            found.append(FirstLook(r2, k, RESTARTS if descended else 0))
+            if best is not None and r2 > best:
+                break
+        largest = max(found, key=lambda look: look.r2)
+        if best is not None and largest.r2 <= best:
+            return largest
+    return min((look for look in found if 1 - look.r2 <= SAME * (1 - largest.r2)), key=lambda look: look.max_active)
+
+
+def fitted_networks(
+    table: Table, options: FitOptions, sample: RowSample, look: FirstLook, stages: Stages
+) -> tuple[Any, HeldOutScores]:
+    """A network of every row, or of a sample of many, and how networks predict the rows of folds left out."""
+    X, y, folds = _rows(sample)
+    labels, models = _labels(table, y), []
+    with stages.stage("fitting networks", (options.folds + 1) * len(X)) as on_rows:
+        for fold in (None, *range(options.folds)):
+            rows = slice(None) if fold is None else folds != fold
+            model = _estimator(table, options, look.max_active, n_restarts=look.n_restarts)
+            models.append(model.fit(X[rows], labels[rows]))
+            on_rows(len(X))
+    return models[0], HeldOutScores.of(models[1:], table.encoding.targets[0], X, y, folds)
+
+
+def network_info(model: Any, names: Sequence[str], X: NDArray[Any] | None = None) -> NetworkInfo:
+    """What a fitted model consists of, and where each unit is on among these rows."""
+    largest = max(getattr(model, "estimators_", [model]), key=lambda learner: int(learner.network_.s))
+    network, certificate = largest.network_, largest.certificate_
+    shares = None if X is None else network.active(largest._inputs(X)).mean(axis=0)
+    weights = np.abs(network.W)
+    units = tuple(
+        UnitInfo(
+            float(network.u[j]),
+            tuple(names[i] for i in np.argsort(-weights[j], kind="stable")[:COLUMNS_NAMED] if weights[j, i]),
+            None if shares is None else float(shares[j]),
+        )
+        for j in (range(network.s) if shares is None else np.argsort(-shares, kind="stable"))
+    )
+    n_rows = sum(certificate.distribution)
+    return NetworkInfo(network.s, int(model.max_active), certificate.max_active, n_rows, largest.origin_, units)
+
+
+def _rows(sample: RowSample) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
+    places = sample.smallest(MOST_ROWS)
+    X, y, folds = sample.rows()
+    return X[places], y[places], folds[places]
+
+
+def _check_classes(table: Table, y: NDArray[np.float64], folds: NDArray[np.intp]) -> None:
+    """Raise if the rows outside of a fold lack a class."""
+    target = table.encoding.targets[0]
+    if not isinstance(target, Classes):
+        return
+    for number, name in enumerate(target.values):
+        if len(np.unique(folds[y == number])) < 2:
+            raise ValueError(
+                f"networks learn each class outside of every fold, and all rows of class {name!r} are in one fold: "
+                "leave them out, or choose model low-degree."
+            )
+
+
+def _labels(table: Table, y: NDArray[np.float64]) -> NDArray[Any]:
+    target = table.encoding.targets[0]
+    return target.labels[y.astype(np.intp)] if isinstance(target, Classes) else y
+
+
+def _estimator(table: Table, options: FitOptions, max_active: int, **changed: Any) -> Any:
+    classes = isinstance(table.encoding.targets[0], Classes)
+    kind: Any = SparselyActivatedClassifier if classes else SparselyActivatedRegressor
+    model = kind(max_active=max_active, domain=domain_of(table, options), random_state=options.random_state)
+    return model.set_params(**changed)

@@ -1,0 +1,144 @@
+"""Networks as models of a table: where they are tried, chosen, described and kept."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import fit_json, run
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
+
+import sparsact as sa
+from sparsact.fit import network_candidate
+from sparsact.fit.held_out import HeldOutScores
+
+N_COLUMNS, N_UNITS = 9, 4
+
+
+def gated(n_rows, seed, n_columns=N_COLUMNS):
+    """Bits, and a network that two of them gate: one unit for each setting, which reads the other columns."""
+    rng = np.random.default_rng([seed, n_rows])
+    weights = np.random.default_rng(seed).normal(size=(N_UNITS, n_columns - 2))
+    bits = rng.integers(0, 2, (n_rows, n_columns))
+    unit = bits[:, 0] + 2 * bits[:, 1]
+    inner = np.einsum("mi,mi->m", weights[unit], 1 - 2 * bits[:, 2:])
+    y = np.maximum(inner, 0) * np.array([1, -1, 1, -1])[unit]
+    return pd.DataFrame(bits, columns=[f"b{i}" for i in range(n_columns)]).assign(y=y)
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return sa.fit_table(gated(1000, 1), "y")
+
+
+def test_an_automatic_choice_takes_the_network_where_it_predicts_best(chosen):
+    assert chosen.choices.kind == "network"
+    network, polynomial = chosen.choices.models[:2]
+    assert network.r2.mean > polynomial.r2.mean
+    assert f"{network.r2.mean:.3f} against {polynomial.r2.mean:.3f}" in chosen.choices.reason
+    fresh = gated(700, 1)
+    assert r2_score(fresh["y"], chosen.predict(fresh)) > 0.99
+    assert chosen.verdict.startswith("A sparsely activated network predicts rows that it has not seen")
+
+
+def test_held_out_rows_are_predicted_by_networks_that_have_not_seen_them(chosen):
+    target = chosen.targets[0]
+    assert sorted(target.actual) == sorted(gated(1000, 1)["y"])
+    assert r2_score(target.actual, target.predicted) == pytest.approx(target.r2.mean, abs=0.01)
+
+
+def test_units_are_described_by_what_they_do(chosen):
+    rows, network = gated(1000, 1), chosen.model.network_
+    signs = 1.0 - 2 * rows.drop(columns="y").to_numpy()
+    shares = (signs @ network.W.T > network.b).mean(axis=0)
+    info = chosen.network
+    assert [unit.share for unit in info.units] == pytest.approx(sorted(shares, reverse=True))
+    assert info.n_units == network.s
+    assert info.most_active == network.n_active(signs).max() <= info.max_active
+    for unit in info.units:  # the gates weigh most: a unit is off unless both match
+        assert {"b0", "b1"} <= set(unit.columns)
+
+
+def test_the_model_and_the_page_of_a_network(chosen, tmp_path, capsys):
+    chosen.save(tmp_path / "model.sparsact")
+    chosen.report(tmp_path / "page.html")
+    fresh = gated(50, 1)
+    loaded = sa.load(tmp_path / "model.sparsact")
+    assert loaded.predict(fresh.drop(columns="y").to_numpy()).tolist() == chosen.predict(fresh).tolist()
+    fresh.drop(columns="y").to_csv(tmp_path / "fresh.csv", index=False)
+    code, said, _ = run(capsys, "predict", tmp_path / "model.sparsact", tmp_path / "fresh.csv")
+    assert code == 0
+    assert [float(line) for line in said.splitlines()[1:]] == pytest.approx(chosen.predict(fresh), rel=1e-12)
+    code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact", "--json")
+    units = json.loads(said)["network"]["units"]
+    assert {(unit["output"], *unit["columns"]) for unit in units} == {
+        (unit.output, *unit.columns) for unit in chosen.network.units
+    }
+    code, said, _ = run(capsys, "inspect", tmp_path / "model.sparsact")
+    assert (code, chosen.network.size in " ".join(said.split())) == (0, True)
+    page = (tmp_path / "page.html").read_text()
+    assert "What its units look at" in page
+    assert f"{chosen.network.units[0].share:.1%}" in page
+    json.dumps(chosen.to_dict(), allow_nan=False)
+
+
+def test_a_quick_look_spares_the_networks_that_would_lose(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("networks were fitted to every fold")
+
+    monkeypatch.setattr("sparsact.fit.steps.fitted_networks", refuse)
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0, 2, (1000, 6))
+    odd = pd.DataFrame(bits, columns=[f"b{i}" for i in range(6)]).assign(
+        y=bits[:, :3].sum(axis=1) % 2 + bits @ rng.normal(size=6)
+    )
+    result = sa.fit_table(odd, "y")
+    assert result.choices.kind == "low-degree"
+    assert "a quick look at a sparsely activated network had R²" in result.choices.reason
+
+
+def test_networks_of_numbers_and_of_classes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(network_candidate, "ACTIVE", (4,))
+    monkeypatch.setattr(network_candidate, "RESTARTS", 1)
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(200, 2))
+    side = np.where(x[:, 0] + x[:, 1] > 0.6, "high", np.where(x[:, 0] + x[:, 1] < -0.6, "low", "middle"))
+    table = pd.DataFrame(x, columns=list("uv")).assign(side=side)
+    table.to_csv(tmp_path / "sides.csv", index=False)
+    found = fit_json(capsys, tmp_path / "sides.csv", "--target", "side", "--model", "network", "--folds", 2)
+    assert found["kind"] == "network"
+    assert found["accuracy"] > 0.8 > 0.5 > found["majority"]
+    assert found["why"] == "model network was asked for"
+    train, test = train_test_split(table, random_state=0)
+    result = sa.fit_table(train, "side", model="network", folds=2, explain=False)
+    assert (result.predict(test) == test["side"]).mean() > 0.8
+    assert result.network is None
+
+
+def test_what_networks_refuse():
+    table = gated(60, 2).assign(z=1.5, kind=["rare"] + ["often"] * 59)
+    table.loc[:30, "z"] = -1.0
+    with pytest.raises(ValueError, match="one target, and 2 are named"):
+        sa.fit_table(table, ["y", "z"], ignore="kind", model="network")
+    with pytest.raises(ValueError, match="all rows of class 'rare' are in one fold"):
+        sa.fit_table(table, "kind", ignore=["y", "z"], model="network")
+    with pytest.raises(ValueError, match="degree 2 is of low-degree models, and model network chooses its own"):
+        sa.fit_table(table, "y", model="network", degree=2)
+
+
+def test_many_rows_are_sampled(monkeypatch):
+    monkeypatch.setattr(network_candidate, "MOST_ROWS", 300)
+    monkeypatch.setattr(network_candidate, "ACTIVE", (1,))
+    fitted = []
+    of = HeldOutScores.of.__func__
+
+    def counted(cls, models, target, X, y, folds):
+        fitted.append(len(X))
+        return of(cls, models, target, X, y, folds)
+
+    monkeypatch.setattr(HeldOutScores, "of", classmethod(counted))
+    result = sa.fit_table(gated(900, 3, 5), "y", model="network", folds=2)
+    assert fitted[-1] == 300
+    assert result.network.n_rows == 300
+    assert len(result.targets[0].actual) == 300
