@@ -30,7 +30,7 @@ def fit(
         typer.Option(
             help="'low-degree': a polynomial of products of columns; 'lsh': local polynomials in the buckets of hash "
             "tables; 'network': a ReLU network of which each row switches on few units; 'auto': whichever does best on "
-            "held-out rows (hash tables for columns of numbers only, networks of 1,000 to 100,000 rows, after a quick look).",
+            "held-out rows (hash tables for numbers only, networks for 1,000 to 100,000 rows, after a quick look).",
         ),
     ] = ModelOption.auto,
     degree: Annotated[
