@@ -102,7 +102,7 @@ def scores_frame(models: Mapping[str, FoldScores]) -> Frame:
 def scores_chart(frame: Frame) -> Axes:
     """One line a model: a dot a fold, the mean and its spread."""
     n = len(frame["model"])
-    axes = panel(6.8, 0.6 + 0.5 * n, x="R² on held-out rows (dots: folds; bar: ± one standard deviation)")
+    axes = panel(6.8, 0.6 + 0.5 * n, x="held-out R² (dots: folds; bar: ± one deviation)")
     folds = [values for name, values in frame.items() if name.startswith("fold ")]
     colours = [BLUE, *(colour for _, colour in zip(range(n - 2), cycle((VERMILION, GREEN)), strict=False)), GREY]
     for place, colour in enumerate(colours):
