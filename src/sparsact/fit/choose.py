@@ -147,8 +147,9 @@ def select_model(selected: Selected, scores: Mapping[str, HeldOutScores], reason
     winner = found.pop(kind)
     if asked == "auto" and found:
         rival = max(found.values(), key=lambda model: model.r2.mean)
+        reason = f"; {reason}" * bool(reason)
         reason = (
             f"held-out R² {winner.r2.mean:.3f} against {rival.r2.mean:.3f} of {rival.name}, "
-            f"on the same {len(best.r2.folds)} folds"
+            f"on the same {len(best.r2.folds)} folds{reason}"
         )
     return Choices(reason, (replace(winner, chosen=True), *found.values(), *others), selected.candidates, kind)

@@ -103,6 +103,7 @@ class FitSteps:
             if best is None or look.r2 > best:
                 fitted = fitted_networks(table, options, sample, look, self.stages)
                 models["network"], scores["network"] = fitted
+                reason = reason if best is None else ""
             else:
                 reason = (
                     f"a quick look at a sparsely activated network had R² {look.r2:.3f} on the first fold, where the "
