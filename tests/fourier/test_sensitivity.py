@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from identities import boolean_tables, tables
 
+from sparsact import SparselyActivatedNetwork
 from sparsact.fourier import Spectrum, average_sensitivity, influences, sensitivity
 
 
@@ -37,3 +38,5 @@ def test_doors(function):
     np.testing.assert_array_equal(values, np.arange(8))
     with pytest.raises(ValueError, match=r"length 2\*\*n; got shape \(6,\)"):
         function(np.arange(6))
+    with pytest.raises(TypeError, match=r"got a SparselyActivatedNetwork, which is a function\. Pass its values"):
+        function(SparselyActivatedNetwork([1.0], [[1.0, 1.0]], [1.0]))

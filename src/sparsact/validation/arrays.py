@@ -19,6 +19,12 @@ MAX_WEIGHT = 1e100  # of a row
 
 def checked_table(values: ArrayLike, what: str = "values") -> NDArray[np.float64]:
     """``values`` as a float64 table of length 2**n; the input itself when it is one already."""
+    if callable(values):
+        raise TypeError(
+            f"a table of {what} holds one number for each point; got a {type(values).__name__}, which is a function. "
+            "Pass its values at sparsact.hypercube.points(n), or use Spectrum.of or one of the estimates of "
+            "sparsact.fourier, which take functions."
+        )
     table = checked_reals(values, what)
     if table.ndim != 1 or not table.size or table.size & (table.size - 1):
         raise ValueError(f"a table of {what} has one axis of length 2**n; got shape {table.shape}.")
