@@ -123,7 +123,9 @@ class Stack:
                 )
         weights = _frozen(u, "`u`")
         if weights.shape != checked[-1].b.shape:
-            raise ValueError(f"`u` needs one weight a unit of the last layer, {checked[-1].b.shape}; got {weights.shape}.")
+            raise ValueError(
+                f"`u` needs one weight a unit of the last layer, {checked[-1].b.shape}; got {weights.shape}."
+            )
         object.__setattr__(self, "u", weights)
         object.__setattr__(self, "layers", checked)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -329,9 +331,7 @@ def _checked_layer(number: int, given: tuple[Any, ...]) -> StackLayer:
     W, b, *rest = given
     V = rest[0] if rest else None
     of = f"of layer {number}"
-    layer = StackLayer(
-        _frozen(W, f"`W` {of}"), _frozen(b, f"`b` {of}"), None if V is None else _frozen(V, f"`V` {of}")
-    )
+    layer = StackLayer(_frozen(W, f"`W` {of}"), _frozen(b, f"`b` {of}"), None if V is None else _frozen(V, f"`V` {of}"))
     if layer.W.ndim != 2 or layer.b.shape != layer.W.shape[:1]:
         raise ValueError(f"`W` (s, r) and `b` (s,) {of} must agree on s; got {layer.W.shape} and {layer.b.shape}.")
     return layer

@@ -135,7 +135,9 @@ def certify_stack(
     if method == "enumeration":
         found = _enumerated(stack)
     elif method == "sampled":
-        found = _sampled(stack, checked_size(n_samples, "`n_samples`"), checked_probability(confidence, "`confidence`"), rng)
+        found = _sampled(
+            stack, checked_size(n_samples, "`n_samples`"), checked_probability(confidence, "`confidence`"), rng
+        )
     else:
         if not time_limit >= 0:
             raise ValueError(f"`time_limit` is a number of seconds, 0 or more; got {time_limit}.")
@@ -171,9 +173,7 @@ def _enumerated(stack: Stack) -> list[Certificate]:
         most = int(np.flatnonzero(tally)[-1])
         proof, inputs = f"enumeration of all {total:,} points", f"any point of {{-1,1}}^{stack.n}"
         distribution = tuple(tally[: most + 1].tolist())
-        found.append(
-            Certificate(most, most, witness, "enumeration", proof, inputs, size, distribution=distribution)
-        )
+        found.append(Certificate(most, most, witness, "enumeration", proof, inputs, size, distribution=distribution))
     return found
 
 
@@ -262,7 +262,7 @@ def program_of_stack(stack: Stack, layer: int, active: list[int]) -> Program:
     for l in range(layer + 1):
         W, b, V = stack.layers[l]
         s = len(b)
-        direct = (W if l == 0 else np.zeros((s, stack.n)) if V is None else V)
+        direct = W if l == 0 else np.zeros((s, stack.n)) if V is None else V
         z = np.zeros((s, starts[-1]))  # pre-activations are z @ variables + constant
         z[:, : stack.n] = -2 * direct
         constant = direct.sum(axis=1) - b
