@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -232,17 +231,17 @@ class Stack:
         return found
 
     def _active(self, X: Array) -> list[NDArray[np.bool_]]:
-        """Exact; at first with one bound of the error a unit, then a bound at each doubtful row, then fractions."""
+        """Exact; at first with one bound of the error a unit, then a bound at each doubtful row, then in integers."""
         active, doubt = self._decided(X, each_row=False)
         rows = np.flatnonzero(doubt)
         if not len(rows):
             return active
-        again, doubt = self._decided(X[rows], each_row=True)
+        points, place = np.unique(X[rows], axis=0, return_inverse=True)
+        again, doubt = self._decided(points, each_row=True)
+        for part, exact in zip(again, self._exact_signs(points[doubt]), strict=True):
+            part[doubt] = exact
         for one, other in zip(active, again, strict=True):
-            one[rows] = other
-        for row in rows[doubt]:
-            for one, other in zip(active, self._exact_signs(X[row]), strict=True):
-                one[row] = other
+            one[rows] = other[place.ravel()]
         return active
 
     def _decided(self, X: Array, *, each_row: bool) -> tuple[list[NDArray[np.bool_]], NDArray[np.bool_]]:
@@ -267,20 +266,20 @@ class Stack:
             sizes = a if each_row else a.max(axis=0, keepdims=True, initial=0)
         return active, doubt
 
-    def _exact_signs(self, x: Array) -> Iterator[NDArray[np.bool_]]:
-        """Active units at one point, by fractions."""
-        inputs = [Fraction(value) for value in x.tolist()]
-        a = inputs
+    def _exact_signs(self, X: Array) -> Iterator[NDArray[np.bool_]]:
+        """Active units at the rows, from integers: every float64 is one times a power of two."""
+        inputs, of_inputs = _integers(X)
+        a, of_a = inputs, of_inputs
         for layer in self.layers:
-            z = [-Fraction(b) for b in layer.b.tolist()]
-            for weights, values in ((layer.W, a), (layer.V, inputs)):
-                if weights is None:
-                    continue
-                on = [i for i, value in enumerate(values) if value]
-                for j, row in enumerate(weights[:, on].tolist()):
-                    z[j] += sum((Fraction(w) * values[i] for w, i in zip(row, on, strict=True) if w), Fraction(0))
-            a = [max(value, Fraction(0)) for value in z]
-            yield np.array([value > 0 for value in z], dtype=bool)
+            (W, of_W), (b, of_b) = _integers(layer.W), _integers(layer.b)
+            terms = [(a @ W.T, of_a + of_W), (-b, of_b)]
+            if layer.V is not None:
+                V, of_V = _integers(layer.V)
+                terms.append((inputs @ V.T, of_inputs + of_V))
+            of_a = min(exponent for _, exponent in terms)
+            z = sum(term * 2 ** (exponent - of_a) for term, exponent in terms)
+            yield np.asarray(z > 0, dtype=bool)
+            a = np.maximum(z, 0)
 
     # ---- elsewhere ----
 
@@ -316,6 +315,15 @@ class Stack:
     def __repr__(self) -> str:
         layers = "1 layer" if self.depth == 1 else f"{self.depth} layers"
         return f"<Stack of {layers}, {' + '.join(map(str, self.n_units))} units on {self.n} inputs>"
+
+
+def _integers(values: Array) -> tuple[NDArray[Any], int]:
+    """Python integers and an exponent e, such that the values are these times 2**e."""
+    mantissa, exponent = np.frexp(values)
+    lowest = int((exponent - 53).min(initial=0, where=values != 0)) if values.size else 0
+    digits = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
+    shifts = np.where(values != 0, exponent - 53 - lowest, 0).astype(object)
+    return digits * 2**shifts, lowest
 
 
 def _frozen(values: Any, what: str) -> Array:
