@@ -207,7 +207,16 @@ def test_no_modules_stand_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("place", [registry.CERTIFY, registry.NETWORK_SPECTRUM, registry.CERTIFY_STACK, registry.STACK_SPECTRUM, *registry.MODELS.values()])
+@pytest.mark.parametrize(
+    "place",
+    [
+        registry.CERTIFY,
+        registry.NETWORK_SPECTRUM,
+        registry.CERTIFY_STACK,
+        registry.STACK_SPECTRUM,
+        *registry.MODELS.values(),
+    ],
+)
 def test_the_door_upward_leads_somewhere(place):
     assert callable(registry.find(place))
 
