@@ -145,7 +145,7 @@ def most_by_definition(stack):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_certificates_hold(kind, seed):
-    """Counted everywhere, by fractions; what is proved without looking everywhere is no less, and exact if it says so."""
+    """Counted everywhere, by fractions; what is proved without is no less, and exact if it says so."""
     stack = random_stack(kind, (4, 5, 3), 5, np.random.default_rng(seed))
     most, total = most_by_definition(stack)
     everywhere, proved = stack.certify("enumeration"), stack.certify("milp", time_limit=20)

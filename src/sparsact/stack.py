@@ -47,7 +47,7 @@ class StackLayer(NamedTuple):
     V: Array | None = None
 
     def preactivations(self, a: Array, X: Array) -> Array:
-        """z (m, s) where the layer below gives ``a`` (m, r) and the inputs are ``X`` (m, n)."""
+        """Numbers z (m, s) where the layer below gives ``a`` (m, r) and the inputs are ``X`` (m, n)."""
         z = a @ self.W.T
         if self.V is not None:
             z += X @ self.V.T
@@ -58,12 +58,6 @@ class StackLayer(NamedTuple):
         """Sums of the magnitudes of all terms of the pre-activations, from magnitudes ``a`` and ``X``."""
         sizes = a @ np.abs(self.W).T + np.abs(self.b)
         return sizes if self.V is None else sizes + X @ np.abs(self.V).T
-
-    @property
-    def direct(self) -> Array:
-        """Weights on the inputs (s, n), of a layer that has any."""
-        assert self.V is not None
-        return self.V
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +117,7 @@ class Stack:
         weights = _frozen(u, "`u`")
         if weights.shape != checked[-1].b.shape:
             raise ValueError(
-                f"`u` needs one weight a unit of the last layer, {checked[-1].b.shape}; got {weights.shape}."
+                f"`u` needs one weight a unit of the last layer, {checked[-1].b.shape}; got shape {weights.shape}."
             )
         object.__setattr__(self, "u", weights)
         object.__setattr__(self, "layers", checked)
@@ -165,7 +159,7 @@ class Stack:
         return values
 
     def preactivations(self, X: ArrayLike) -> tuple[Array, ...]:
-        """z of each layer at every row and unit, shapes (m, s_l), as floating point gives them."""
+        """Those of each layer at every row and unit, shapes (m, s_l), as floating point gives them."""
         return tuple(self._preactivations(checked_columns(X, self.n)))
 
     def active(self, X: ArrayLike) -> tuple[NDArray[np.bool_], ...]:
@@ -285,10 +279,13 @@ class Stack:
 
     def save(self, path: str | Path) -> None:
         """Write the stack to one file, which :func:`sparsact.load` reads back to the bit."""
-        arrays: dict[str, NDArray[Any]] = {"u": self.u}
+        modelfile.write(path, type(self).__name__, {"depth": self.depth}, self._arrays())
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = {"u": self.u}
         for number, layer in enumerate(self.layers):
             arrays |= {f"{number}.{name}": part for name, part in layer._asdict().items() if part is not None}
-        modelfile.write(path, type(self).__name__, {"depth": self.depth}, arrays)
+        return arrays
 
     @classmethod
     def _from_file(cls, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -302,15 +299,12 @@ class Stack:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Stack):
             return NotImplemented
-        return [part.tolist() for part in self._parts()] == [part.tolist() for part in other._parts()]
+        return self._arrays().keys() == other._arrays().keys() and all(
+            np.array_equal(array, other._arrays()[name]) for name, array in self._arrays().items()
+        )
 
     def __hash__(self) -> int:
         return hash((self.n, self.n_units, float(self.u.sum())))
-
-    def _parts(self) -> Iterator[Array]:
-        yield self.u
-        for layer in self.layers:
-            yield from (np.zeros(0) if part is None else part for part in layer)
 
     def __repr__(self) -> str:
         layers = "1 layer" if self.depth == 1 else f"{self.depth} layers"

@@ -139,7 +139,7 @@ def restricted_norm(W: Array, n_rows: int, n_columns: int) -> float:
     row_sums, column_sums = (largest(np.abs(M), k).sum(axis=1) for M, k in ((W, n_columns), (W.T, n_rows)))
     schur = float(row_sums.max(initial=0) * column_sums.max(initial=0)) ** 0.5
     spectral = float(np.linalg.norm(W, 2)) if W.size else 0.0
-    return min(spectral * (1 + 1e-9), float(_norms(by_rows, n_rows)), float(_norms(by_columns, n_columns)), schur)
+    return float(min(spectral * (1 + 1e-9), _norms(by_rows, n_rows), _norms(by_columns, n_columns), schur))
 
 
 def _second_moments(W: Array, b: Array, most: Array) -> Array:
@@ -156,7 +156,7 @@ def _second_moments(W: Array, b: Array, most: Array) -> Array:
         cosh = (terms + np.log1p(np.exp(-2 * terms)) - log(2)).sum(axis=1)
         least = np.minimum(least, 2 * (log(2) - 1 - np.log(rate / scale)) - rate / scale * b + cosh)
     with np.errstate(over="ignore"):
-        return np.minimum(np.exp(least) * (1 + 1e-9), most**2)
+        return np.asarray(np.minimum(np.exp(least) * (1 + 1e-9), most**2))
 
 
 def _together(influences: Array, directs: list[Array], factors: list[float], ks: list[int], size: float) -> float:

@@ -259,29 +259,28 @@ def program_of_stack(stack: Stack, layer: int, active: list[int]) -> Program:
     starts = np.concatenate([[0], np.cumsum(sizes)])
     rows, right = list[Array](), list[Array]()
     a_scale, a_at = np.ones(0), slice(0, 0)
-    for l in range(layer + 1):
-        W, b, V = stack.layers[l]
+    for level, (W, b, V) in enumerate(stack.layers[: layer + 1]):
         s = len(b)
-        direct = W if l == 0 else np.zeros((s, stack.n)) if V is None else V
+        direct = W if not level else np.zeros((s, stack.n)) if V is None else V
         z = np.zeros((s, starts[-1]))  # pre-activations are z @ variables + constant
         z[:, : stack.n] = -2 * direct
         constant = direct.sum(axis=1) - b
         least = np.abs(direct).sum(axis=1) + b
-        if l:
+        if level:
             z[:, a_at] = W * a_scale
-            least = least + reach_from_below(-W, most[l - 1], active[l - 1])
-        scale = np.exp2(np.ceil(np.log2(np.maximum.reduce([most[l], least, np.full(s, 1e-300)]))))
+            least = least + reach_from_below(-W, most[level - 1], active[level - 1])
+        scale = np.exp2(np.ceil(np.log2(np.maximum.reduce([most[level], least, np.full(s, 1e-300)]))))
         z, constant, least = z / scale[:, None], constant / scale, least / scale + SLACK
         one = np.eye(s)
-        if l == layer:  # indicator 1: z >= theta
+        if level == layer:  # indicator 1: z >= theta
             theta = np.where(exact[0], np.ldexp(1.0, exact[1]) / scale, 0.0)
             big = least + theta
             row = -z
-            row[:, starts[l + 1] :] += one * big[:, None]
+            row[:, starts[level + 1] :] += one * big[:, None]
             rows.append(row)
             right.append(constant - theta + big + SLACK)
             break
-        a_at, d_at = slice(starts[l + 1], starts[l + 1] + s), slice(starts[l + 1] + s, starts[l + 2])
+        a_at, d_at = slice(starts[level + 1], starts[level + 1] + s), slice(starts[level + 1] + s, starts[level + 2])
         above = z.copy()  # z <= a
         above[:, a_at] -= one
         below = -z  # a <= z + N (1 - d)
@@ -289,15 +288,15 @@ def program_of_stack(stack: Stack, layer: int, active: list[int]) -> Program:
         below[:, d_at] += one * least[:, None]
         off = np.zeros_like(z)  # a <= M d
         off[:, a_at] += one
-        off[:, d_at] -= one * (most[l] / scale)[:, None]
+        off[:, d_at] -= one * (most[level] / scale)[:, None]
         together = np.zeros((1, starts[-1]))
         together[0, d_at] = 1
         rows += [above, below, off, together]
-        right += [-constant + SLACK, constant + least + SLACK, np.full(s, SLACK), np.array([float(active[l])])]
+        right += [-constant + SLACK, constant + least + SLACK, np.full(s, SLACK), np.array([float(active[level])])]
         a_scale = scale
     size = starts[-2]
     integral = np.ones(size, dtype=bool)
-    for l, s in enumerate(stack.n_units[:layer]):
-        integral[starts[l + 1] : starts[l + 1] + s] = False
+    for level, s in enumerate(stack.n_units[:layer]):
+        integral[starts[level + 1] : starts[level + 1] + s] = False
     variables = Variables(np.ones(size), integral, sp.csr_array((0, size)), np.zeros(0), np.zeros(0, dtype=np.intp))
     return Program(variables, stack.n_units[layer], sp.csr_array(np.concatenate(rows)), np.concatenate(right))
