@@ -85,7 +85,7 @@ def test_a_row_without_points_and_a_stack_without_units():
         ([1.0], [([[1, np.nan]], [0])], "`W` of layer 1 must be finite"),
         ([1.0], [([[1e200]], [0]), ([[1e200]], [0])], "overflow"),
         ([1e200], [([[1e200]], [0])], "overflow"),
-        ([1.0], [(np.zeros((1, 0)), [0])], "no columns"),
+        ([1.0], [(np.zeros((1, 0)), [0])], "needs a column at least"),
     ],
 )
 def test_what_is_no_stack_is_refused(u, layers, message):

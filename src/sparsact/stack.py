@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsact import registry
-from sparsact.exact_sign import grids
+from sparsact.exact_sign import grids, integers_of
 from sparsact.network import SparselyActivatedNetwork
 from sparsact.saving import modelfile
 from sparsact.validation.arrays import check_exact, checked_columns, checked_reals
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 NUMBERS_AT_ONCE = 2**20
-MOST_LAYERS = 10_000
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).smallest_normal)
 
 
@@ -102,10 +101,8 @@ class Stack:
             raise ValueError("a stack needs at least one layer; `layers` is empty.")
         checked = tuple(_checked_layer(number, tuple(layer)) for number, layer in enumerate(layers, 1))
         n = checked[0].W.shape[1]
-        if not n:
-            raise ValueError("`W` of layer 1 has no columns; a stack needs at least one input.")
-        if checked[0].V is not None:
-            raise ValueError("layer 1 reads the inputs by `W`; leave out its `V`.")
+        if not n or checked[0].V is not None:
+            raise ValueError("layer 1 reads the inputs by `W`, which needs a column at least; leave out its `V`.")
         for number, (below, layer) in enumerate(pairwise(checked), 2):
             due = (len(layer.b), len(below.b))
             if layer.W.shape != due or (layer.V is not None and layer.V.shape != (len(layer.b), n)):
@@ -168,9 +165,8 @@ class Stack:
         Decided exactly for the numbers stored: rows where rounding could decide are computed again in fractions.
         """
         X = checked_columns(X, self.n)
-        parts = [self._active(X[block]) for block in self._blocks(len(X))]
-        empty = [np.zeros((0, s), dtype=bool) for s in self.n_units]
-        return tuple(np.concatenate(each) for each in zip(empty, *parts, strict=True))
+        parts = [self._active(X[block]) for block in self._blocks(len(X))] or [self._active(X)]
+        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
 
     def n_active(self, X: ArrayLike) -> NDArray[np.intp]:
         """How many units of each layer a row switches on, (m, L); exact as :meth:`active`."""
@@ -189,8 +185,6 @@ class Stack:
     def __spectrum__(self) -> Spectrum:
         spectrum: Spectrum = registry.find(registry.STACK_SPECTRUM)(self)
         return spectrum
-
-    # ---- how ----
 
     def _blocks(self, m: int) -> Iterator[slice]:
         step = max(1, NUMBERS_AT_ONCE // max(self.n, *self.n_units, 1))
@@ -214,7 +208,8 @@ class Stack:
 
     def grid(self) -> list[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
         """For each layer, which units have pre-activations without rounding on the cube, and a grid 2**g of theirs."""
-        found, exact_below, grid_below = list[tuple[NDArray[np.bool_], NDArray[np.int64]]](), True, 0
+        found = list[tuple[NDArray[np.bool_], NDArray[np.int64]]]()
+        exact_below, grid_below = True, 0
         for layer, size in zip(self.layers, self._sizes(), strict=True):
             lowest = grids(layer.W, np.zeros(len(layer.b)))[0] + grid_below
             own = grids(np.zeros((len(layer.b), 1)) if layer.V is None else layer.V, layer.b)[0]
@@ -248,10 +243,9 @@ class Stack:
         for layer, exact in zip(self.layers, free, strict=True):
             z = layer.preactivations(a, X)
             terms = 2 * (a.shape[1] + self.n + 2)
-            bound = layer.sizes(sizes + error, of_inputs)
-            bound = np.where(bound > 0, terms * (EPS * bound + TINY), 0.0) + (1 + terms * EPS) * (
-                error @ np.abs(layer.W).T
-            )
+            size = layer.sizes(sizes + error, of_inputs)
+            bound = np.where(size > 0, terms * (EPS * size + TINY), 0.0)
+            bound += (1 + terms * EPS) * (error @ np.abs(layer.W).T)
             bound = np.where(exact, 0.0, bound)
             active.append(z > 0)
             doubt |= ((np.abs(z) <= bound) & (bound > 0)).any(axis=1)
@@ -262,13 +256,13 @@ class Stack:
 
     def _exact_signs(self, X: Array) -> Iterator[NDArray[np.bool_]]:
         """Active units at the rows, from integers: every float64 is one times a power of two."""
-        inputs, of_inputs = _integers(X)
+        inputs, of_inputs = integers_of(X)
         a, of_a = inputs, of_inputs
         for layer in self.layers:
-            (W, of_W), (b, of_b) = _integers(layer.W), _integers(layer.b)
+            (W, of_W), (b, of_b) = integers_of(layer.W), integers_of(layer.b)
             terms = [(a @ W.T, of_a + of_W), (-b, of_b)]
             if layer.V is not None:
-                V, of_V = _integers(layer.V)
+                V, of_V = integers_of(layer.V)
                 terms.append((inputs @ V.T, of_inputs + of_V))
             of_a = min(exponent for _, exponent in terms)
             z = sum(term * 2 ** (exponent - of_a) for term, exponent in terms)
@@ -290,10 +284,7 @@ class Stack:
     @classmethod
     def _from_file(cls, state: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """The stack that :meth:`save` wrote."""
-        depth = state["depth"]
-        if not 0 < depth <= MOST_LAYERS:
-            raise ValueError(f"{depth} layers")
-        layers = [(arrays[f"{i}.W"], arrays[f"{i}.b"], arrays.get(f"{i}.V")) for i in range(depth)]
+        layers = [(arrays[f"{i}.W"], arrays[f"{i}.b"], arrays.get(f"{i}.V")) for i in range(state["depth"])]
         return cls(arrays["u"], layers)
 
     def __eq__(self, other: object) -> bool:
@@ -309,15 +300,6 @@ class Stack:
     def __repr__(self) -> str:
         layers = "1 layer" if self.depth == 1 else f"{self.depth} layers"
         return f"<Stack of {layers}, {' + '.join(map(str, self.n_units))} units on {self.n} inputs>"
-
-
-def _integers(values: Array) -> tuple[NDArray[Any], int]:
-    """Python integers and an exponent e, such that the values are these times 2**e."""
-    mantissa, exponent = np.frexp(values)
-    lowest = int((exponent - 53).min(initial=0, where=values != 0)) if values.size else 0
-    digits = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
-    shifts = np.where(values != 0, exponent - 53 - lowest, 0).astype(object)
-    return digits * 2**shifts, lowest
 
 
 def _frozen(values: Any, what: str) -> Array:
@@ -347,16 +329,14 @@ def most_outputs(stack: Stack, active: Sequence[int]) -> list[Array]:
 
     For each layer that ``active`` covers, and the one above.
     """
-    most = list[Array]()
+    most, ones = list[Array](), np.ones((1, stack.n))
     for layer in stack.layers[: len(active) + 1]:
         if most:
-            reach = reach_from_below(layer.W, most[-1], active[len(most) - 1])
-            sizes = layer.sizes(most[-1][None], np.ones((1, stack.n)))[0]
-            direct = -layer.b if layer.V is None else np.abs(layer.V).sum(axis=1) - layer.b
+            reach, sizes = reach_from_below(layer.W, most[-1], active[len(most) - 1]), layer.sizes(most[-1][None], ones)
+            reach = reach if layer.V is None else reach + np.abs(layer.V).sum(axis=1)
         else:
-            reach, sizes = np.abs(layer.W).sum(axis=1), layer.sizes(np.ones((1, stack.n)), np.ones((1, stack.n)))[0]
-            direct = -layer.b
-        most.append(np.maximum(direct + reach + ROUNDING * sizes, 0))
+            reach, sizes = np.abs(layer.W).sum(axis=1), layer.sizes(ones, ones)
+        most.append(np.maximum(reach - layer.b + ROUNDING * sizes[0], 0))
     return most
 
 
