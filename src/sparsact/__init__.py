@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         SparseFourierRegressor,
         SparselyActivatedClassifier,
         SparselyActivatedRegressor,
-        StackRegressor,
         TablePlan,
         plan_table,
     )
@@ -84,7 +83,6 @@ _NAMES = {
     "SparselyActivatedRegressor": "sparsact.learners",
     "Stack": "sparsact.stack",
     "StackLayer": "sparsact.stack",
-    "StackRegressor": "sparsact.learners",
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
@@ -115,7 +113,6 @@ __all__ = [
     "SparselyActivatedRegressor",
     "Stack",
     "StackLayer",
-    "StackRegressor",
     "TablePlan",
     "__version__",
     "bounds",

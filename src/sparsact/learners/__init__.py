@@ -12,11 +12,7 @@ from sparsact.learners.lsh import (
 )
 from sparsact.learners.monomials import Monomials
 from sparsact.learners.sparse_fourier import SparseFourierRegressor
-from sparsact.learners.sparsely_activated import (
-    SparselyActivatedClassifier,
-    SparselyActivatedRegressor,
-    StackRegressor,
-)
+from sparsact.learners.sparsely_activated import SparselyActivatedClassifier, SparselyActivatedRegressor
 
 __all__ = [
     "DSMRegressor",
@@ -29,7 +25,6 @@ __all__ = [
     "SparseFourierRegressor",
     "SparselyActivatedClassifier",
     "SparselyActivatedRegressor",
-    "StackRegressor",
     "SupportEstimate",
     "TablePlan",
     "estimate_support",
