@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 NUMBERS_AT_ONCE = 2**20
+ROUNDING = 1e-12  # by which bounds are wider than they were computed
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).smallest_normal)
 
 
@@ -319,9 +320,6 @@ def _checked_layer(number: int, given: tuple[Any, ...]) -> StackLayer:
     if layer.W.ndim != 2 or layer.b.shape != layer.W.shape[:1]:
         raise ValueError(f"`W` (s, r) and `b` (s,) {of} must agree on s; got {layer.W.shape} and {layer.b.shape}.")
     return layer
-
-
-ROUNDING = 1e-12  # by which bounds are wider than they were computed
 
 
 def most_outputs(stack: Stack, active: Sequence[int]) -> list[Array]:
