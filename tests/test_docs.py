@@ -52,6 +52,8 @@ RECORDS = {  # made by functions and classes whose examples show them
     "Plan",
     "Router",
     "RoutingCollapseWarning",
+    "StackCertificate",
+    "StackLayer",
     "TablePlan",
 }
 

@@ -42,7 +42,7 @@ GROUND = {
     "statistics",
     "_version",
 }
-NETWORKS = GROUND | {"exact_sign", "network", "fourier"}
+NETWORKS = GROUND | {"exact_sign", "network", "stack", "fourier"}
 MAY_IMPORT = {
     "_version": set(),
     "registry": set(),  # names what stands above as text
@@ -60,10 +60,11 @@ MAY_IMPORT = {
     "lift": {"hypercube", "validation"},
     "saving": {"_version", "files", "registry", "validation"},
     "network": GROUND | {"exact_sign", "registry"},
-    "fourier": GROUND | {"network"},
+    "stack": GROUND | {"exact_sign", "registry", "network"},
+    "fourier": GROUND | {"network", "stack"},
     "certificate": NETWORKS,
     "constructions": GROUND | {"exact_sign", "network"},
-    "bounds": GROUND | {"network", "fourier"},
+    "bounds": GROUND | {"network", "stack", "fourier"},
     "rademacher": GROUND | {"network", "fourier", "bounds"},
     "routing": GROUND,
     "learners": NETWORKS | {"transaction", "certificate", "bounds", "routing"},
@@ -206,7 +207,10 @@ def test_no_modules_stand_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("place", [registry.CERTIFY, registry.NETWORK_SPECTRUM, *registry.MODELS.values()])
+DOORS_UPWARD = (registry.CERTIFY, registry.CERTIFY_STACK, registry.NETWORK_SPECTRUM, registry.STACK_SPECTRUM)
+
+
+@pytest.mark.parametrize("place", [*DOORS_UPWARD, *registry.MODELS.values()])
 def test_the_door_upward_leads_somewhere(place):
     assert callable(registry.find(place))
 
@@ -275,7 +279,7 @@ def test_no_two_classes_share_a_name():
 
 # Lines and files of each package, and the share of imports in the library's code. Lower them when you make it smaller;
 # who needs more says in a decision record what for.
-BUDGETS = {"src/sparsact": (45_500, 287), "papers/src": (14_500, 82), "benchmarks": (4_600, 42)}
+BUDGETS = {"src/sparsact": (46_400, 290), "papers/src": (14_500, 82), "benchmarks": (4_600, 42)}
 IMPORTS = 0.12
 
 

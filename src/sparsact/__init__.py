@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sparsact.lift import Lift
     from sparsact.network import SparselyActivatedNetwork
     from sparsact.saving.modelfile import load
+    from sparsact.stack import Stack, StackLayer
 
 _SUBMODULES = (
     "bounds",
@@ -80,6 +81,8 @@ _NAMES = {
     "SparselyActivatedNetwork": "sparsact.network",
     "SparselyActivatedClassifier": "sparsact.learners",
     "SparselyActivatedRegressor": "sparsact.learners",
+    "Stack": "sparsact.stack",
+    "StackLayer": "sparsact.stack",
     "TablePlan": "sparsact.learners",
     "certify": "sparsact.certificate",
     "densify": "sparsact.inference",
@@ -108,6 +111,8 @@ __all__ = [
     "SparselyActivatedClassifier",
     "SparselyActivatedNetwork",
     "SparselyActivatedRegressor",
+    "Stack",
+    "StackLayer",
     "TablePlan",
     "__version__",
     "bounds",

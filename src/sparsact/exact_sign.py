@@ -119,6 +119,15 @@ def grids(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArra
     return lowest, np.where(np.isinf(total), 2000, span.astype(np.int64))
 
 
+def integers_of(values: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
+    """Python integers and an exponent e, such that the values are these times 2**e."""
+    mantissa, exponent = np.frexp(values)
+    lowest = int((exponent - 53).min(initial=0, where=values != 0)) if values.size else 0
+    digits = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
+    shifts = np.where(values != 0, exponent - 53 - lowest, 0).astype(object)
+    return digits * 2**shifts, lowest
+
+
 def _entries(W: Weights, b: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Unit and magnitude of every weight and threshold that is not zero."""
     if isinstance(W, sp.csr_array):

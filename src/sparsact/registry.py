@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import Any
 
 CERTIFY = "sparsact.certificate:certify"
+CERTIFY_STACK = "sparsact.certificate:certify_stack"
 NETWORK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_network"
+STACK_SPECTRUM = "sparsact.fourier.networks:spectrum_of_stack"
 MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one of what was read
     "DSMRegressor": "sparsact.learners:DSMRegressor",
     "LSHClassifier": "sparsact.learners:LSHClassifier",
@@ -22,6 +24,7 @@ MODELS = {  # what a model file may hold: a class, whose `_from_file` makes one 
     "SparselyActivatedClassifier": "sparsact.learners:SparselyActivatedClassifier",
     "SparselyActivatedNetwork": "sparsact.network:SparselyActivatedNetwork",
     "SparselyActivatedRegressor": "sparsact.learners:SparselyActivatedRegressor",
+    "Stack": "sparsact.stack:Stack",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sparsact import LowDegreeRegressor, SparselyActivatedNetwork
 from sparsact.bounds import degree_for, sufficient_degree, uniform_degree, upper_confidence_bound
-from sparsact.bounds.measured import measure
+from sparsact.bounds.measured import measure, proved_of_network
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 
@@ -198,5 +198,5 @@ def test_samples_too_few(n_samples):
 def test_noise_is_bounded_by_the_range_of_values():
     """Values from -2 to 3: a quarter of a squared change is at most 25 / 4; half the doubt for each bound."""
     network = SparselyActivatedNetwork([3.0, -2.0, 1.0], [[1, 0], [-1, 0], [0, 0]], [0.0, 0.0, 5.0])
-    found = measure(network, 0.5, 1, (0.9, 500, "bernstein"), np.random.default_rng(0))
+    found = measure(network, 0.5, proved_of_network(network, 1), (0.9, 500, "bernstein"), np.random.default_rng(0))
     assert found.most_noise == upper_confidence_bound(found.noise, 25 / 4, 0.95)

@@ -37,6 +37,7 @@ def _fitted() -> dict[str, Any]:
     return {
         "dense network": sa.SparselyActivatedNetwork(*network),
         "sparse network": sa.SparselyActivatedNetwork(network[0], sp.csr_array(W), network[2]),
+        "stack": sa.Stack(network[0][:3], [(W, network[2]), (rng.integers(-2, 3, (3, 7)), W[:3, 0], W[:3])]),
         "cells": with_table,
         "moments": low(2, 0.3, "moments").fit(bits, y),
         "kernel": low(3, solver="kernel").fit(bits[:11], y[:11]),
@@ -85,7 +86,11 @@ def originals(folder: Path) -> Contents:
 
 def use(model: Any) -> None:
     """Ask a model for all that a user would ask; only a ValueError may come of it."""
-    if isinstance(model, sa.SparselyActivatedNetwork):
+    if isinstance(model, sa.Stack):
+        questions = [lambda: model(_rows(model.n)), lambda: model.n_active(_rows(model.n)), lambda: repr(model)]
+        if model.n <= 12:
+            questions += [model.certify, lambda: Spectrum.of(model), lambda: sa.bounds.stack_sensitivity(model)]
+    elif isinstance(model, sa.SparselyActivatedNetwork):
         questions = [
             lambda: model(_rows(model.n)),
             lambda: model.n_active(_rows(model.n)),

@@ -80,6 +80,7 @@ from sparsact.bounds.sensitivity import (
     sufficient_degree,
     tail_bound,
 )
+from sparsact.bounds.stacks import StackSensitivity, stack_sensitivity
 from sparsact.bounds.unexplained import UnexplainedVariance, unexplained_variance
 
 BOUNDS = all_bounds()
@@ -88,6 +89,7 @@ __all__ = [
     "BOUNDS",
     "BoundInfo",
     "NetworkSize",
+    "StackSensitivity",
     "SufficientDegree",
     "UnexplainedVariance",
     "analytic_samples",
@@ -146,6 +148,7 @@ __all__ = [
     "sparse_complexity_bound_explicit",
     "sparse_complexity_conjecture",
     "sparse_samples",
+    "stack_sensitivity",
     "sufficient_degree",
     "table_samples",
     "table_size",

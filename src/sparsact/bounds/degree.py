@@ -7,6 +7,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -15,12 +16,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sparsact.bounds.learning import degree_from_noise, tail_from_noise, uniform_degree
-from sparsact.bounds.measured import Interval, Measured, measure
+from sparsact.bounds.measured import Interval, Measured, measure, proved_of_network, proved_of_stack
 from sparsact.bounds.sensitivity import degree_from_sensitivity, sensitivity_certificate, sufficient_degree
 from sparsact.bounds.unexplained import unexplained_variance
 from sparsact.fourier import Estimate, Spectrum
 from sparsact.hypercube import points
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.stack import Stack
 from sparsact.validation.parameters import check_named, checked_generator, checked_option
 
 LARGEST_CERTIFICATE = 16  # inputs of a network whose activity is summed over all points
@@ -50,9 +52,10 @@ class SufficientDegree:
         variance.
     activity : float or None
         Degree from how strongly active units respond (:func:`~sparsact.bounds.sensitivity_certificate`); None where the
-        spectrum is exact and n > 16.
+        spectrum is exact and n > 16. Of a stack: from the average sensitivity measured.
     worst_case : float or None
-        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives.
+        Degree for every network of this sparsity and W: :math:`4 k^2 W^2 / \epsilon`, less what rounding gives. Of a
+        stack: from :func:`stack_sensitivity`.
     theorem_8 : float or None
         Degree that Theorem 8 asks for, its unspecified constant being ``c``.
     """
@@ -74,7 +77,7 @@ def degree_for(
     thing: Any,
     epsilon: float,
     *,
-    k: int | None = None,
+    k: int | Sequence[int] | None = None,
     confidence: float = 0.95,
     n_samples: int = 10_000,
     interval: Interval = "bernstein",
@@ -86,15 +89,15 @@ def degree_for(
 
     Parameters
     ----------
-    thing : SparselyActivatedNetwork, pair (X, y), or anything that :meth:`Spectrum.of` takes
-        A network: its spectrum where that is exact in seconds (n <= 24, or units that read few inputs each); else its
-        noise sensitivity is measured. Rows X (m, n) of signs, drawn
-        uniformly, with targets y (m,): the variance that no polynomial of degree d explains is estimated. A spectrum,
-        a table of values, a fitted learner: exact.
+    thing : SparselyActivatedNetwork, Stack, pair (X, y), or anything that :meth:`Spectrum.of` takes
+        A network or a stack: its spectrum where that is exact in seconds (n <= 24, or units that read few inputs each);
+        else its noise sensitivity is measured. Rows X (m, n) of signs, drawn uniformly, with targets y (m,): the
+        variance that no polynomial of degree d explains is estimated. A spectrum, a table of values, a fitted learner:
+        exact.
     epsilon : float
         Squared error allowed, in the units of the function squared.
-    k : int, optional
-        Most units of the network active at any input, as ``network.certify()`` proves it; by default all of them.
+    k : int, or a sequence of them for a stack, optional
+        Most units of the network, or of each layer, active at any input, as ``certify()`` proves; by default all.
     confidence : float
         Of what is measured on random samples.
     n_samples : int
@@ -139,13 +142,23 @@ def degree_for(
     if isinstance(thing, SparselyActivatedNetwork):
         if not thing.s:
             return SufficientDegree(0, "a network without units is 0 everywhere.", epsilon, 0.0)
-        active = thing.s if k is None else k
+        active: Any = thing.s if k is None else k
         check_named(s=thing.s, k=active)
         worst = _worst_cases(thing, epsilon, active, c)
         if _has_spectrum(thing):
             return _of_spectrum(Spectrum.of(thing), epsilon, activity=_activity(thing, epsilon), **worst)
-        found = measure(thing, epsilon, active, (confidence, n_samples, interval), _needed(rng, "a large network"))
-        return _least_of(found, worst)
+        proved, how = proved_of_network(thing, active), (confidence, n_samples, interval)
+        reason = f"4 k^2 W^2 / epsilon with k = {active}, for every network of this scale."
+        return _least_of(measure(thing, epsilon, proved, how, _needed(rng, "a large network")), reason, worst)
+    if isinstance(thing, Stack):
+        if isinstance(k, int):
+            raise ValueError(f"`k` of a stack has a number for each layer; got {k}: pass k=stack.certify().upper.")
+        proved = proved_of_stack(thing, k)
+        worst = {"worst_case": degree_from_sensitivity(proved.average, epsilon)}
+        if thing.n <= LARGEST_TABLE and sum(thing.n_units) * 2**thing.n <= _PREACTIVATIONS:
+            return _of_spectrum(Spectrum.of(thing), epsilon, **worst)
+        found = measure(thing, epsilon, proved, (confidence, n_samples, interval), _needed(rng, "a large stack"))
+        return _least_of(found, "the bound of the average sensitivity of stacks.", worst)
     if isinstance(thing, tuple) and len(thing) == 2:
         return _of_rows(*thing, epsilon, confidence, noise_variance, _needed(rng, "rows"))
     return _of_spectrum(Spectrum.of(thing), epsilon)
@@ -194,7 +207,7 @@ def _worst_cases(network: SparselyActivatedNetwork, epsilon: float, k: int, c: f
     }
 
 
-def _least_of(found: Measured, worst: dict[str, float]) -> SufficientDegree:
+def _least_of(found: Measured, worst_reason: str, worst: dict[str, float]) -> SufficientDegree:
     """The least of the three degrees, at most n, and what it leaves."""
     degrees = {
         "measured": degree_from_noise(found.most_noise, found.rho, found.epsilon),
@@ -202,7 +215,7 @@ def _least_of(found: Measured, worst: dict[str, float]) -> SufficientDegree:
         **worst,
     }
     reasons = {
-        "worst_case": f"4 k^2 W^2 / epsilon with k = {found.k}, for every network of this scale.",
+        "worst_case": worst_reason,
         "activity": "the mean response of the units that are active together.",
         "measured": f"Claim 2.1 and the noise sensitivity measured at rho = {found.rho:g}.",
     }

@@ -1,20 +1,22 @@
-"""Noise sensitivity and activity of a network on random points, with upper confidence bounds."""
+"""Noise sensitivity and activity of a network or stack on random points, with upper confidence bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsact.bounds.learning import degree_from_noise
 from sparsact.bounds.sensitivity import average_sensitivity_bound, sensitivity_certificate
-from sparsact.fourier import Estimate, estimate_noise_sensitivity
+from sparsact.bounds.stacks import stack_sensitivity
+from sparsact.fourier import Estimate, estimate_average_sensitivity, estimate_noise_sensitivity
 from sparsact.hypercube import bits_to_signs
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.stack import Stack
 from sparsact.validation.parameters import check_named
 
 
@@ -74,10 +76,9 @@ _PILOT_SHARE = 10
 
 @dataclass(frozen=True)
 class Measured:
-    """Sampled bounds of a network: of its noise sensitivity at rho, and of its average sensitivity."""
+    """Sampled bounds of a network or stack: of its noise sensitivity at rho, and of its average sensitivity."""
 
     n: int
-    k: int
     epsilon: float
     confidence: float
     rho: float
@@ -87,14 +88,49 @@ class Measured:
     worst_response: float
 
 
+class Proved(NamedTuple):
+    """What is proved of a function: bounds of its range, of its average sensitivity, and of ``responses``.
+
+    ``responses`` draws so many samples with a generator; the mean of one bounds the average sensitivity.
+    """
+
+    spread: float
+    average: float
+    responses: Callable[[int, np.random.Generator], Estimate]
+    largest_response: float
+
+
+def proved_of_network(network: SparselyActivatedNetwork, k: int) -> Proved:
+    """For a network of which at most k units are active."""
+
+    def responses(n_samples: int, rng: np.random.Generator) -> Estimate:
+        signs = bits_to_signs(rng.integers(2, size=(n_samples, network.n), dtype=np.int8))
+        found = sensitivity_certificate(network, signs)
+        return Estimate(float(found.mean()), float(found.std(ddof=1) / n_samples**0.5), n_samples)
+
+    worst = average_sensitivity_bound(k, network.scale().W)
+    return Proved(_value_range(network, k), worst, responses, worst)
+
+
+def proved_of_stack(stack: Stack, active: Sequence[int] | None) -> Proved:
+    """For a stack of which at most ``active`` units of each layer are active."""
+    bounds = stack_sensitivity(stack, active)
+
+    def responses(n_samples: int, rng: np.random.Generator) -> Estimate:
+        return estimate_average_sensitivity(stack, n_samples=n_samples, rng=rng, n_flips=stack.n)
+
+    largest = float((bounds.changes**2).sum() / 4)
+    return Proved(bounds.highest - bounds.lowest, bounds.average, responses, largest)
+
+
 def measure(
-    network: SparselyActivatedNetwork,
+    f: SparselyActivatedNetwork | Stack,
     epsilon: float,
-    k: int,
+    proved: Proved,
     how: tuple[float, int, Interval],
     rng: np.random.Generator,
 ) -> Measured:
-    """Measure a network; ``how`` is confidence, number of samples, kind of interval. Each bound has half the doubt."""
+    """Measure a function; ``how`` is confidence, number of samples, kind of interval. Each bound has half the doubt."""
     confidence, n_samples, interval = how
     each = (1 + confidence) / 2
 
@@ -103,34 +139,30 @@ def measure(
             return float(max(0.0, estimate.interval(2 * each - 1)[1]))
         return upper_confidence_bound(estimate, spread, each)
 
-    spread = _value_range(network, k) ** 2 / 4
+    spread = proved.spread**2 / 4
 
     def promised(pilot: Estimate) -> float:
         """The upper bound that all samples would give, if they were like the pilot's."""
         error = pilot.standard_error * (pilot.n_samples / n_samples) ** 0.5
         return upper(Estimate(pilot.value, error, n_samples), spread)
 
-    rho = _best_noise(network, epsilon, promised, max(2, n_samples // _PILOT_SHARE), rng)
-    noise = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
-    signs = bits_to_signs(rng.integers(2, size=(n_samples, network.n), dtype=np.int8))
-    responses = sensitivity_certificate(network, signs)
-    response = Estimate(float(responses.mean()), float(responses.std(ddof=1) / n_samples**0.5), n_samples)
-    worst = average_sensitivity_bound(k, network.scale().W)
+    rho = _best_noise(f, epsilon, promised, max(2, n_samples // _PILOT_SHARE), rng)
+    noise = estimate_noise_sensitivity(f, f.n, rho, n_samples=n_samples, rng=rng)
+    response = upper(proved.responses(n_samples, rng), proved.largest_response)
     return Measured(
-        network.n,
-        k,
+        f.n,
         epsilon,
         confidence,
         rho,
         noise,
         upper(noise, spread),
-        min(worst, upper(response, worst)),
-        worst,
+        min(proved.average, response),
+        proved.average,
     )
 
 
 def _best_noise(
-    network: SparselyActivatedNetwork,
+    f: SparselyActivatedNetwork | Stack,
     epsilon: float,
     promised: Callable[[Estimate], float],
     n_samples: int,
@@ -138,9 +170,9 @@ def _best_noise(
 ) -> float:
     """The rho at which few samples promise the least degree; fresh samples there owe nothing to the choice."""
     found = []
-    for j in range(network.n.bit_length() + 3):
+    for j in range(f.n.bit_length() + 3):
         rho = 1 - 2.0**-j
-        pilot = estimate_noise_sensitivity(network, network.n, rho, n_samples=n_samples, rng=rng)
+        pilot = estimate_noise_sensitivity(f, f.n, rho, n_samples=n_samples, rng=rng)
         found.append((degree_from_noise(promised(pilot), rho, epsilon), j, rho))
     return min(found)[2]
 

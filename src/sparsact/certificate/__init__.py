@@ -2,5 +2,6 @@
 
 from sparsact.certificate.certificate import Certificate
 from sparsact.certificate.most_active import certify
+from sparsact.certificate.stacks import StackCertificate, certify_stack
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["Certificate", "StackCertificate", "certify", "certify_stack"]

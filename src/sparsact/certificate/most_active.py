@@ -157,7 +157,7 @@ def certify(
     if not isinstance(network, SparselyActivatedNetwork):
         raise TypeError(
             f"a certificate is of a SparselyActivatedNetwork; got {type(network).__name__}: of a learner pass its "
-            "`network_`."
+            "`network_`, and use sparsact.certificate.certify_stack for a Stack."
         )
     allowed = Inputs.of(inputs, network.n)
     if method == "sampled":

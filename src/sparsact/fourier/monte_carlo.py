@@ -25,6 +25,7 @@ from sparsact.fourier.halfspaces import Unit
 from sparsact.fourier.spectrum import Spectrum
 from sparsact.hypercube import bits_to_signs, masks_of
 from sparsact.network import SparselyActivatedNetwork
+from sparsact.stack import Stack
 from sparsact.validation.arrays import checked_per_row, checked_subset
 from sparsact.validation.parameters import check_named, checked_correlation, checked_generator, checked_size
 
@@ -275,7 +276,7 @@ def checked_dimension(f: Function, n: int | None) -> int:
             f"the function must be callable on signs (m, n); got {type(f).__name__}: a table of values needs no "
             "sample, pass it to sparsact.fourier.Spectrum.of."
         )
-    known = f.n if isinstance(f, SparselyActivatedNetwork | Spectrum | Unit) else n
+    known = f.n if isinstance(f, SparselyActivatedNetwork | Stack | Spectrum | Unit) else n
     if known is None:
         raise ValueError("`n`, the number of coordinates, is needed: a function alone does not have it.")
     checked_size(known if n is None else n, "`n`")

@@ -6,6 +6,8 @@ inputs: a unit that reads t of them has at most :math:`2^t` coefficients, and th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from sparsact.network import SparselyActivatedNetwork
 
 PREACTIVATIONS_AT_ONCE = 2**17  # they stay in the cache
 LOW_COORDINATES = 12  # at most
+LARGEST_STACK = 24  # inputs
 LARGEST_LIST = 2**26  # words of masks; half a gigabyte, and a few times that while they are put in order
 ORDERING = 512  # listing a coefficient costs as much as this many pre-activations in a table
 
@@ -57,6 +60,23 @@ def spectrum_of_network(net: SparselyActivatedNetwork) -> Spectrum:
         f"and a unit that reads {most}. Sample instead: sparsact.fourier.estimate_average_sensitivity, "
         "estimate_influences, estimate_noise_sensitivity and estimate_coefficient take the network."
     )
+
+
+def spectrum_of_stack(stack: Any) -> Spectrum:
+    """Spectrum of a :class:`~sparsact.Stack` on up to 24 inputs, from all its values; what ``Spectrum.of`` calls."""
+    if stack.n > LARGEST_STACK:
+        raise ValueError(
+            f"the exact spectrum of a stack needs up to {LARGEST_STACK} inputs; here are {stack.n}. Sample instead: "
+            "sparsact.fourier.estimate_average_sensitivity and estimate_noise_sensitivity take the stack."
+        )
+    low = min(stack.n, LOW_COORDINATES)
+    X = np.empty((2**low, stack.n), dtype=np.int8)
+    X[:, :low] = points(low)
+    values = np.empty((2 ** (stack.n - low), 2**low))
+    for row, signs in zip(values, points(stack.n - low), strict=True):
+        X[:, low:] = signs
+        row[:] = stack(X)
+    return Spectrum.of(values.ravel())
 
 
 def units_by_inputs(rows: sp.csr_array) -> dict[tuple[int, ...], list[int]]:
