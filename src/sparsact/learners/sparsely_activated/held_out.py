@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,9 @@ RATES = (0.06, 0.02)  # of the rounds by turns
 STEPS = 12.5  # of mini-batches, for each iteration allowed
 PENALTY = 1.0
 N_QUICK = 8000  # rows at least, while the units are thinned
-HARMLESS, AS_GOOD = 1.25, 1.005  # times the least held-out error: go on removing; take the smaller network
-AGREEMENT = 0.01  # of the error: two networks that differ by less are the same
+HARMLESS = 1.25  # times the least held-out error: go on removing units
+AS_GOOD = 1.0  # standard errors of the difference: take the smaller network
+AGREEMENT = 0.05  # of the error: two networks that differ by less are the same
 MOST_WORK = 4e11  # multiplications, of all descents but the first: about a minute
 LOSSLESS = 1.1  # an error of this times the least error of any wider network
 NEGLIGIBLE = 1e-7  # of the variance
@@ -114,16 +116,16 @@ class HeldOutSearch:
 
     def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended:
         """The units on the way to as few as do no harm, moved into the class."""
-        path: list[tuple[float, GateUnits]] = []
+        path: list[Descended] = []
 
         def step(units: GateUnits, share: float) -> GateUnits:
             nonlocal iterations
             units, more = self.quick.minimised(units, PENALTY, max(1, int(share * self.max_iter)))
             iterations += more
-            error = self.measured(units, origin, iterations).error
-            self.least = min(self.least, error)
+            found = self.measured(units, origin, iterations)
+            self.least = min(self.least, found.error)
             if len(units) <= self.n_units:
-                path.append((error, units))
+                path.append(found)
             return units
 
         units = step(units, 0.2)
@@ -131,10 +133,15 @@ class HeldOutSearch:
             units = step(self.quick.without(units, -(-(len(units) - self.n_units) // 2)), 0.2)
         units = step(units, 0.5)
         enough = NEGLIGIBLE * self.variance
-        while len(units) > 1 and path[-1][0] <= HARMLESS * min(error for error, _ in path) + enough:
+        best = path[-1]
+        while len(units) > 1 and path[-1].error <= HARMLESS * best.error + enough:
             units = step(self.quick.without(units, max(1, len(units) // 10)), 0.3)
-        least = min(error for error, _ in path)
-        units = next(units for error, units in reversed(path) if error <= AS_GOOD * least + enough)
+            best = min(path, key=attrgetter("error"))
+        units = next(
+            each.units
+            for each in reversed(path)
+            if each.error <= best.error + enough or not self.better(best, each, AS_GOOD)
+        )
         units, more = self.risk.in_class(units, self.train, self.max_iter)
         self.found.append(self.measured(units, origin, iterations + more))
         return self.found[-1]
@@ -150,11 +157,11 @@ class HeldOutSearch:
         good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
         return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
 
-    def better(self, one: Descended, other: Descended) -> bool:
-        """Whether the errors of one are less by more than twice the standard error of the difference."""
+    def better(self, one: Descended, other: Descended, deviations: float = 2.0) -> bool:
+        """Whether the errors of one are less by more than so many standard errors of the difference."""
         gain = (other.values - one.values) * (other.values + one.values - 2 * self.held.targets)
         mean = self._mean(gain)
-        return bool(mean > 2 * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
+        return bool(mean > deviations * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
 
 
 def part(sample: TrainingSample, rows: NDArray[np.intp]) -> TrainingSample:
