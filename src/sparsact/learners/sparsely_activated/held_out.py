@@ -22,7 +22,7 @@ STEPS = 12.5  # of mini-batches, for each iteration allowed
 PENALTY = 1.0
 N_QUICK = 8000  # rows at least, while the units are thinned
 HARMLESS = 1.25  # times the least held-out error: go on removing units
-AS_GOOD = 1.0  # standard errors of the difference: take the smaller network
+AS_GOOD, LIKELY = 1.02, 1.0  # times that error, and standard errors of the difference: take the smaller network
 AGREEMENT = 0.05  # of the error: two networks that differ by less are the same
 MOST_WORK = 4e11  # multiplications, of all descents but the first: about a minute
 LOSSLESS = 1.1  # an error of this times the least error of any wider network
@@ -140,7 +140,8 @@ class HeldOutSearch:
         units = next(
             each.units
             for each in reversed(path)
-            if each.error <= best.error + enough or not self.better(best, each, AS_GOOD)
+            if each.error <= best.error + enough
+            or (each.error <= AS_GOOD * best.error and not self.better(best, each, LIKELY))
         )
         units, more = self.risk.in_class(units, self.train, self.max_iter)
         self.found.append(self.measured(units, origin, iterations + more))
