@@ -16,6 +16,7 @@ from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimit
 FEWEST = 20  # rows, with fewer none are held out
 SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows that are held out, and how many of them
 FEWEST_ROWS = 2  # for each parameter of the units that a descent starts from
+AMPLE_ROWS = 4.5  # with fewer, units that are too many share out the rows of one, and cannot be removed
 WIDER = 3  # times the units allowed
 RATES = (0.06, 0.02)  # of the rounds by turns
 STEPS = 12.5  # of mini-batches, for each iteration allowed
@@ -69,9 +70,8 @@ class HeldOutSearch:
         order = rng.permutation(m)
         self.train, self.held = part(sample, order[n_held:]), part(sample, order[:n_held])
         self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
-        most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
-        self.n_units = min(n_units, most)
-        self.n_wide = min(WIDER * self.n_units, most)
+        self.most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
+        self.n_units = min(n_units, self.most)
         self.risk = PenalisedRisk.of(self.train, max_active, limits)
         n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
         quick = part(self.train, np.arange(min(n_quick, len(self.train))))
@@ -80,6 +80,11 @@ class HeldOutSearch:
         self.least = np.inf  # error on the way to any of the networks
         self.found: list[Descended] = []
         self.n_descents = 0
+
+    @property
+    def n_wide(self) -> int:
+        """Units that a descent starts from."""
+        return min(WIDER * self.n_units, self.most)
 
     @property
     def possible(self) -> bool:
@@ -100,7 +105,7 @@ class HeldOutSearch:
         return float(self.held.weights @ values) / self.held.total
 
     def descend(self) -> Descended:
-        """One more descent from random units."""
+        """One more descent from random units; where removing them did harm, the next is to end at half as many."""
         steps = int(STEPS * self.max_iter)
         self.n_descents += 1
         units = random_units(
@@ -112,7 +117,13 @@ class HeldOutSearch:
             n_steps=steps,
             rng=self.rng,
         )
-        return self.thin(units, "descent", steps)
+        before, self.least = self.least, np.inf
+        found = self.thin(units, "descent", steps)
+        lossy, self.least = found.error > LOSSLESS * self.least, min(before, self.least)
+        crowded = AMPLE_ROWS * self.n_wide * (self.train.n + 1) > self.train.total
+        if lossy and crowded and found is min(self.found, key=attrgetter("error")):
+            self.n_units = max(1, self.n_units // 2)
+        return found
 
     def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended:
         """The units on the way to as few as do no harm, moved into the class."""
