@@ -174,12 +174,14 @@ def predictors(task: PlantedTask, seed: int) -> Iterator[tuple[str, float, float
     score = attrgetter("best_validation_score_")
     sides: dict[str, Callable[[], Any]] = {
         OURS: lambda: SparselyActivatedRegressor(n_units, task.k, random_state=seed).fit(X, y).predict,
-        STARTS: lambda: starts(n_units, X, y, rng),
-        **({TRUE: lambda: true_sets(network, X, y)} if task.noise else {}),
-        PEERS[0]: lambda: max(map(dense, (task.s, 2 * task.s, 4 * task.s, 128)), key=score).predict,
-        PEERS[1]: lambda: HistGradientBoostingRegressor(random_state=seed).fit(X, y).predict,
-        PEERS[2]: lambda: LowDegreeRegressorCV(random_state=seed).fit(X, y).predict,
+        **({TRUE: lambda: true_sets(network, X, y)} if task.noise else {STARTS: lambda: starts(n_units, X, y, rng)}),
     }
+    if task.noise or task.given <= 1:  # the same otherwise
+        sides |= {
+            PEERS[0]: lambda: max(map(dense, (task.s, 2 * task.s, 4 * task.s, 128)), key=score).predict,
+            PEERS[1]: lambda: HistGradientBoostingRegressor(random_state=seed).fit(X, y).predict,
+            PEERS[2]: lambda: LowDegreeRegressorCV(random_state=seed).fit(X, y).predict,
+        }
     for side, fit in sides.items():
         start = time.process_time()
         predict = fit()

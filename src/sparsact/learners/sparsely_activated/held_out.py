@@ -158,12 +158,13 @@ class HeldOutSearch:
         self.found.append(self.measured(units, origin, iterations + more))
         return self.found[-1]
 
-    def done(self, tol: float, other: Descended) -> bool:
-        """Whether an error is below ``tol`` of the variance, or the two best networks are good and the same.
+    def perfect(self, tol: float) -> bool:
+        """Whether a descent left less than ``tol`` of the variance."""
+        return any(each.error <= tol * self.variance for each in self.found)
 
-        ``other`` is the network of another search.
-        """
-        first, *more = sorted([other, *self.found], key=lambda each: each.error)
+    def done(self, tol: float, other: Descended) -> bool:
+        """Whether the best is perfect, or the two best are good and the same; ``other`` is that of another search."""
+        first, *more = sorted([other, *self.found], key=attrgetter("error"))
         if first.error <= tol * self.variance:
             return True
         good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
