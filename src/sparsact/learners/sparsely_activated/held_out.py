@@ -25,7 +25,7 @@ N_QUICK = 8000  # rows at least, while the units are thinned
 HARMLESS = 1.25  # times the least held-out error: go on removing units
 AS_GOOD, LIKELY = 1.02, 1.0  # times that error, and standard errors of the difference: take the smaller network
 AGREEMENT = 0.05  # of the error: two networks that differ by less are the same
-MOST_WORK = 4e11  # multiplications, of all descents but the first: about a minute
+MOST_WORK = 1.2e11  # multiplications of all descents if there are several: less than a minute
 LOSSLESS = 1.1  # an error of this times the least error of any wider network
 NEGLIGIBLE = 1e-7  # of the variance
 
