@@ -235,7 +235,7 @@ def measure(names: list[str], n_seeds: int, kept: Path | None) -> Iterator[Figur
         errors, seconds = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
         for seed in range(n_seeds):
             name = {**asdict(task), "seed": seed}
-            row = next((row for row in known if name | row == row), None)
+            row = next((row for row in known if row | name == row), None)
             if row is None:
                 row = {**name, "errors": {side: (error, took) for side, error, took in predictors(task, seed)}}
                 if kept:
