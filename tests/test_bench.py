@@ -11,6 +11,7 @@ from pathlib import Path
 import commands
 import pytest
 
+from benchmarks import planted
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
 from benchmarks.registry import BENCHMARKS, Benchmark
@@ -151,3 +152,18 @@ def test_each_agrees_at_small_size(name, tmp_path):
     """Both sides give the same; speed is not judged."""
     command = [sys.executable, "-m", f"benchmarks.{name}", "--quick", "--out", str(tmp_path / "rows.jsonl")]
     assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_a_planted_run_that_was_stopped_reads_its_own_rows(tmp_path, monkeypatch):
+    """Each task and seed has its own error, so a row of another would show."""
+    drawn = []
+
+    def predictors(task, seed):
+        drawn.append((task.work, seed))
+        yield from ((side, len(drawn) / 1e6, 1.0) for side in (planted.OURS, planted.STARTS))
+
+    monkeypatch.setattr(planted, "predictors", predictors)
+    names = [name for name, task in planted.TASKS.items() if not task.noise][:3]
+    first, again = (list(planted.measure(names, 2, tmp_path / "rows.jsonl")) for _ in range(2))
+    assert len(drawn) == 6
+    assert [figure.value for figure in first] == [figure.value for figure in again]

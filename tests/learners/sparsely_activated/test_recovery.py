@@ -119,6 +119,28 @@ def test_rotated_gates_are_found(told, noise):
         assert error < (4 * noise**2 * s * (n + 1) / m if noise else 1e-6)
 
 
+@pytest.mark.slow
+def test_auto_keeps_few_units_under_noise():
+    """Three halfspaces; from as many units as 700 rows bear, one descent ends at 19 units. The seed is fixed."""
+    rng = np.random.default_rng(1)
+    directions = rng.normal(size=(3, 8))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+
+    def halfspaces(X):
+        return np.maximum(X @ directions.T - 0.7, 0) @ [1, -1, 1]
+
+    def sparse_rows(m):
+        X = rng.normal(size=(20 * m, 8))
+        return X[np.count_nonzero(X @ directions.T > 0.7, axis=1) <= 1][:m]
+
+    X, new = sparse_rows(700), sparse_rows(4000)
+    y = halfspaces(X)
+    y = y + 0.1 * y.std() * rng.normal(size=len(y))
+    model = SparselyActivatedRegressor("auto", random_state=0).fit(X, y)
+    assert model.network_.s <= 6
+    assert relative_error(model, halfspaces, new) < 0.003
+
+
 def test_scale_of_targets_and_order_of_columns_do_not_matter():
     """The same network up to its scale, exactly; with other columns first, the function again."""
     X, new, order = sphere(700, 4, 0), sphere(2000, 4, 1), [2, 0, 3, 1]

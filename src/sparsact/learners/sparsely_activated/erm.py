@@ -124,42 +124,65 @@ class Minimisation:
     def run(self) -> ERMCandidate:
         """The best of all candidates; ends early at a fit that is perfect and no accident."""
         self.report(self.best)
+        bounds = self.bounds
         self._grow(TreeOptions())
-        if not self._settled():
-            self._grow(TreeOptions(bent=True))
-        if not self._settled() and self.best.trees and not self.best.trees.descended:
-            self._grow(replace(self.best.trees, descended=True))
+        descent_first = self._n_trees > 1 and bounds.n_restarts > 1 and len(self.sample) >= FEWEST  # sums are dear
+        if not descent_first:
+            self._grow_further()
         if self._settled() or len(self.sample) < FEWEST:
             return self.best
-        bounds = self.bounds
         search = HeldOutSearch(self.sample, bounds.n_units, bounds.max_active, bounds.max_iter, self.limits, self.rng)
+        self._restart(search, descent_first=descent_first)
+        return self.best if self._settled(LIKELY) else self._chosen(search)
+
+    def _restart(self, search: HeldOutSearch, *, descent_first: bool) -> None:
+        """Descents and trees by turns, until two agree."""
         columns = self.rng.permutation(np.flatnonzero(self.sample.splittable))
-        n_grown = 0
-        for restart in range(bounds.n_restarts):
-            if self._settled() or search.done(bounds.tol, self._held_out(search)):
+        n_grown, tol = 0, self.bounds.tol
+        for restart in range(self.bounds.n_restarts):
+            if self._settled() or search.perfect(tol):
                 break
-            if len(columns) and (restart % 2 or self._settled(LIKELY)):
+            waits = descent_first and restart == 0
+            if not waits and search.done(tol, self._held_out(search)):
+                break
+            if descent_first and restart == 1:
+                self._grow_further()
+            elif len(columns) and (restart % 2 or self._settled(LIKELY)):
                 self._grow(TreeOptions(int(columns[n_grown % len(columns)]), bent=n_grown % 2 > 0))
                 n_grown += 1
             elif restart % 2 == 0 and search.possible:
-                self._descend(search, from_trees=restart == 0 and len(columns) > 0)
-        return self.best if self._settled(LIKELY) else self._chosen(search)
+                self._descend(search, from_trees=restart == 0 and len(columns) > 0 and not waits)
 
     @cached_property
     def _n_distinct(self) -> int:
         """Distinct rows."""
         return len(np.unique(self.sample.design, axis=0))
 
+    @property
+    def _n_trees(self) -> int:
+        n_trees = min(self.bounds.max_active, self.bounds.n_units)
+        return n_trees if n_trees <= MOST_TREES else 1
+
     def _settled(self, rows: float = AMPLE) -> bool:
         """Whether the fit is perfect, with so many distinct rows for each parameter."""
-        exact = self.best.squared_error <= self.sample.negligible(self.bounds.tol)
-        return exact and self.best.parameters <= max(1, self._n_distinct / rows)
+        return self._exact and self.best.parameters <= max(1, self._n_distinct / rows)
+
+    @property
+    def _exact(self) -> bool:
+        return self.best.squared_error <= self.sample.negligible(self.bounds.tol)
 
     def _mean_of(self, sample: TrainingSample) -> GateUnits:
         mean = float(np.average(sample.targets, weights=sample.weights))
         theta = np.zeros((1, sample.n + 1))
         theta[0, -1] = abs(mean)
         return GateUnits(np.array([-1.0 if mean < 0 else 1.0]), self.limits.shrunk(theta))
+
+    def _grow_further(self) -> None:
+        """Trees whose splits are compared by ReLUs, and descent from the best trees, while the fit is not perfect."""
+        if not self._settled():
+            self._grow(TreeOptions(bent=True))
+        if not self._settled() and self.best.trees and not self.best.trees.descended:
+            self._grow(replace(self.best.trees, descended=True))
 
     def _grow(self, options: TreeOptions) -> None:
         """Trees with gates that close everywhere; where these break a limit, also with the least gates, and descent."""
@@ -174,10 +197,7 @@ class Minimisation:
         if options is None:
             return self._mean_of(sample), 1, 1, False
         bounds = self.bounds
-        n_trees = min(bounds.max_active, bounds.n_units)
-        trees = forest(
-            sample, n_trees if n_trees <= MOST_TREES else 1, bounds.n_units, options.first, bent=options.bent
-        )
+        trees = forest(sample, self._n_trees, bounds.n_units, options.first, bent=options.bent)
         units, parameters = units_of(trees, sample, everywhere=options.everywhere), sum(map(n_parameters, trees))
         if not options.descended or not len(units):
             theta = self.limits.shrunk(units.theta)
@@ -214,9 +234,10 @@ class Minimisation:
 
         Trees grown on all rows may have missed what those for comparison found: then these are moved.
         """
-        trees = self._held_out(search)
+        descends = search.perfect(self.bounds.tol) and not self._exact
+        trees = search.found[0] if descends else self._held_out(search)
         found = min(search.found, key=lambda each: each.error, default=trees)
-        descends = search.better(found, trees)
+        descends = descends or search.better(found, trees)
         if not descends and self.best.squared_error <= MISSED * trees.error * self.sample.total:
             return self.best
         found = found if descends else trees

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,16 @@ from sparsact.learners.sparsely_activated.to_network import GateUnits, NormLimit
 FEWEST = 20  # rows, with fewer none are held out
 SHARE, LARGEST_SHARE, USEFUL, MOST_HELD = 0.15, 1 / 3, 30, 3000  # of the rows that are held out, and how many of them
 FEWEST_ROWS = 2  # for each parameter of the units that a descent starts from
+AMPLE_ROWS = 4.5  # with fewer, units that are too many share out the rows of one, and cannot be removed
 WIDER = 3  # times the units allowed
 RATES = (0.06, 0.02)  # of the rounds by turns
 STEPS = 12.5  # of mini-batches, for each iteration allowed
 PENALTY = 1.0
 N_QUICK = 8000  # rows at least, while the units are thinned
-HARMLESS, AS_GOOD = 1.25, 1.005  # times the least held-out error: go on removing; take the smaller network
-AGREEMENT = 0.01  # of the error: two networks that differ by less are the same
-MOST_WORK = 4e11  # multiplications, of all descents but the first: about a minute
+HARMLESS = 1.25  # times the least held-out error: go on removing units
+AS_GOOD, LIKELY = 1.02, 1.0  # times that error, and standard errors of the difference: take the smaller network
+AGREEMENT = 0.05  # of the error: two networks that differ by less are the same
+MOST_WORK = 1.2e11  # multiplications of all descents if there are several: less than a minute
 LOSSLESS = 1.1  # an error of this times the least error of any wider network
 NEGLIGIBLE = 1e-7  # of the variance
 
@@ -67,9 +70,8 @@ class HeldOutSearch:
         order = rng.permutation(m)
         self.train, self.held = part(sample, order[n_held:]), part(sample, order[:n_held])
         self.max_active, self.max_iter, self.rng = max_active, max_iter, rng
-        most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
-        self.n_units = min(n_units, most)
-        self.n_wide = min(WIDER * self.n_units, most)
+        self.most = int(self.train.total / (FEWEST_ROWS * (sample.n + 1)))
+        self.n_units = min(n_units, self.most)
         self.risk = PenalisedRisk.of(self.train, max_active, limits)
         n_quick = max(N_QUICK, FEWEST_ROWS * self.n_wide * (sample.n + 1))
         quick = part(self.train, np.arange(min(n_quick, len(self.train))))
@@ -78,6 +80,11 @@ class HeldOutSearch:
         self.least = np.inf  # error on the way to any of the networks
         self.found: list[Descended] = []
         self.n_descents = 0
+
+    @property
+    def n_wide(self) -> int:
+        """Units that a descent starts from."""
+        return min(WIDER * self.n_units, self.most)
 
     @property
     def possible(self) -> bool:
@@ -98,7 +105,7 @@ class HeldOutSearch:
         return float(self.held.weights @ values) / self.held.total
 
     def descend(self) -> Descended:
-        """One more descent from random units."""
+        """One more descent from random units; where removing them did harm, the next is to end at half as many."""
         steps = int(STEPS * self.max_iter)
         self.n_descents += 1
         units = random_units(
@@ -110,20 +117,26 @@ class HeldOutSearch:
             n_steps=steps,
             rng=self.rng,
         )
-        return self.thin(units, "descent", steps)
+        before, self.least = self.least, np.inf
+        found = self.thin(units, "descent", steps)
+        lossy, self.least = found.error > LOSSLESS * self.least, min(before, self.least)
+        crowded = AMPLE_ROWS * self.n_wide * (self.train.n + 1) > self.train.total
+        if lossy and crowded and found is min(self.found, key=attrgetter("error")):
+            self.n_units = max(1, self.n_units // 2)
+        return found
 
     def thin(self, units: GateUnits, origin: str, iterations: int = 0) -> Descended:
         """The units on the way to as few as do no harm, moved into the class."""
-        path: list[tuple[float, GateUnits]] = []
+        path: list[Descended] = []
 
         def step(units: GateUnits, share: float) -> GateUnits:
             nonlocal iterations
             units, more = self.quick.minimised(units, PENALTY, max(1, int(share * self.max_iter)))
             iterations += more
-            error = self.measured(units, origin, iterations).error
-            self.least = min(self.least, error)
+            found = self.measured(units, origin, iterations)
+            self.least = min(self.least, found.error)
             if len(units) <= self.n_units:
-                path.append((error, units))
+                path.append(found)
             return units
 
         units = step(units, 0.2)
@@ -131,30 +144,37 @@ class HeldOutSearch:
             units = step(self.quick.without(units, -(-(len(units) - self.n_units) // 2)), 0.2)
         units = step(units, 0.5)
         enough = NEGLIGIBLE * self.variance
-        while len(units) > 1 and path[-1][0] <= HARMLESS * min(error for error, _ in path) + enough:
+        best = path[-1]
+        while len(units) > 1 and path[-1].error <= HARMLESS * best.error + enough:
             units = step(self.quick.without(units, max(1, len(units) // 10)), 0.3)
-        least = min(error for error, _ in path)
-        units = next(units for error, units in reversed(path) if error <= AS_GOOD * least + enough)
+            best = min(path, key=attrgetter("error"))
+        units = next(
+            each.units
+            for each in reversed(path)
+            if each.error <= best.error + enough
+            or (each.error <= AS_GOOD * best.error and not self.better(best, each, LIKELY))
+        )
         units, more = self.risk.in_class(units, self.train, self.max_iter)
         self.found.append(self.measured(units, origin, iterations + more))
         return self.found[-1]
 
-    def done(self, tol: float, other: Descended) -> bool:
-        """Whether an error is below ``tol`` of the variance, or the two best networks are good and the same.
+    def perfect(self, tol: float) -> bool:
+        """Whether a descent left less than ``tol`` of the variance."""
+        return any(each.error <= tol * self.variance for each in self.found)
 
-        ``other`` is the network of another search.
-        """
-        first, *more = sorted([other, *self.found], key=lambda each: each.error)
+    def done(self, tol: float, other: Descended) -> bool:
+        """Whether the best is perfect, or the two best are good and the same; ``other`` is that of another search."""
+        first, *more = sorted([other, *self.found], key=attrgetter("error"))
         if first.error <= tol * self.variance:
             return True
         good = first.error <= min(LOSSLESS * self.least, self.variance / 2)
         return good and bool(more) and self._mean((first.values - more[0].values) ** 2) <= AGREEMENT * first.error
 
-    def better(self, one: Descended, other: Descended) -> bool:
-        """Whether the errors of one are less by more than twice the standard error of the difference."""
+    def better(self, one: Descended, other: Descended, deviations: float = 2.0) -> bool:
+        """Whether the errors of one are less by more than so many standard errors of the difference."""
         gain = (other.values - one.values) * (other.values + one.values - 2 * self.held.targets)
         mean = self._mean(gain)
-        return bool(mean > 2 * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
+        return bool(mean > deviations * np.sqrt(self._mean((gain - mean) ** 2) / len(gain)))
 
 
 def part(sample: TrainingSample, rows: NDArray[np.intp]) -> TrainingSample:

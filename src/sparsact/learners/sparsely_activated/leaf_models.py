@@ -6,12 +6,13 @@ is a Newton step on the squared error, which is piecewise quadratic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 Array = NDArray[np.float64]
 NEGLIGIBLE_SPREAD = 1e-12  # of a column, relative to its size: the column is constant but for rounding
@@ -20,6 +21,7 @@ NARROWEST = 1e-303  # half the range of a column, relative to the targets: below
 EXACT = 1e-12  # of the variation of the targets: what remains of a perfect fit is rounding
 ROUNDING = 1e-24  # squared, of a target of size 1
 Kind = Literal["affine", "relu"]
+WELL_CONDITIONED = 1e-7  # reciprocal condition above which Cholesky serves
 EIGENVALUE_FLOOR = 1e-10  # of the largest: below, a direction is one in which the rows do not vary
 NOTHING = 1e-13  # a value of a function whose targets are of size 1
 LEAST_FREEDOM = 0.05  # so that regions of too few rows compare too
@@ -217,17 +219,26 @@ def effective_parameters(rank: int, n_rows: float) -> float:
 def least_squares(design: Array, targets: Array, weights: Array) -> tuple[Array, int]:
     r"""Minimiser of :math:`\sum_i w_i (y_i - \langle \theta, a_i \rangle)^2` of least norm, and its rank.
 
-    By the eigenvectors of the normal equations, over the columns that vary and the ones, with one step of refinement:
-    ``m n**2`` multiplications, as Cholesky, and no failure where columns depend on each other.
+    By the normal equations over the columns that vary and the ones, with one step of refinement: ``m n**2``
+    multiplications. Cholesky solves them, or eigenvectors where columns depend on each other.
     """
     used = np.append((design[:, :-1] != design[0, :-1]).any(axis=0), True)
     columns = design[:, used]
     weighted = weights[:, None] * columns
-    values, vectors = np.linalg.eigh(columns.T @ weighted)
-    kept = values > EIGENVALUE_FLOOR * values[-1]
-    inverse = vectors[:, kept] / values[kept] @ vectors[:, kept].T
-    solution = inverse @ (targets @ weighted)
-    solution += inverse @ ((targets - columns @ solution) @ weighted)
+    solve, rank = _solver_of(columns.T @ weighted)
+    solution = solve(targets @ weighted)
+    solution += solve((targets - columns @ solution) @ weighted)
     theta = np.zeros(design.shape[1])
     theta[used] = solution
-    return theta, int(kept.sum())
+    return theta, rank
+
+
+def _solver_of(gram: Array) -> tuple[Callable[[Array], Array], int]:
+    """Map from right-hand sides to solutions of least norm, and the rank."""
+    factor, failed = dpotrf(gram)
+    if not failed and dpocon(factor, np.abs(gram).sum(axis=0).max())[0] > WELL_CONDITIONED:
+        return lambda right: dpotrs(factor, right)[0], len(gram)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > EIGENVALUE_FLOOR * values[-1]
+    inverse = vectors[:, kept] / values[kept] @ vectors[:, kept].T
+    return lambda right: inverse @ right, int(kept.sum())

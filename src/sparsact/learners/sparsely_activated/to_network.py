@@ -238,12 +238,12 @@ def _within_scale(
 
 
 def excess_of(outputs: Array, max_active: int) -> Array:
-    """Outputs of the units (m, s), those of each row's ``max_active`` largest set to zero."""
+    """Outputs of the units (m, s), none negative, those of each row's ``max_active`` largest set to zero."""
     if outputs.shape[1] <= max_active:
         return np.zeros_like(outputs)
-    excess = outputs.copy()
-    largest = np.argpartition(outputs, -max_active, axis=1)[:, -max_active:]
-    np.put_along_axis(excess, largest, 0.0, axis=1)
+    excess, rows = outputs.copy(), np.arange(len(outputs))
+    for _ in range(max_active):
+        excess[rows, excess.argmax(axis=1)] = 0.0
     return excess
 
 
