@@ -21,7 +21,7 @@ from sparsact.learners.low_degree import LowDegreeRegressor
 from sparsact.learners.low_degree.saving import read_solution, solution_state
 from sparsact.learners.points import Encoding, Points, kernel_dtype, pack, recognize, unpack
 from sparsact.learners.sparse_fourier.integer_sample import IntegerSample
-from sparsact.learners.sparse_fourier.search import SearchOptions, TermSearch
+from sparsact.learners.sparse_fourier.search import SearchOptions, SearchResult, TermSearch
 from sparsact.saving import modelfile, schema
 from sparsact.saving.schema import ArrayField, Arrays, Checks, State
 from sparsact.validation.estimators import checked_rows
@@ -180,8 +180,10 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if points is None:
             points = self._points(rows)
         held = self._held_out(len(targets), rng)
-        self._search(points if held is None else points[~held], targets if held is None else targets[~held], rng)
-        self.polynomial_ = self._refit(points, targets)
+        found = self._search(
+            points if held is None else points[~held], targets if held is None else targets[~held], rng
+        )
+        self.polynomial_ = self._refit(points, targets, found)
         self.held_out_ = (
             None
             if held is None
@@ -189,29 +191,31 @@ class SparseFourierRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         )
         return self
 
-    def _search(self, points: Points, y: Array, rng: np.random.Generator) -> None:
+    def _search(self, points: Points, y: Array, rng: np.random.Generator) -> SearchResult:
         """Choose the monomials."""
         sample = IntegerSample.of(points, y, rng=rng, n_threads=threads(self.n_jobs))
         most = min(int(self.max_terms), len(y) // 4)
         options = SearchOptions(int(self.degree), float(self.significance), most, bool(self.certify), self._report)
         search = TermSearch(sample, options)
         found = search.run()
-        self._terms = subsets_of(found.masks)
-        self.threshold_, self.n_monomials_ = found.critical, search.n_monomials
+        self.threshold_, self.n_monomials_ = float(found.critical[-1]), search.n_monomials
         self.n_iter_, self.certified_ = found.n_rounds, found.certified
+        return found
 
-    def _refit(self, points: Points, y: Array) -> LowDegreeRegressor:
+    def _refit(self, points: Points, y: Array, found: SearchResult) -> LowDegreeRegressor:
         """Least squares on the terms, from exact sums; those that are not significant there are left out."""
+        terms = subsets_of(found.masks)
         while True:
-            model = _least_squares(points, y, self._terms, self.encoding_ or "bits")
-            if not self._terms or model._fitted.residual_degrees_of_freedom <= 0:
+            model = _least_squares(points, y, terms, self.encoding_ or "bits")
+            if not terms or model._fitted.residual_degrees_of_freedom <= 0:
                 return model
+            terms = model.subsets_
             with np.errstate(divide="ignore", invalid="ignore"):
-                sizes = np.abs(model.coefficients_) / model.standard_errors()
-            weakest = int(np.nanargmin(sizes)) if np.isfinite(sizes).any() else 0
-            if not sizes[weakest] < self.threshold_ * (1 - 1e-3):
+                share = np.abs(model.coefficients_) / model.standard_errors() / found.critical[list(map(len, terms))]
+            weakest = int(np.nanargmin(share)) if np.isfinite(share).any() else 0
+            if not share[weakest] < 1 - 1e-3:
                 return model
-            self._terms = [subset for i, subset in enumerate(model.subsets_) if i != weakest]
+            del terms[weakest]
 
     def _held_out(self, m: int, rng: np.random.Generator) -> NDArray[np.bool_] | None:
         """Rows that are held out."""
